@@ -11,7 +11,7 @@ from ingest.decorating.choices import OnInvalid
 from ingest.decorating.edits import EditSettings, edit_attributes
 from ingest.expressions import ZoneName, zone_of
 from ingest.expressions.dates import read_time
-from ingest.expressions.truncation import Truncate, step_truncation, truncation
+from ingest.expressions.truncation import Truncate, interval_truncation, truncation
 
 
 class Unit(StrEnum):
@@ -69,7 +69,7 @@ class TruncateTimeSettings(EditSettings):
         if self.to is not None:
             return truncation(self.to, zone)
         whole_s = int(self.every or 0)
-        return step_truncation(whole_s if whole_s == self.every else 0, zone)
+        return interval_truncation(whole_s if whole_s == self.every else 0, zone)
 
 
 class TruncateTime(Decorator[TruncateTimeSettings]):

@@ -1,4 +1,4 @@
-"""`python -m ingest`."""
+"""Entry point of `python -m ingest`."""
 
 import sys
 

@@ -1,11 +1,11 @@
 """
-Which components there are, and where their code is: names to classes, imported when they are asked for.
+The registry of components: names to classes, each imported on first use.
 
-Built-in names are tables of strings, so asking for one imports that one alone. Installed packages add to them by entry
-points (`ingest.decorators`, `ingest.sinks`, `ingest.stores`, `ingest.sources`), and a file by `plugins: [module]`:
-there the module's `DECORATORS`, `SINKS`, `STORES` and `SOURCES` count, or else the classes with a `kind` that are
-defined in it. A name means one component: where several have it, asking for it is an error that names them all, and
-nothing else is.
+Built-in components are listed by import path, so looking one up imports only that one. Installed packages add
+components by entry points (`ingest.decorators`, `ingest.sinks`, `ingest.stores`, `ingest.sources`), a pipeline file by
+`plugins: [module]`: of a module the lists `DECORATORS`, `SINKS`, `STORES` and `SOURCES` are read or, without any of
+them, the classes with a `kind` that it defines. If several components have the same name, only the lookup of that name
+fails; the error lists all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ BUILTIN_SOURCES = {
     "files": ("ingest.sources.files:FilesSourceSettings", "ingest.service.sources:FilesSource"),
     "kafka": ("ingest.sources.kafka:KafkaSourceSettings", "ingest.service.kafka_source:KafkaSource"),
 }
-"""Name -> its options, its class; in two, so that checking a file does not load what talks to Kafka and Spark."""
+"""Name -> path of its options, path of its class; separate, so that checking a file imports neither Kafka nor Spark."""
 
 S = TypeVar("S", bound=Model)
 
@@ -34,11 +34,11 @@ S = TypeVar("S", bound=Model)
 @dataclass(frozen=True, slots=True)
 class Entry:
     """
-    Where a component is.
+    The location of a component's code.
 
     Attributes:
-        path: of its class, `module:Class`.
-        provider: the package and its version, or the module, that brings it; "" when it is built in.
+        path: import path of its class, `module:Class`.
+        provider: the package and its version, or the module, that provides it; "" if it is built in.
     """
 
     path: str
@@ -50,171 +50,176 @@ class Entry:
 
 class Catalog:
     """
-    Components by name; each is imported once, when it is first asked for.
+    Components by type and name, imported on first use; a type is one of `COMPONENT_TYPES`.
 
-    Answers `ingest.config` what options a component has, and `ingest.plan.assemble` what its class is.
+    `ingest.config` gets the options of components from here, `ingest.plan.assemble` their classes.
 
     Args:
         plugins: modules named in a pipeline file.
-        with_packages: also what installed packages add.
+        with_packages: whether to include the components of installed packages.
 
     Attributes:
-        files: those of the plugins that are files beside a pipeline.
+        files: the plugins that are files in the pipeline's folder.
 
     Raises:
-        CatalogError: a plugin can not be imported, or takes a name that is taken.
+        CatalogError: a plugin cannot be imported, or one of its names is in use.
     """
 
     def __init__(self, plugins: Sequence[Plugin] = (), *, with_packages: bool = True) -> None:
         self._plugins = tuple(plugins)
         self._with_packages = with_packages
-        self._added: dict[str, dict[str, list[Entry]]] = {room: {} for room in COMPONENT_TYPES}
+        self._added: dict[str, dict[str, list[Entry]]] = {component_type: {} for component_type in COMPONENT_TYPES}
         self.files: tuple[PluginFile, ...] = ()
         for plugin in self._plugins:
             self._add(plugin)
 
-    def __call__(self, room: str, name: str) -> type[Model] | None:
+    def __call__(self, component_type: str, name: str) -> type[Model] | None:
         """
-        The options of a component; None when there is none of that name.
+        The options of a component; None if the name is unknown.
 
         Raises:
-            CatalogError: it can not be imported, or several have this name.
+            CatalogError: it cannot be imported, or several have this name.
         """
-        return self.settings(room, name) if self._entries(room, name) else None
+        return self.settings(component_type, name) if self._entries(component_type, name) else None
 
-    def names(self, room: str) -> tuple[str, ...]:
-        """All names of a room, sorted."""
-        return tuple(sorted(_builtin(room).keys() | self._installed.get(room, {}).keys() | self._added[room].keys()))
+    def names(self, component_type: str) -> tuple[str, ...]:
+        """All names of a component type, sorted."""
+        installed = self._installed.get(component_type, {})
+        return tuple(sorted(_builtin(component_type).keys() | installed.keys() | self._added[component_type].keys()))
 
     def with_plugins(self, plugins: Sequence[Plugin]) -> "Catalog":
         """
-        The same with the components of some modules.
+        A catalog that also has the components of these modules.
 
         Raises:
-            CatalogError: a module can not be imported, or takes a name that is taken.
+            CatalogError: a module cannot be imported, or one of its names is in use.
         """
         return Catalog((*self._plugins, *plugins), with_packages=self._with_packages)
 
-    def entry(self, room: str, name: str) -> Entry:
+    def entry(self, component_type: str, name: str) -> Entry:
         """
-        Where a component is; what a plan carries to the workers.
+        The location of a component; a plan carries it to the workers.
 
         Raises:
-            CatalogError: there is no such component, or there are several.
+            CatalogError: the name is unknown or ambiguous.
         """
-        entries = self._entries(room, name)
+        entries = self._entries(component_type, name)
         if not entries:
-            hint = did_you_mean_ours(name, self.names(room)) or "'ingest describe' lists them"
-            raise CatalogError(f'there is no {SINGULAR[room]} "{name}"', code="unknown_component", hint=hint)
+            hint = did_you_mean_ours(name, self.names(component_type)) or "'ingest describe' lists them"
+            raise CatalogError(f'there is no {SINGULAR[component_type]} "{name}"', code="unknown_component", hint=hint)
         if len(entries) > 1:
             raise CatalogError(
-                f'there are {len(entries)} {SINGULAR[room]}s named "{name}": {" and ".join(map(str, entries))}',
+                f'there are {len(entries)} {component_type} named "{name}": {" and ".join(map(str, entries))}',
                 code="name_taken",
                 hint="give one of them another kind, or remove its package",
             )
         return entries[0]
 
-    def located(self, room: str, component: Component[S]) -> Component[S]:
+    def located(self, component_type: str, component: Component[S]) -> Component[S]:
         """
-        A component of a file with the place of its code; nothing is imported.
+        A component of a file with the location of its code; nothing is imported.
 
         Raises:
-            CatalogError: there is no such component, or there are several.
+            CatalogError: the name is unknown or ambiguous.
         """
-        entry = self.entry(room, component.kind)
+        entry = self.entry(component_type, component.kind)
         return replace(component, locations={}, path=entry.path, provider=entry.provider)
 
-    def load(self, room: str, name: str) -> type[Any]:
+    def load(self, component_type: str, name: str) -> type[Any]:
         """
         The class of a component.
 
         Raises:
-            CatalogError: there is no such component, it can not be imported, or it breaks the rules for plugins.
+            CatalogError: the component is unknown, cannot be imported, or violates the plugin contract.
         """
-        entry = self.entry(room, name)
+        entry = self.entry(component_type, name)
         if not entry.provider:
             return class_at(entry.path)
         try:
             component = class_at(entry.path)
-            check_component(component, room, name)
+            check_component(component, component_type, name)
         except CatalogError as error:
-            about = f'{SINGULAR[room]} "{name}" of {entry}'
+            about = f'{SINGULAR[component_type]} "{name}" of {entry}'
             raise CatalogError(f"{about}: {error.message}", code=error.code, hint=error.hint) from error
         return component
 
-    def alias_of(self, room: str, name: str) -> str:
-        """The component that this one is with other options or defaults; "" for one of its own."""
+    def alias_of(self, component_type: str, name: str) -> str:
+        """The component that this one is an alias of, with other options or defaults; "" if it is no alias."""
         import decorators
 
-        return decorators.ALIASES.get(name, "") if self._is_built_in_decorator(room, name) else ""
+        return decorators.ALIASES.get(name, "") if self._is_built_in_decorator(component_type, name) else ""
 
-    def is_for_imports(self, room: str, name: str) -> bool:
-        """Whether a component is there for imported configurations."""
+    def is_for_imports(self, component_type: str, name: str) -> bool:
+        """Whether a component exists only for imported configurations."""
         import decorators
 
-        return self._is_built_in_decorator(room, name) and name in decorators.FOR_IMPORTS
+        return self._is_built_in_decorator(component_type, name) and name in decorators.FOR_IMPORTS
 
     def is_deterministic(self, name: str) -> bool:
         """
-        Whether a decorator gives the same for the same event.
+        Whether a decorator always gives the same result for the same event.
 
         Raises:
-            CatalogError: there is no such decorator, or it can not be imported.
+            CatalogError: the decorator is unknown or cannot be imported.
         """
         return bool(self.load("decorators", name).deterministic)
 
     def holds_events(self, name: str) -> bool:
         """
-        Whether a decorator holds events until the end of a share.
+        Whether a decorator buffers events until the end of a split.
 
         Raises:
-            CatalogError: there is no such decorator, or it can not be imported.
+            CatalogError: the decorator is unknown or cannot be imported.
         """
         component = self.load("decorators", name)
         return issubclass(component, FanOut) and component.split_end is not FanOut.split_end
 
     def makes_events(self, name: str) -> bool:
         """
-        Whether a decorator may make several events of one.
+        Whether a decorator may turn one event into several.
 
         Raises:
-            CatalogError: there is no such decorator, or it can not be imported.
+            CatalogError: the decorator is unknown or cannot be imported.
         """
         return issubclass(self.load("decorators", name), FanOut) and not self.holds_events(name)
 
-    def settings(self, room: str, name: str) -> type[Model]:
+    def settings(self, component_type: str, name: str) -> type[Model]:
         """
-        The options of a component; of a built-in one without importing what talks to its store or source.
+        The options of a component; for a built-in store or source, its client library is not imported.
 
         Raises:
-            CatalogError: there is no such component, or it can not be imported.
+            CatalogError: the component is unknown or cannot be imported.
         """
-        entry, in_pairs = self.entry(room, name), _in_pairs(room)
+        entry, in_pairs = self.entry(component_type, name), _in_pairs(component_type)
         if name in in_pairs and not entry.provider:
             return class_at(in_pairs[name][0])
-        settings: type[Model] = self.load(room, name).settings_class()
+        settings: type[Model] = self.load(component_type, name).settings_class()
         return settings
 
-    def _is_built_in_decorator(self, room: str, name: str) -> bool:
-        return room == "decorators" and [entry.provider for entry in self._entries(room, name)] == [""]
+    def _is_built_in_decorator(self, component_type: str, name: str) -> bool:
+        if component_type != "decorators":
+            return False
+        return [entry.provider for entry in self._entries(component_type, name)] == [""]
 
-    def _entries(self, room: str, name: str) -> list[Entry]:
-        """Every component of a name; one that is found in two ways is one."""
-        path = _builtin(room).get(name)
+    def _entries(self, component_type: str, name: str) -> list[Entry]:
+        """All components of a name, each import path once."""
+        path = _builtin(component_type).get(name)
         entries = [] if path is None else [Entry(path)]
-        for entry in (*self._added[room].get(name, ()), *self._installed.get(room, {}).get(name, ())):
+        installed = self._installed.get(component_type, {})
+        for entry in (*self._added[component_type].get(name, ()), *installed.get(name, ())):
             if entry.path not in (known.path for known in entries):
                 entries.append(entry)
         return entries
 
     @cached_property
     def _installed(self) -> Mapping[str, Mapping[str, Sequence[Entry]]]:
-        found: dict[str, dict[str, list[Entry]]] = {room: {} for room in TYPES}
+        found: dict[str, dict[str, list[Entry]]] = {component_type: {} for component_type in TYPES}
         if self._with_packages:
-            for room, each in TYPES.items():
+            for component_type, each in TYPES.items():
                 for point in metadata.entry_points(group=each.group):
                     provider = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.module
-                    found[room].setdefault(point.name, []).append(Entry(f"{point.module}:{point.attr}", provider))
+                    entry = Entry(f"{point.module}:{point.attr}", provider)
+                    found[component_type].setdefault(point.name, []).append(entry)
         return found
 
     def _add(self, plugin: Plugin) -> None:
@@ -223,14 +228,14 @@ class Catalog:
             self.files = (*self.files, file)
         module = import_plugin(plugin.module) if file is None else file.load()
         provider = f'"{plugin.module}"' if file is None else f'"{plugin.module}.py"'
-        for room, components in _components_of(module).items():
+        for component_type, components in _components_of(module).items():
             for kind, path in _named(plugin.module, components):
-                self._added[room].setdefault(kind, []).append(Entry(path, provider))
-                self.entry(room, kind)
+                self._added[component_type].setdefault(kind, []).append(Entry(path, provider))
+                self.entry(component_type, kind)
 
 
 def _components_of(module: Any) -> dict[str, list[object]]:
-    """Room -> the classes a module lists, or else has."""
+    """Component type -> the classes that a module lists or, without lists, defines."""
     content = vars(module)
     listed = {name: list(content[each.list_name] or ()) for name, each in TYPES.items() if each.list_name in content}
     if listed:
@@ -255,7 +260,7 @@ def _named(module: str, components: Iterable[object]) -> Iterable[tuple[str, str
         kind = _kind_of(component)
         if not isinstance(component, type) or not isinstance(kind, str):
             raise CatalogError(
-                f'plugin "{module}": {component!r} is no component',
+                f'plugin "{module}": {component!r} is not a component',
                 code="bad_plugin",
                 hint="list classes with a `kind`",
             )
@@ -268,12 +273,12 @@ def _stores() -> Mapping[str, tuple[str, str]]:
     return sinks.BUILTIN_STORES
 
 
-def _in_pairs(room: str) -> Mapping[str, tuple[str, str]]:
-    return _stores() if room == "stores" else BUILTIN_SOURCES if room == "sources" else {}
+def _in_pairs(component_type: str) -> Mapping[str, tuple[str, str]]:
+    return _stores() if component_type == "stores" else BUILTIN_SOURCES if component_type == "sources" else {}
 
 
-def _builtin(room: str) -> Mapping[str, str]:
-    match room:
+def _builtin(component_type: str) -> Mapping[str, str]:
+    match component_type:
         case "decorators":
             import decorators
 
@@ -283,4 +288,4 @@ def _builtin(room: str) -> Mapping[str, str]:
 
             return sinks.BUILTIN_SINKS
         case _:
-            return {name: component for name, (_, component) in _in_pairs(room).items()}
+            return {name: component for name, (_, component) in _in_pairs(component_type).items()}

@@ -1,4 +1,4 @@
-"""The wall clock. It may jump; durations are measured with `time.monotonic`."""
+"""The wall clock; it may jump, so measure durations with `time.monotonic`."""
 
 import time
 

@@ -1,9 +1,9 @@
 """
-Failpoints: places where a test kills or holds this program, to check the restart.
+Failpoints: places in the code where a test kills or pauses this program, to test recovery.
 
-`INGEST_FAILPOINT=name:hit:action`, several separated by commas. Without the variable a point is a call that does
-nothing, at most once for each chunk and never for each event. `hit` counts from 1, in each process separately. Each
-point acts once: it creates a file of its name in INGEST_FAILPOINT_FOLDER, so the test sees that it was reached.
+Set `INGEST_FAILPOINT=name:hit:action`, several separated by commas. `hit` counts from 1, in each process separately.
+Each point acts once and creates a file of its name in INGEST_FAILPOINT_FOLDER, so the test sees that it was reached.
+Without the variable a point is an empty call, at most one for each chunk and never one for each event.
 """
 
 import contextlib
@@ -26,25 +26,25 @@ DRIVER_VARIABLE = "INGEST_FAILPOINT_DRIVER"
 POLL_S = 0.02
 
 POINTS = {
-    "after_poll": "the first record of a partition has reached its task",
-    "mid_decorate": "an event came out of the chain, and no sink has it yet",
+    "after_poll": "a task has read the first record of its partition",
+    "mid_decorate": "an event has left the chain and has not reached a sink",
     "before_send": "rows are about to be sent to a store",
-    "between_sends": "rows were sent and answered, the next ones of the same flush cycle are about to be sent",
-    "after_last_send": "all rows of a partition are stored, or staged for the driver, and its task has not ended",
-    "before_commit": "a micro-batch is durable with its dead letters, and is not acknowledged",
-    "dead_letters_sent": "dead letters were sent, and their acknowledgement has not been awaited",
-    "drain": "the service has a request to stop, and the running batches finish",
-    "recovery": "a start: one hit after a pipeline's checkpoint was read, one after its stores were opened, for each "
-    "pipeline in turn; then one before the queries start",
+    "between_sends": "the store has answered a send, and the next one of the same flush cycle is about to start",
+    "after_last_send": "all rows of a partition are stored, or staged for the driver, and the task has not ended",
+    "before_commit": "a micro-batch and its dead letters are durable and not yet acknowledged",
+    "dead_letters_sent": "dead letters were sent and are not yet acknowledged",
+    "drain": "the service was asked to stop, and running batches finish",
+    "recovery": "startup: for each pipeline one hit after its checkpoint was read, one after its stores were opened; "
+    "then one hit before the queries start",
 }
-"""Name -> the state of the program when it is reached."""
+"""Name -> the state of the program when the point is reached."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Action(Enum):
-    """The action of a point."""
+    """The effect of a failpoint."""
 
     KILL = "kill"
     """SIGKILL to the driver and all its descendants, as in a crash of the machine."""
@@ -56,11 +56,11 @@ class Action(Enum):
 
 class Armed:
     """
-    A point with an action.
+    A failpoint that is enabled.
 
     Args:
         hit: number of the call that acts, from 1.
-        folder: of its file.
+        folder: folder in which it creates its file.
     """
 
     def __init__(self, name: str, hit: int, action: Action, folder: Path) -> None:
@@ -75,7 +75,7 @@ class Armed:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # the first process creates it: others count for themselves, and a restart must not act again
+            # exclusive creation: the point acts in one process only, and not again after a restart
             with self._file.open("x") as file:
                 file.write(f"{os.getpid()} {self._action.value}\n")
         except FileExistsError:
@@ -93,10 +93,10 @@ class Armed:
 
 def parsed(environment: Mapping[str, str]) -> dict[str, Armed]:
     """
-    The points that the variable arms, by name.
+    The points that the variable enables, by name.
 
     Raises:
-        ConfigError: there is no such point or action, or the hit is not a number.
+        ConfigError: a point or an action is unknown, or a hit is not a number.
     """
     text = environment.get(VARIABLE, "")
     default = Path(tempfile.gettempdir()) / f"ingest-failpoints-{environment.get(DRIVER_VARIABLE, os.getpid())}"
@@ -107,47 +107,47 @@ def parsed(environment: Mapping[str, str]) -> dict[str, Armed]:
         hit, _, action = rest.partition(":")
         if name not in POINTS:
             raise ConfigError(
-                f'{VARIABLE} names "{name}", which is not a failpoint', hint=f"there are {', '.join(sorted(POINTS))}"
+                f'{VARIABLE}: "{name}" is not a failpoint', hint=f"failpoints are {', '.join(sorted(POINTS))}"
             )
         if not (hit.isascii() and hit.isdecimal() and int(hit) > 0) or action not in {each.value for each in Action}:
             actions = ", ".join(each.value for each in Action)
             raise ConfigError(
-                f'{VARIABLE} says "{part}"', hint=f"write name:hit:action; hits count from 1, actions are {actions}"
+                f'{VARIABLE}: "{part}" is not name:hit:action', hint=f"hits count from 1; actions are {actions}"
             )
         armed[name] = Armed(name, int(hit), Action(action), folder)
     return armed
 
 
 _armed: dict[str, Armed] = {}
-_wrong: ConfigError | None = None
+_parse_error: ConfigError | None = None
 if VARIABLE in os.environ:
-    # the first process to import this is the driver; its JVM and workers inherit its environment
+    # the driver imports this first; its JVM and workers inherit the variable
     os.environ.setdefault(DRIVER_VARIABLE, str(os.getpid()))
     try:
         _armed = parsed(os.environ)
     except ConfigError as error:
-        _wrong = error
+        _parse_error = error
 
 
 def check() -> list[str]:
     """
-    The armed points; a service logs them when it starts.
+    The enabled points, for the log of a starting service.
 
     Raises:
         ConfigError: the variable is invalid.
     """
-    if _wrong is not None:
-        raise _wrong
+    if _parse_error is not None:
+        raise _parse_error
     return sorted(_armed)
 
 
 def point(name: str) -> Callable[[], None]:
-    """The function to call at a point; fetched once, when the caller is created."""
+    """The function to call at a point; get it once, when the caller is created."""
     return _armed.get(name, _nothing)
 
 
 def after(name: str, function: Callable[P, T]) -> Callable[P, T]:
-    """The function itself, or one that reaches the point after each call."""
+    """The function itself or, if the point is enabled, a wrapper that reaches it after each call."""
     if name not in _armed:
         return function
     reach = point(name)
@@ -173,7 +173,7 @@ def sends() -> Callable[[], None]:
 
 
 def at_first(name: str, items: Iterable[T]) -> Iterable[T]:
-    """The items themselves, or an iterator over them that reaches the point at the first item."""
+    """The items themselves or, if the point is enabled, an iterator that reaches it at the first item."""
     return _reaching_at_first(point(name), items) if name in _armed else items
 
 
@@ -185,11 +185,11 @@ def _reaching_at_first(reach: Callable[[], None], items: Iterable[T]) -> Iterato
 
 
 def _nothing() -> None:
-    """A point that is not armed."""
+    """A point that is not enabled."""
 
 
 def _kill(driver: int) -> None:
-    """Kill the driver first, so that no process can clean up; this process last."""
+    """Kill the driver first, so that no process can clean up, and this process last."""
     tree = [driver, *_descendants(driver)]
     for pid in [*(pid for pid in tree if pid != os.getpid()), os.getpid()]:
         with contextlib.suppress(ProcessLookupError):
@@ -197,16 +197,20 @@ def _kill(driver: int) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Source: proc(5); the parent's pid is the second field after the command's closing bracket."""
+    """
+    The pids of all descendants.
+
+    Source: proc(5); the ppid is the second field after the closing bracket of the command.
+    """
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [], [pid]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
+    found, queue = [], [pid]
+    while queue:
+        direct = children.get(queue.pop(), [])
+        found += direct
+        queue += direct
     return found

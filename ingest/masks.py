@@ -12,7 +12,7 @@ class Masks:
     """
     The secrets of a configuration, masked in any text; part of the plan, so workers mask them too.
 
-    Even a short secret is replaced: an unreadable message is better than a secret in a log.
+    Short secrets are replaced as well: an unreadable message is better than a secret in a log.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -25,7 +25,7 @@ class Masks:
         return f"Masks({len(self._secrets)} secrets)"
 
     def add(self, secret: str) -> None:
-        """Mask this secret from now on, also in its quoted, JSON and URL forms."""
+        """Mask this secret from now on, also in its quoted, JSON and URL-encoded forms."""
         for part in {secret, *secret.splitlines()} - {""}:
             in_json = {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
             self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], *in_json}
@@ -33,11 +33,11 @@ class Masks:
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def hide(self, text: str) -> str:
-        """The text with `***` in place of every secret."""
+        """The text with every secret replaced by `***`."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
     def hide_bytes(self, content: bytes) -> bytes:
-        """The same for bytes, which need not be text."""
+        """The same for bytes, which may not be valid UTF-8."""
         if self._pattern is None:
             return content
         return self.hide(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

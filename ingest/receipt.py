@@ -1,4 +1,4 @@
-"""The report of a task on its part of a micro-batch, and its serialized form from worker to driver."""
+"""The result of a task for its part of a micro-batch, and its serialized form from worker to driver."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from ingest.api import SinkResult, WriteCounts
 
 
 class TaskStatus(StrEnum):
-    """The outcome of the whole task; worse ones come later."""
+    """The outcome of a task, from best to worst."""
 
     DURABLE = "durable"
     RUN_AGAIN = "run_again"
@@ -22,11 +22,11 @@ class TaskStatus(StrEnum):
 @dataclass(slots=True)
 class Counts(WriteCounts):
     """
-    Event counts of a task; read = stored + dropped + dead-lettered, and `read` counts the events of fan-outs.
+    Event counts of a task; read = stored + dropped + dead-lettered, where `read` includes the events of fan-outs.
 
     Attributes:
         records: read from the source, before fan-outs.
-        failed: number of failed records; a record of ten events of which three failed counts 0.3.
+        failed: number of failed records; a record with three of ten events failed counts 0.3.
     """
 
     records: int = 0
@@ -53,13 +53,13 @@ class Receipt:
     The outcome of the records of one task.
 
     Attributes:
-        code: of the error that blocked or stopped it; "" if it is durable.
-        message: of the same error.
-        exit_code: of a process that ends with the error.
-        results: name of a destination -> result of its task sink, for its committer.
-        probe: name of the destination that blocked, and a part of the batch that its committer can try; None if the
-            task wrote nothing yet.
-        dead_letters: envelopes as bytes; events of one record that failed alike have one.
+        code: code of the error that blocked or stopped the task; "" if it is durable.
+        message: message of the same error.
+        exit_code: exit code of the process if the error stops it.
+        results: name of a sink's destination -> result of its writer for its committer.
+        probe: name of the destination that blocked, and a part of the batch with which its committer can test it; None
+            if the task has written nothing yet.
+        dead_letters: serialized envelopes; one for all events of a record that failed with the same error.
     """
 
     status: TaskStatus = TaskStatus.DURABLE
@@ -72,7 +72,7 @@ class Receipt:
     dead_letters: list[bytes] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
-        """The receipt as (kind, bytes): one row for each dead letter, then one for the receipt itself."""
+        """The receipt as rows (kind, bytes): one for each dead letter, then one for the receipt itself."""
         for dead_letter in self.dead_letters:
             yield "dead_letter", dead_letter
         content = {
@@ -84,7 +84,7 @@ class Receipt:
             "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
             "probe": self.probe,
         }
-        # messages contain names of attributes, which may be any bytes
+        # messages contain attribute names, which may be any bytes
         yield "receipt", msgpack.packb(content, unicode_errors="backslashreplace")
 
 
@@ -116,13 +116,13 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
 
 
 def worst_of(receipts: Sequence[Receipt]) -> Receipt:
-    """The receipt with the worst status, which is that of the batch; a durable one if there are none."""
+    """The receipt with the worst status, which is the status of the batch; a durable one if there are none."""
     order = list(TaskStatus)
     return max(receipts, key=lambda receipt: order.index(receipt.status), default=Receipt())
 
 
 def total_of(receipts: Iterable[Receipt]) -> Counts:
-    """The counts of all tasks."""
+    """The sum of the counts of all tasks."""
     total = Counts()
     for receipt in receipts:
         total.add(receipt.counts)

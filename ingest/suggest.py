@@ -1,4 +1,4 @@
-"""Names that were probably meant, for whoever is given one that there is not: near ones, and those of other tools."""
+"""Suggestions for unknown names: similar names, and the equivalents of names in other tools."""
 
 import difflib
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ COMPONENTS_ELSEWHERE = {
     "user_agent": "parse_user_agent useragent",
     "value": "add add_field assign insert_field set",
 }
-"""Component -> what other tools, or other people, call it: Vector, Logstash, Kafka Connect, Benthos, SQL."""
+"""Component -> its names in other tools: Vector, Logstash, Kafka Connect, Benthos, SQL."""
 
 OPTIONS_ELSEWHERE = {
     "source": "field input source_field src",
@@ -73,48 +73,48 @@ OPTIONS_ELSEWHERE = {
     "write_to_wal": "durability wal",
     "zone": "time_zone timezone tz",
 }
-"""Option -> what it is called elsewhere; where two could be meant, the first that the component has."""
+"""Option -> its names in other tools; where two options match, the first that the component has is suggested."""
 
 OWN_CODE = frozenset(
     {"bloblang", "javascript", "lua", "mapping", "python", "remap", "ruby", "script", "starlark", "wasm"},
 )
-"""What other tools call a decorator that is a program; here a plugin takes its place."""
+"""Names in other tools for a decorator that runs user code; the equivalent here is a plugin."""
 
-_OURS = [
+_EQUIVALENTS = [
     (elsewhere, ours)
     for table in (COMPONENTS_ELSEWHERE, OPTIONS_ELSEWHERE)
     for ours, names in table.items()
     for elsewhere in names.split()
 ]
-_MAX_NAME = 100  # letters; nobody misspells longer names
-_BEGIN = 4  # letters that are enough to say how a name begins
+_MAX_NAME = 100  # characters; bounds the cost of difflib
+_MIN_PREFIX = 4  # characters
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like this one; None when no name is."""
+    """The known name most similar to this one; None if none is similar."""
     if len(name) > _MAX_NAME:
         return None
     known = sorted(known)
-    begun = [other for other in known if other.startswith(name)]
-    if len(name) >= _BEGIN and len(begun) == 1:  # cut short, which difflib rates low where much is left out
-        return begun[0]
+    completions = [other for other in known if other.startswith(name)]
+    if len(name) >= _MIN_PREFIX and len(completions) == 1:  # difflib rates a short prefix of a long name too low
+        return completions[0]
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return near[0]
-    # case and the two ways to join words are the usual slips that difflib rates too low
+    # difflib also rates differences in case, and between "-" and "_", too low
     return {_folded(other): other for other in known}.get(_folded(name))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest of the known names, or ""."""
+    """A hint that suggests the most similar known name, or ""."""
     near = closest(name, known)
     return "" if near is None else f'did you mean "{near}"?'
 
 
 def did_you_mean_ours(name: str, known: Iterable[str]) -> str:
-    """The same for names of components and options, which other tools may have under another name."""
+    """The same for names of components and options; also finds the equivalents of names in other tools."""
     known = set(known)
-    ours = next((ours for elsewhere, ours in _OURS if elsewhere == name and ours in known), None)
+    ours = next((ours for elsewhere, ours in _EQUIVALENTS if elsewhere == name and ours in known), None)
     return did_you_mean(name, known) if ours is None else f'did you mean "{ours}"?'
 
 

@@ -1,9 +1,13 @@
 """
-YAML text to a checked, frozen description of pipelines; all problems at once, each with its place.
+Reads YAML files into a checked, immutable `Configuration`, or reports all problems at once, each with its location.
 
-The way through the room: `reading` makes `nodes` of files (`scalars`, `variables`), `binder` checks them (`components`,
-`pipelines`, `translate`, `options`, `test_cases`) into a `PartialConfig`, `checks` looks across options, `resolving`
-makes the `model`; `problems` is what comes out instead. `ingest.reference` documents what can be written.
+1. `reading` parses files into `nodes`, with included files merged and variables expanded (`scalars`, `variables`).
+2. `binder` checks nodes against the options of components and collects the valid parts in a `PartialConfig`
+   (`components`, `pipelines`, `translate`, `options`, `test_cases`).
+3. `checks` applies the rules that span several options.
+4. `resolving` fills in omitted names and returns the `model`.
+
+Each stage adds to the same list of `problems`. `ingest.reference` documents the options.
 """
 
 from ingest.config.binder import bind, load

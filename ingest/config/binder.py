@@ -1,4 +1,4 @@
-"""The whole file from nodes to a checked description, or every problem there is at once."""
+"""The whole file from nodes to a `Configuration`, or all of its problems."""
 
 import re
 from collections.abc import Mapping as AbstractMapping
@@ -26,23 +26,23 @@ from ingest.suggest import did_you_mean
 VERSION = 1
 TOP_KEYS = {
     "version": "Version of the file format: 1.",
-    "include": "Another file, or a list of them, that this one is laid over: mappings merge, all else is replaced.",
-    "plugins": "Modules with components of your own, each a file NAME.py beside this one or installed; "
-    "the only way to import code by name.",
+    "include": "A file or a list of files to merge under this one: mappings merge, all else is replaced.",
+    "plugins": "Modules with custom components, each a file NAME.py beside this one or installed; "
+    "the only option that imports code.",
     "secrets": "Where `${secret:NAME}` is read from.",
-    "state_dir": "Folder for checkpoints, dead letters and all else a pipeline remembers.",
-    "service": "The process: its endpoint, its log, how it stops.",
-    "spark": "The engine.",
+    "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines.",
+    "service": "The process: HTTP endpoint, log, shutdown.",
+    "spark": "Spark settings.",
     "stores": "Name -> store.",
-    "tables": "Name -> table as it should be.",
+    "tables": "Name -> desired definition of a table.",
     "chains": "Name -> list of decorators, used as `- chain: NAME`.",
     "pipelines": "Name -> pipeline.",
-    "tests": "Events in, expected cells out; run by `ingest test`.",
+    "tests": "Input events and expected results; run by `ingest test`.",
 }
 STATE_DIR = "./data/state"
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # becomes a folder, a label and part of a group's name
-_TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's, with its namespace
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # also a folder, a metric label and part of a consumer group
+_TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's rule, with a namespace
 
 
 def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) -> Configuration:
@@ -51,12 +51,12 @@ def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) ->
 
     Args:
         path: a file, or `-` for stdin.
-        env: what `${VAR}` stands for.
-        lookup: who knows the options of components; `ingest.catalog` does.
+        env: the values of `${VAR}`.
+        lookup: finds the options of components; usually an `ingest.catalog.Catalog`.
 
     Raises:
-        ConfigSyntaxError: it could not be read whole.
-        ConfigInvalidError: it does not describe pipelines; `report` has every problem.
+        ConfigSyntaxError: the file or a file it includes cannot be parsed.
+        ConfigInvalidError: it has errors; `report` lists all problems.
         NotFoundError: there is no such file.
     """
     return bind(read(path, env), lookup)
@@ -64,16 +64,16 @@ def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) ->
 
 def bind(document: Document, lookup: Lookup) -> Configuration:
     """
-    Check nodes against what components are.
+    Check the nodes of a file against the options of its components.
 
     Raises:
-        ConfigSyntaxError: it could not be read whole, so there is nothing to check.
-        ConfigInvalidError: with every problem.
+        ConfigSyntaxError: the document is incomplete, so it was not checked.
+        ConfigInvalidError: it has errors; `report` lists all problems.
     """
-    of_reading = len(document.problems)
+    read_count = len(document.problems)
     configuration = _Binder(document, lookup).configuration() if document.is_whole else None
-    of_binding = [problem for problem in document.problems[of_reading:] if problem.location not in document.unknown]
-    report = report_of([*document.problems[:of_reading], *of_binding], document.sources, document.masks)
+    from_binding = [problem for problem in document.problems[read_count:] if problem.location not in document.unknown]
+    report = report_of([*document.problems[:read_count], *from_binding], document.sources, document.masks)
     if configuration is not None:
         return replace(configuration, report=report)
     error = ConfigInvalidError if document.is_whole else ConfigSyntaxError
@@ -86,7 +86,7 @@ def _headline(report: Report, file: str) -> str:
 
 
 class _Binder:
-    """Walks the file once, from what is named to what names it."""
+    """Walks the file once; stores, tables and chains before the pipelines that reference them."""
 
     def __init__(self, document: Document, lookup: Lookup) -> None:
         self._document = document
@@ -96,7 +96,7 @@ class _Binder:
         self._partial_config = PartialConfig()
 
     def configuration(self) -> Configuration | None:
-        """What the file says; None when something is wrong."""
+        """The configuration; None if it has errors."""
         self._top()
         plugins = self._plugins()
         state_dir = self._state_dir()
@@ -141,32 +141,32 @@ class _Binder:
         if (include := self._root.entries.get("include")) is not None and not isinstance(include, Scalar):
             self._texts("include")
         elif isinstance(include, Scalar) and (not isinstance(include.value, str) or not include.value):
-            self._problem(Kind.WRONG_TYPE, include.place, "include wants a file or a list of files")
+            self._problem(Kind.WRONG_TYPE, include.place, "include must be a file or a list of files")
 
     def _texts(self, key: str) -> list[Scalar]:
         node = self._root.entries.get(key)
         if node is None:
             return []
         if not isinstance(node, Sequence):
-            self._problem(Kind.WRONG_TYPE, node.place, f"{key} wants a list of texts")
+            self._problem(Kind.WRONG_TYPE, node.place, f"{key} must be a list of texts")
             return []
         texts = []
         for item in node.items:
             if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
                 texts.append(item)
             else:
-                self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} wants text")
+                self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} must be text")
         return texts
 
     def _plugins(self) -> tuple[Plugin, ...]:
         plugins = []
         for item in self._texts("plugins"):
-            # stdin is in no folder: there the present one is meant
+            # stdin has no folder, so its plugins are searched in the working directory
             plugin = Plugin(item.text, Path(item.place.file).parent)
             try:
                 self._binding.lookup = self._binding.lookup.with_plugins([plugin])
             except CatalogError as error:
-                self._binding.lost_plugins.append(item.text)
+                self._binding.failed_plugins.append(item.text)
                 self._problem(Kind.UNKNOWN_REFERENCE, item.place, error.message, error.hint or "")
             else:
                 plugins.append(plugin)
@@ -182,7 +182,7 @@ class _Binder:
             except PydanticCustomError as error:
                 self._problem(Kind.WRONG_TYPE, node.place, f"state_dir: {error.message()}")
                 return STATE_DIR
-        self._problem(Kind.WRONG_TYPE, node.place, "state_dir wants the path of a folder")
+        self._problem(Kind.WRONG_TYPE, node.place, "state_dir must be the path of a folder")
         return STATE_DIR
 
     def _sections(self) -> None:
@@ -207,7 +207,7 @@ class _Binder:
         for name, location in mapping.keys.items():
             if not pattern.fullmatch(name):
                 self._problem(
-                    Kind.WRONG_TYPE, location, f'"{name}" is no good name', "use letters, digits, _, - and . alone"
+                    Kind.WRONG_TYPE, location, f'"{name}" is not a valid name', "use only letters, digits, _, - and ."
                 )
         return mapping
 
@@ -228,7 +228,7 @@ class _Binder:
             location = tables.keys[name]
             if (store := text_under(node, "store")) is not None:
                 self._partial_config.store_uses.append(store)
-            options = self._binding.options(TableOptions, _filled(node), f"table {name}", location)
+            options = self._binding.options(TableOptions, _with_family_options(node), f"table {name}", location)
             if isinstance(options, TableOptions):
                 self._partial_config.tables[name] = PartialTable(options, node, location)
 
@@ -239,15 +239,14 @@ class _Binder:
         binder = Pipelines(self._binding, chains, self._partial_config)
         if not pipelines.entries:
             location = self._root.keys.get("pipelines", self._root.place)
-            self._problem(Kind.MISSING_FIELD, location, "there is no pipeline", "pipelines stand under `pipelines`")
+            self._problem(Kind.MISSING_FIELD, location, "there is no pipeline", "declare one under `pipelines`")
         self._partial_config.pipeline_names = {name: pipelines.keys[name] for name in pipelines.entries}
         for name, node in pipelines.entries.items():
             mapping = self._binding.mapping(node, f"pipeline {name}")
             if mapping is not None:
                 self._partial_config.pipelines[name] = binder.bind(name, mapping, pipelines.keys[name])
-        for name in (
-            self._partial_config.chains.keys() - self._partial_config.used_chains
-        ):  # nobody else would look into them
+        # the chains of pipelines are checked where they are used
+        for name in self._partial_config.chains.keys() - self._partial_config.used_chains:
             unused = PartialPipeline("", chains.keys[name], chains)
             used = set(self._partial_config.used_chains)
             Pipelines(self._binding, chains, self._partial_config).decorators(
@@ -260,7 +259,7 @@ class _Binder:
         if node is None or (isinstance(node, Scalar) and node.value is None):
             return
         if not isinstance(node, Sequence):
-            self._problem(Kind.WRONG_TYPE, node.place, "tests wants a list")
+            self._problem(Kind.WRONG_TYPE, node.place, "tests must be a list")
             return
         for item in node.items:
             if (pipeline := text_under(item, "pipeline")) is not None:
@@ -270,8 +269,8 @@ class _Binder:
                 self._partial_config.test_cases.append((options, item))
 
 
-def _filled(node: Node) -> Node:
-    """A table whose families may be written without options, as in `colfam:`."""
+def _with_family_options(node: Node) -> Node:
+    """A table with empty options for each family that has none, as in `colfam:`."""
     if not isinstance(node, Mapping) or not isinstance(families := node.entries.get("families"), Mapping):
         return node
     entries = {

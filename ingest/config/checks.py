@@ -1,7 +1,7 @@
 """
-Rules across options: unknown names, decorators that no event reaches, options that exclude each other.
+Rules that span several options: unknown names, unreachable decorators, conflicting options.
 
-A component is known by its answers to the questions of `ingest.api`, never by its class, its kind or an option's name.
+The rules use only the properties that `ingest.api` defines for all components, never a class, a kind or an option name.
 """
 
 import re
@@ -30,7 +30,7 @@ _STARTS_JAVA = re.compile(
 
 
 def check(partial_config: PartialConfig, binding: Binding) -> None:
-    """Add to the problems what only shows when the file is seen as a whole."""
+    """Report the problems that need the whole file."""
     _check_uses(partial_config.store_uses, partial_config.store_names, "store", binding)
     _check_uses(partial_config.pipeline_uses, partial_config.pipeline_names, "pipeline", binding)
     for name, table in partial_config.tables.items():
@@ -52,16 +52,16 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
             check_names(pipeline, partial_config, binding)
     for name, location in partial_config.chains.items():
         if name not in partial_config.used_chains:
-            binding.warning(Kind.UNUSED, location, f'chain "{name}" is used nowhere')
+            binding.warning(Kind.UNUSED, location, f'chain "{name}" is not used')
 
 
 def _check_store(
     name: str | None, owner: str, location: Place, partial_config: PartialConfig, binding: Binding
 ) -> None:
-    """A store may be left out when there is one; the names themselves are checked by nodes."""
+    """The store may be omitted only if the file has exactly one; `_check_uses` checks the names."""
     stores = partial_config.store_names
     if name is None and not stores:
-        binding.problem(Kind.MISSING_FIELD, location, f"{owner} needs a store", "stores stand under `stores`")
+        binding.problem(Kind.MISSING_FIELD, location, f"{owner} needs a store", "declare one under `stores`")
     elif name is None and len(stores) > 1:
         hint = f"there is more than one: {listed(stores)}"
         binding.problem(Kind.MISSING_FIELD, location, f'{owner} needs "store"', hint)
@@ -85,22 +85,22 @@ def _check_sink(
         check_table(sink, store, pipeline, partial_config, binding)
         _check_creates(sink, partial_config.stores.get(store or ""), binding)
     for finding in settings.findings():
-        tell = binding.problem if finding.is_error else binding.warning
+        report = binding.problem if finding.is_error else binding.warning
         see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
         kind = Kind(finding.kind.replace("_", "-"))
-        tell(kind, sink.place(*finding.path), finding.message, finding.hint or see)
+        report(kind, sink.place(*finding.path), finding.message, finding.hint or see)
     _check_time(sink, pipeline, binding)
 
 
 def _check_creates(sink: Component[SinkSettings], store: Component[StoreSettings] | None, binding: Binding) -> None:
-    """`on_unknown: create` needs a store that can create families."""
+    """`on_unknown: create` requires a store that can create families."""
     if sink.settings.on_unknown_family != "create" or store is None:
         return
     if store.settings.unsupported_reason is not None:
-        reason, way_out = store.settings.unsupported_reason
+        reason, remedy = store.settings.unsupported_reason
         message = f"no family can be created: the {store.kind} store {reason}"
         place = sink.place("families", "on_unknown")
-        binding.problem(Kind.CONFLICT, place, message, f"{way_out}, or leave on_unknown out")
+        binding.problem(Kind.CONFLICT, place, message, f"{remedy}, or leave on_unknown out")
 
 
 def _check_time(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:
@@ -120,70 +120,71 @@ def _check_labels(pipeline: PartialPipeline, binding: Binding) -> None:
         if not label:
             continue
         if label in seen:
-            message = f'the label "{label}" stands twice in pipeline {pipeline.name}'
+            message = f'the label "{label}" is used twice in pipeline {pipeline.name}'
             hint = f"first on line {seen[label].line}"
             binding.problem(Kind.DUPLICATE_LABEL, component.place("label"), message, hint)
         seen.setdefault(label, component.place("label"))
-    for row in (pipeline.decorators, pipeline.sinks):
-        for name, component in zip(names_of(row), row, strict=True):
+    for components in (pipeline.decorators, pipeline.sinks):
+        for name, component in zip(names_of(components), components, strict=True):
             if name in seen and not component.settings.label:
-                message = f'the label "{name}" is what the {component.kind} on line {component.location.line} is called'
-                binding.problem(Kind.DUPLICATE_LABEL, seen[name], message, "choose another, or give that one a label")
+                message = f'the label "{name}" is the name of the {component.kind} on line {component.location.line}'
+                hint = "choose another, or give that component a label"
+                binding.problem(Kind.DUPLICATE_LABEL, seen[name], message, hint)
 
 
 def _constant(when: str | None, zone: str) -> bool | None:
-    """What a condition answers for every event, True where there is none; None when it depends on the event."""
+    """The result of a condition if it is the same for every event, else None; True if there is no condition."""
     return True if when is None else Condition.parse(when, zone).constant
 
 
-def _meant(when: str, zone: str) -> str:
-    """What may have been meant by a condition that is the same for every event."""
+def _hint_for(when: str, zone: str) -> str:
+    """A hint for a condition that has the same result for every event."""
     lint_warnings = Condition.parse(when, zone).lint_warnings
-    return next((f"{doubt.message}: {doubt.hint}" for doubt in lint_warnings if doubt.hint), "")
+    return next((f"{warning.message}: {warning.hint}" for warning in lint_warnings if warning.hint), "")
 
 
 def _check_reachable(pipeline: PartialPipeline, binding: Binding) -> None:
-    wall: Component[Settings] | None = None
+    blocker: Component[Settings] | None = None
     zone = pipeline.options.timezone
     for component in [*pipeline.decorators, *pipeline.sinks]:
-        if wall is not None:
-            message = f'no event reaches this: "{wall.kind}" on line {wall.location.line} drops all of them'
+        if blocker is not None:
+            message = f'no event reaches this: "{blocker.kind}" on line {blocker.location.line} drops all of them'
             binding.problem(Kind.UNREACHABLE, component.location, message)
             return
         when = component.settings.when
         always = _constant(when, zone)
         if when is not None and always is False:
-            message = f"{component.kind} is never used: `when` never holds"
-            binding.problem(Kind.UNREACHABLE, component.place("when"), message, _meant(when, zone))
+            message = f"{component.kind} is never used: `when` is never true"
+            binding.problem(Kind.UNREACHABLE, component.place("when"), message, _hint_for(when, zone))
         elif always is True and component.settings.drops_every_event():
-            wall = component
+            blocker = component
 
 
 def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
     """Events that bypass a buffering decorator are written first, so an older value may win."""
     if all(sink.settings.has_event_time or sink.settings.store_name is None for sink in pipeline.sinks):
-        return  # the event's own time decides
+        return  # cells have the event's time, which decides in HBase
     for component in pipeline.decorators:
         when = component.settings.when
         if when is None or _constant(when, pipeline.options.timezone) is not None:
             continue
         if binding.lookup.holds_events(component.kind):
             message = (
-                f"{component.kind} holds events, and those that do not meet `when` bypass it and are written first: an "
-                "older value of a row may win"
+                f"{component.kind} buffers events; events that do not match `when` bypass it and are written first, so "
+                "an older value of a row may win"
             )
-            hint = "let `when` ask for what the row key is made of, or give cells the event's time: `timestamp: event`"
+            hint = "use only parts of the row key in `when`, or write the event's time: `timestamp: event`"
             binding.warning(Kind.REORDERED, component.place("when"), message, hint)
 
 
 def _check_dead_letters(pipeline: PartialPipeline, binding: Binding) -> None:
-    letters, source = pipeline.dead_letters, pipeline.source
-    if letters is None or source is None or not isinstance(letters.settings, DeadLetterTopic):
+    dead_letters, source = pipeline.dead_letters, pipeline.source
+    if dead_letters is None or source is None or not isinstance(dead_letters.settings, DeadLetterTopic):
         return
-    settings, cluster = letters.settings, connection_of(source.settings)
+    settings, cluster = dead_letters.settings, connection_of(source.settings)
     if settings.brokers is None and cluster is None:
         message = 'dead letters need "brokers", because the source has none'
-        binding.problem(Kind.MISSING_FIELD, letters.location, message)
+        binding.problem(Kind.MISSING_FIELD, dead_letters.location, message)
     is_same = cluster is not None and settings.brokers in (None, cluster.brokers)
     if not is_same or not source.settings.reads_topic(settings.topic):
         return
@@ -192,8 +193,8 @@ def _check_dead_letters(pipeline: PartialPipeline, binding: Binding) -> None:
     else:
         message = f'dead letters would be read again: "topics_pattern" of the source matches "{settings.topic}"'
         name, pattern = settings.topic.replace(".", r"\."), source.settings.summary
-        hint = f"name another topic, or leave this one out of the pattern, as in '(?!{name}$)({pattern})'"
-    binding.problem(Kind.CONFLICT, letters.place("topic"), message, hint)
+        hint = f"use another topic, or exclude this one from the pattern: '(?!{name}$)({pattern})'"
+    binding.problem(Kind.CONFLICT, dead_letters.place("topic"), message, hint)
 
 
 def _check_cases(partial_config: PartialConfig, binding: Binding) -> None:
@@ -205,19 +206,19 @@ def _check_cases(partial_config: PartialConfig, binding: Binding) -> None:
 
 
 def _check_groups(partial_config: PartialConfig, binding: Binding) -> None:
-    """Two pipelines of one group would move each other's offsets."""
+    """Two pipelines of one consumer group would overwrite each other's committed offsets."""
     users: dict[tuple[str, str], str] = {}
     for pipeline in partial_config.pipelines.values():
         group = None if pipeline.source is None else pipeline.source.settings.consumer_group
         if pipeline.source is None or group is None:
             continue
         if (first := users.setdefault(group, pipeline.name)) != pipeline.name:
-            message = f'group "{group[1]}" is that of pipeline {first} already'
-            binding.problem(Kind.CONFLICT, pipeline.source.place("group"), message, "leave it out, or name another")
+            message = f'pipeline {first} already uses group "{group[1]}"'
+            binding.problem(Kind.CONFLICT, pipeline.source.place("group"), message, "leave it out, or use another")
 
 
 def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
-    """A folder of this machine is written by one process of it."""
+    """An embedded store is opened by one process: each has its own folder, and cluster tasks cannot write it."""
     embedded: dict[str, Path] = {}
     folders: dict[Path, str] = {}
     for name, store in partial_config.stores.items():
@@ -225,7 +226,7 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
             continue
         embedded[name] = folder
         if (first := folders.setdefault(folder, name)) != name:
-            binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" has this path already')
+            binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" already uses this path')
     master = partial_config.spark.master
     if master is None or master.startswith("local"):
         return
@@ -233,16 +234,16 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
     names = (sink.settings.store_name for sink in sinks)
     written = {name or partial_config.only_store() for name in names if name is not None}
     if used := [name for name in sorted(embedded) if name in written]:
-        message = f'store "{used[0]}" is embedded: it cannot be written by the tasks of a cluster'
+        message = f'store "{used[0]}" is embedded: tasks on a cluster cannot write it'
         hint = "use a local master, or an hbase store"
         binding.problem(Kind.CONFLICT, partial_config.spark_places[("master",)], message, hint)
 
 
 def _check_command_lines(partial_config: PartialConfig, binding: Binding) -> None:
-    """Every user of a machine can read the command lines of its processes."""
+    """Secrets must not be on command lines, which every user of the machine can read."""
     for name, value in partial_config.spark.conf.items():
         if _STARTS_JAVA.fullmatch(name) and binding.masks.hide(value) != value:
             location = partial_config.spark_places[("conf", name)]
-            message = f'"{name}" becomes part of a command line, and its value holds a secret'
-            hint = "name a file in it that holds the secret, or use a setting that Spark reads when it runs"
+            message = f'"{name}" becomes part of a command line, and its value contains a secret'
+            hint = "refer to a file that contains the secret, or use a setting that Spark reads at run time"
             binding.problem(Kind.CONFLICT, location, message, hint)

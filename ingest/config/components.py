@@ -1,4 +1,4 @@
-"""One component, `name: {options}`, from nodes to checked options."""
+"""Binds one component, `name: {options}`: from nodes to checked options."""
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as AbstractSequence
@@ -21,123 +21,131 @@ S = TypeVar("S", bound=Model)
 
 NOT_IMPORTED = "not_imported"
 """
-Kind that stands for a decorator or sink of another system that an import could not translate.
+Placeholder kind for a decorator or sink of another system that an import could not translate.
 
-A file with one is refused. Options: `class`, the name of what stood there, and `instead`, what to write.
+A file that contains one is rejected. Options: `class`, the original's name, and `instead`, what to write.
 """
 
 
 class Lookup(Protocol):
-    """Who knows the options of every component; rooms are `decorators`, `sinks`, `stores` and `sources`."""
+    """Finds components by type (`decorators`, `sinks`, `stores` or `sources`) and name; a catalog implements it."""
 
-    def __call__(self, room: str, name: str) -> type[Model] | None:
-        """The options of a component, None when there is none of that name; CatalogError when it cannot be had."""
+    def __call__(self, component_type: str, name: str) -> type[Model] | None:
+        """The options of a component, None if the name is unknown; CatalogError if it cannot be imported."""
 
-    def names(self, room: str) -> AbstractSequence[str]:
-        """All names of a room."""
+    def names(self, component_type: str) -> AbstractSequence[str]:
+        """All names of a component type."""
 
     def is_deterministic(self, name: str) -> bool:
-        """Whether a decorator gives the same for the same event."""
+        """Whether a decorator always gives the same result for the same event."""
 
     def holds_events(self, name: str) -> bool:
         """Whether a decorator buffers events until the end of a split."""
 
     def makes_events(self, name: str) -> bool:
-        """Whether a decorator may make several events of one."""
+        """Whether a decorator may turn one event into several."""
 
     def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
-        """The same and what some modules add; CatalogError when one cannot be imported."""
+        """A lookup that also has the components of these modules; CatalogError if one cannot be imported."""
 
 
 class Binding:
     """
-    What is shared while a file is bound: who to ask, what was found wrong, what to hide.
+    The shared state of binding one file: the lookup of components, the problems found, and the secrets to mask.
 
     Attributes:
-        lost_plugins: modules that are named and cannot be used.
+        failed_plugins: modules that could not be imported.
     """
 
     def __init__(self, lookup: Lookup, problems: list[Problem], masks: Masks) -> None:
         self.lookup = lookup
         self.problems = problems
         self.masks = masks
-        self.lost_plugins: list[str] = []
+        self.failed_plugins: list[str] = []
 
     def problem(self, kind: Kind, location: Place, message: str, hint: str = "") -> None:
-        """Note an error."""
+        """Report an error."""
         self.problems.append(Problem(kind, location, message, hint))
 
     def warning(self, kind: Kind, location: Place, message: str, hint: str = "") -> None:
-        """Note something a pipeline can run with."""
+        """Report a warning; the pipeline can still run."""
         self.problems.append(Problem(kind, location, message, hint, Severity.WARNING))
 
     def mapping(self, node: Node, what: str) -> Mapping | None:
-        """A node as a mapping; nothing at all is an empty one."""
+        """The node as a mapping, an empty one for null; reports a problem and returns None for anything else."""
         if isinstance(node, Mapping):
             return node
         if isinstance(node, Scalar) and node.value is None:
             return Mapping(node.place)
-        self.problem(Kind.WRONG_TYPE, node.place, f"{what} wants a mapping of names to values")
+        self.problem(Kind.WRONG_TYPE, node.place, f"{what} must be a mapping of names to values")
         return None
 
     def options(
         self, model: type[Model], node: Node, owner: str, location: Place, context: dict[str, object] | None = None
     ) -> Model | None:
-        """Checked options, or None and problems."""
+        """The checked options; None, with problems reported, if they are invalid."""
         if isinstance(node, Scalar) and node.value is None:
             node = Mapping(node.place)
-        self._keep_secrets(model, node, owner)
-        placed = LocatedNode(node, owner, location, model)
+        self._mask_secrets(model, node, owner)
+        located = LocatedNode(node, owner, location, model)
         try:
             return model.model_validate(plain(node), context=context)
         except ValidationError as error:
-            if not _take_as_wanted(error, placed):
-                self.problems.extend(problems_of(error, placed))
+            if not _convert_expanded(error, located):
+                self.problems.extend(problems_of(error, located))
                 return None
         try:
             return model.model_validate(plain(node), context=context)
         except ValidationError as error:
-            self.problems.extend(problems_of(error, placed))
+            self.problems.extend(problems_of(error, located))
             return None
 
     def component(
-        self, node: Node, room: str, owner: str, context: dict[str, object], base: type[S]
+        self, node: Node, component_type: str, owner: str, context: dict[str, object], base: type[S]
     ) -> Component[S] | None:
-        """A component whose options are of the class `base`, or None and problems."""
-        named = self.named(node, owner, self.lookup.names(room) if isinstance(node, Mapping) else ())
-        if named is None:
+        """A component whose options are of the class `base`; None, with problems reported, if it is invalid."""
+        parts = self.kind_and_options(
+            node, owner, self.lookup.names(component_type) if isinstance(node, Mapping) else ()
+        )
+        if parts is None:
             return None
-        kind, options, location = named
+        kind, options, location = parts
         if kind == NOT_IMPORTED:
-            was, instead = text_under(options, "class"), text_under(options, "instead")
-            message = f'"{was.text}" was not imported' if was else f"a {_SINGULAR[room]} was not imported"
+            original, instead = text_under(options, "class"), text_under(options, "instead")
+            message = (
+                f'"{original.text}" was not imported' if original else f"a {_SINGULAR[component_type]} was not imported"
+            )
             self.problem(Kind.NOT_IMPORTED, location, message, instead.text if instead else "")
             return None
         try:
-            model = self.lookup(room, kind)
+            model = self.lookup(component_type, kind)
         except CatalogError as error:
             self.problem(Kind.UNKNOWN_COMPONENT, location, error.message, error.hint or "")
             return None
         if model is None:
-            names = self.lookup.names(room)
-            if self.lost_plugins:
-                hint = f"it may be of the plugin {listed(self.lost_plugins)}, which cannot be used"
-            elif room == "decorators" and kind in OWN_CODE:
-                hint = "write a decorator of your own in Python, and name its file under `plugins`"
+            names = self.lookup.names(component_type)
+            if self.failed_plugins:
+                hint = f"it may belong to the plugin {listed(self.failed_plugins)}, which cannot be used"
+            elif component_type == "decorators" and kind in OWN_CODE:
+                hint = "write a custom decorator in Python, and name its file under `plugins`"
             else:
                 hint = did_you_mean_ours(kind, names) or f"there are {listed(names, len(names))}"
-            self.problem(Kind.UNKNOWN_COMPONENT, location, f'there is no {_SINGULAR[room]} "{kind}"', hint)
+            self.problem(Kind.UNKNOWN_COMPONENT, location, f'there is no {_SINGULAR[component_type]} "{kind}"', hint)
             return None
         settings = self.options(model, options, kind, location, context)
         zone = str(context.get("timezone", "UTC"))
-        is_good = self._expressions_are_good(LocatedNode(options, kind, location, model), zone)
-        if not isinstance(settings, base) or not is_good:
+        is_valid = self._check_expressions(LocatedNode(options, kind, location, model), zone)
+        if not isinstance(settings, base) or not is_valid:
             return None
         self._add_lint_warnings(settings, LocatedNode(options, kind, location, model), zone)
         return Component(kind, settings, location, locations(options))
 
-    def named(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
-        """The name of a component, its options and the name's place; bare text is a component without options."""
+    def kind_and_options(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
+        """
+        The kind of a component, its options and the place of the kind; bare text is a component without options.
+
+        Reports a problem and returns None for anything else; `names`, the known kinds, improve its hint.
+        """
         match node:
             case Scalar(value=str(kind)) if kind:
                 return kind, Mapping(node.place), node.place
@@ -146,27 +154,27 @@ class Binding:
                 return kind, options, node.keys[kind]
             case Mapping() if len(node.entries) > 1:
                 first, second = list(node.entries)[:2]
-                empty = node.entries[first]
-                forgotten = isinstance(empty, Scalar) and empty.value is None and second not in names
-                beside = [name for name in node.entries if name in Settings.model_fields]
-                if beside and len(node.entries) == len(beside) + 1:
-                    (kind,) = node.entries.keys() - set(beside)
-                    hint = f"options that every decorator has belong inside: `{kind}: {{…, {beside[0]}: …}}`"
-                elif forgotten:
+                value = node.entries[first]
+                is_unindented = isinstance(value, Scalar) and value.value is None and second not in names
+                common = [name for name in node.entries if name in Settings.model_fields]
+                if common and len(node.entries) == len(common) + 1:
+                    (kind,) = node.entries.keys() - set(common)
+                    hint = f"options of every decorator go inside: `{kind}: {{…, {common[0]}: …}}`"
+                elif is_unindented:
                     hint = f'indent the options of "{first}" further'
                 else:
-                    hint = "one key, `name: {options}`, each"
+                    hint = "write each component as `name: {options}`"
                 self.problem(
                     Kind.CONFLICT,
                     node.keys[second],
-                    f"a {owner} is one component, here are {listed(node.entries)}",
+                    f"a {owner} has one key, not {listed(node.entries)}",
                     hint,
                 )
             case _:
                 self.problem(Kind.WRONG_TYPE, node.place, f"a {owner} is written `name: {{options}}`")
         return None
 
-    def _keep_secrets(self, model: type[Model], node: Node, owner: str) -> None:
+    def _mask_secrets(self, model: type[Model], node: Node, owner: str) -> None:
         for scalar in secret_scalars(model, node):
             scalar.secret = True
             if scalar.value is None:
@@ -178,24 +186,24 @@ class Binding:
                 self.problem(
                     Kind.CONFLICT,
                     scalar.place,
-                    f"a secret of {owner} stands in the file",
+                    f"a secret of {owner} is in plain text in the file",
                     "write ${secret:NAME} or ${VARIABLE}",
                 )
 
-    def _expressions_are_good(self, placed: LocatedNode, zone: str) -> bool:
+    def _check_expressions(self, located: LocatedNode, zone: str) -> bool:
         """
-        Check what contracts keep as text: conditions and patterns that are compiled where they are used.
+        Whether the conditions and patterns that `ingest.api` declares as plain text are valid; reports problems.
 
-        By nodes, because the options around them may be wrong in other ways.
+        Works on nodes, so these are checked even if other options are invalid.
         """
         before = len(self.problems)
         for path in _CONDITIONS:
-            for scalar in _texts_at(placed.node, path):
+            for scalar in _texts_at(located.node, path):
                 try:
                     Condition.parse(scalar.text, zone)
                 except ExpressionSyntaxError as error:
                     self.problem(Kind.BAD_EXPRESSION, scalar.at(error.column), error.message)
-        for scalar in _texts_at(placed.node, ("columns", "name_pattern")):
+        for scalar in _texts_at(located.node, ("columns", "name_pattern")):
             try:
                 Pattern.parse(scalar.text)
             except ExpressionSyntaxError as error:
@@ -203,49 +211,50 @@ class Binding:
                 self.problem(Kind.BAD_PATTERN, scalar.at(error.column), message)
         return len(self.problems) == before
 
-    def _add_lint_warnings(self, settings: Model, placed: LocatedNode, zone: str) -> None:
-        """Add a warning for each expression that is valid but unlikely to be meant."""
+    def _add_lint_warnings(self, settings: Model, located: LocatedNode, zone: str) -> None:
+        """Report a warning for each expression that is valid but probably a mistake."""
         lint_warnings = [
-            (path, doubt) for path, expression in _expressions(settings) for doubt in expression.lint_warnings
+            (path, warning) for path, expression in _expressions(settings) for warning in expression.lint_warnings
         ]
         if isinstance(settings, Settings) and settings.when is not None:
             condition = Condition.parse(settings.when, zone)
-            if condition.references:  # else the decorator is unreachable, which has its own warning
-                lint_warnings += [(("when",), doubt) for doubt in condition.lint_warnings]
-        for path, doubt in lint_warnings:
-            node, found, _ = placed.follow(path)
+            if condition.references:  # a constant one is reported as unreachable
+                lint_warnings += [(("when",), warning) for warning in condition.lint_warnings]
+        for path, warning in lint_warnings:
+            node, found, _ = located.follow(path)
             if isinstance(node, Scalar) and found == path:
-                self.warning(Kind.DOUBTFUL, node.at(doubt.column), doubt.message, doubt.hint)
+                self.warning(Kind.DOUBTFUL, node.at(warning.column), warning.message, warning.hint)
         if isinstance(settings, Settings):
             for option, message in settings.lint_warnings().items():
-                self.warning(Kind.DOUBTFUL, placed.follow((option,))[0].place, message)
+                self.warning(Kind.DOUBTFUL, located.follow((option,))[0].place, message)
 
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
 _SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
 
 
-def _take_as_wanted(error: ValidationError, placed: LocatedNode) -> bool:
+def _convert_expanded(error: ValidationError, located: LocatedNode) -> bool:
     """
-    What a variable gives is text where text is wanted, and a number or a truth value where that is.
+    Convert values with expanded variables to the type that the option expects; whether any value changed.
 
-    Nobody can quote a variable that happens to hold a number, and inside { } nobody can leave the quotes out.
+    The type of `${VAR}` cannot be chosen in the file: unquoted it may be read as a number, and inside { } YAML requires
+    quotes, so it is read as text.
     """
     changed = False
     for details in error.errors(include_url=False, include_input=False, include_context=False):
-        node, _, _ = placed.follow(details["loc"])
+        node, _, _ = located.follow(details["loc"])
         if not isinstance(node, Scalar) or not node.expanded or node.secret:
             continue
         value = node.value
         if details["type"] == "string_type":
             node.value = node.text
-        elif details["type"] in _READ_AGAIN and (found := resolve(node.text)) is not None:
+        elif details["type"] in _REPARSED and (found := resolve(node.text)) is not None:
             node.value = found
         changed = changed or node.value != value
     return changed
 
 
-_READ_AGAIN = frozenset({"int_type", "float_type", "bool_type"})
+_REPARSED = frozenset({"int_type", "float_type", "bool_type"})
 
 
 def _expressions(value: object, path: Path = ()) -> Iterator[tuple[Path, Template | Condition]]:
@@ -260,12 +269,12 @@ def _expressions(value: object, path: Path = ()) -> Iterator[tuple[Path, Templat
             children = enumerate(value)
         case dict():
             children = value.items()
-    for step, child in children:
-        yield from _expressions(child, (*path, step))
+    for key, child in children:
+        yield from _expressions(child, (*path, key))
 
 
 def _texts_at(node: Node, path: AbstractSequence[str]) -> Iterator[Scalar]:
-    """Texts at a path in which `*` stands for every item of a list."""
+    """The texts at a path, in which `*` matches every item of a list."""
     if not path:
         if isinstance(node, Scalar) and isinstance(node.value, str):
             yield node

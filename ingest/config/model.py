@@ -1,4 +1,4 @@
-"""What a configuration is once everything in it has been checked: frozen, picklable, without secrets in its repr."""
+"""The checked configuration: immutable, picklable, and without secrets in its repr."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
 
 Locations = Mapping[NodePath, Place]
-"""Keys and indexes inside a part of the file -> where that stands."""
+"""Keys and indexes inside a part of the file -> the place of the value."""
 
 
 S_co = TypeVar("S_co", bound=Model, covariant=True)
@@ -23,18 +23,18 @@ S_co = TypeVar("S_co", bound=Model, covariant=True)
 @dataclass(frozen=True, slots=True)
 class Component(Generic[S_co]):
     """
-    A decorator, sink, store, source or place for dead letters, from the file to the worker.
+    A decorator, sink, store, source or dead-letter destination, as the file declares it.
 
-    Reading a file fills in what the file says; a plan adds the name, the code and `on_error`.
+    The configuration leaves `name`, `path`, `provider` and `on_error` empty; the plan fills them in for the workers.
 
     Attributes:
-        location: of its kind in the file.
-        locations: of its options, for messages; a plan goes without.
-        chain: names of the chains it came from, the outermost first.
-        name: of a store, or what tells a decorator or sink from others of its kind, for errors and metrics.
+        location: place of its kind in the file.
+        locations: places of its options, for messages; empty in a plan.
+        chain: names of the chains that contain it, the outermost first.
+        name: unique name in errors and metrics: of a store its key, of a decorator or sink see `names_of`.
         path: import path of its class, `module:Class`.
-        provider: the package and its version, or the module, that brings it; "" when it is built in.
-        on_error: what becomes of an event that fails in it, the pipeline's rule filled in.
+        provider: the package and its version, or the module, that provides it; "" if it is built in.
+        on_error: failure action for events that fail in it; the pipeline's where its own options have none.
     """
 
     kind: str
@@ -48,12 +48,12 @@ class Component(Generic[S_co]):
     on_error: OnError = OnError.DEAD_LETTER
 
     def place(self, *path: str | int) -> Place:
-        """Where an option stands; the component itself when it was left out."""
+        """The place of an option; that of the component if the option was left out."""
         return self.locations.get(path, self.location)
 
 
 def names_of(components: Sequence[Component[Settings]]) -> list[str]:
-    """Names of the decorators or sinks of a pipeline: the label, else the kind, numbered where there are several."""
+    """Names of the decorators or sinks of a pipeline: the label or the kind, as `kind#POSITION` if it is not unique."""
     kinds = [component.kind for component in components]
     return [
         component.settings.label
@@ -64,7 +64,7 @@ def names_of(components: Sequence[Component[Settings]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that the file declares."""
+    """A declared table."""
 
     name: str
     store: str
@@ -72,18 +72,18 @@ class Table:
     location: Place
 
     def spec(self) -> TableSpec:
-        """The table as a store creates it."""
+        """The definition with which a store creates the table."""
         return self.options.spec(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """
-    A source, a chain and its sinks.
+    A source, its decorators and its sinks.
 
     Attributes:
-        decorators: in order, with named chains expanded.
-        fingerprint: sha256 of what makes its results: its own text, its stores and tables, secrets masked.
+        decorators: in order, with chains expanded.
+        fingerprint: SHA-256 of all that determines its results: its own options, stores and tables, secrets masked.
     """
 
     name: str
@@ -107,11 +107,11 @@ class TestCase:
     A test of a pipeline.
 
     Attributes:
-        given: events as `ingest explain --events` takes them, plain data.
-        places: of everything in it.
+        given: input events, in the format of `ingest explain --events`.
+        locations: places of everything in it.
     """
 
-    __test__ = False  # pytest looks at names that begin so
+    __test__ = False  # keeps pytest from collecting it
 
     name: str
     pipeline: str
@@ -124,14 +124,14 @@ class TestCase:
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """
-    A whole file.
+    A whole configuration, with its included files.
 
     Attributes:
-        path: as given to `load`; `<stdin>` for stdin.
-        report: warnings; a configuration with errors is never made.
-        masks: hides every secret that was read in any text.
-        effective: everything as plain data after include and expansion, secrets masked.
-        origins: where each value of `effective` stands.
+        path: as passed to `load`; `<stdin>` for stdin.
+        report: warnings; a configuration with errors is never built.
+        masks: masks every secret that was read.
+        effective: plain data after includes and expansion, secrets masked.
+        origins: places of the values of `effective`.
     """
 
     path: str
@@ -150,5 +150,5 @@ class Configuration:
 
     @property
     def secret_settings(self) -> frozenset[str]:
-        """Names under `spark.conf` whose values hold a secret."""
+        """Names under `spark.conf` whose values contain a secret."""
         return frozenset(name for name, value in self.spark.conf.items() if self.masks.hide(value) != value)

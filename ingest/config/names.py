@@ -1,4 +1,4 @@
-"""What can be said without an event of the names that a chain sets: whether a row key and cells can come of them."""
+"""Static checks of attribute names: whether a chain can set the row key and the cells that its sinks read."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,60 +12,60 @@ from ingest.config.references import read_by, read_when
 from ingest.expressions import FUNCTIONS
 from ingest.suggest import closest
 
-_SHORT = 2  # letters of a prefix
-_ALONE = frozenset(
+_SHORT = 2  # characters of a prefix
+_WITHOUT_ARGUMENTS = frozenset(
     name for name, function in FUNCTIONS.items() if not any(each.required for each in function.parameters)
 )
-"""Functions that need nothing in their parentheses, which are easily forgotten."""
+"""Functions that can be called without arguments; their parentheses are easily forgotten."""
 
 
 class _Names(NamedTuple):
     """
-    Names of attributes that events may have where the sinks take them.
+    The attribute names that events may have after some decorators.
 
     Attributes:
         set: name -> the last decorator that sets it.
-        begins: of all others; one that is "" means that it may be any name.
+        prefixes: prefixes of the names that decorators set from data; "" for any name.
     """
 
     set: dict[str, Component[Settings]]
-    begins: frozenset[str]
+    prefixes: frozenset[str]
 
     def may_have(self, name: str) -> bool:
         """Whether an event may have this attribute."""
-        return name in self.set or any(name.startswith(begin) for begin in self.begins)
+        return name in self.set or any(name.startswith(prefix) for prefix in self.prefixes)
 
-    def may_begin(self, prefix: str) -> bool:
-        """Whether an event may have an attribute that is unknown and begins so."""
-        return any(prefix.startswith(begin) or begin.startswith(prefix) for begin in self.begins)
+    def may_start_with(self, prefix: str) -> bool:
+        """Whether an attribute that is set from data may start with this prefix."""
+        return any(prefix.startswith(other) or other.startswith(prefix) for other in self.prefixes)
 
 
 def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, binding: Binding) -> None:
-    """Look for what is taken from attributes that events can never have; all decorators must be there."""
+    """Warn of attributes that are read and never set; requires that all decorators were bound."""
     if pipeline.source is None or pipeline.source.settings.decoding.format is not Format.RAW:
-        return  # other formats have attributes in each event
+        return  # other formats set attributes from the record
     has_headers = pipeline.source.settings.has_headers
-    given = _given(pipeline, partial_config) if has_headers else set()
+    given = _names_in_tests(pipeline, partial_config) if has_headers else set()
     _check_functions(pipeline, given, binding)
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
     names = _names(pipeline.decorators)
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
         if prefix not in names.set and prefix not in given:
-            _tell_no_key(sink, prefix, names, binding, has_headers=has_headers)
+            _warn_missing_key(sink, prefix, names, binding, has_headers=has_headers)
         if names.may_have(prefix) and not (
-            has_cells or sink.settings.adds_cells or names.may_begin(prefix) or has_headers
+            has_cells or sink.settings.adds_cells or names.may_start_with(prefix) or has_headers
         ):
-            message = "no decorator sets an attribute that becomes a cell here, so nothing is ever stored"
-            binding.warning(Kind.MISSING_CELLS, sink.location, message, f'name one as "{prefix}family:qualifier"')
+            message = "no decorator sets an attribute that becomes a cell of this sink, so nothing is stored"
+            binding.warning(Kind.MISSING_CELLS, sink.location, message, f'name one "{prefix}family:qualifier"')
         others = [other for _, other in sinks if len(other) > len(prefix)]
         for name, decorator in names.set.items():
-            if _is_passed_over(name, prefix, sink) and not any(name.startswith(other) for other in others):
-                _tell_passed_over(name, prefix, decorator, pipeline, binding)
+            if _is_malformed_cell(name, prefix, sink) and not any(name.startswith(other) for other in others):
+                _warn_malformed_cell(name, prefix, decorator, pipeline, binding)
 
 
-def _given(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]:
-    """Names of attributes that tests give to events; who tests with a header expects it of the records."""
+def _names_in_tests(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]:
+    """Attribute and header names of test inputs, which real records are expected to have too."""
     given = [
         event for case, _ in partial_config.test_cases if case.pipeline in (None, pipeline.name) for event in case.given
     ]
@@ -74,54 +74,54 @@ def _given(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]
 
 
 def _check_functions(pipeline: PartialPipeline, given: set[str], binding: Binding) -> None:
-    """Look for functions without parentheses: those are attributes, and these no decorator has set before."""
-    parts = [*pipeline.decorators, *pipeline.sinks]
-    for index, part in enumerate(parts):
-        read = read_by(part.settings) | read_when(part.settings, pipeline.options.timezone)
-        bare = [name for name in sorted(_ALONE - given) if f"attribute:{name}" in read]
+    """Warn of unset attributes with the name of a function: the parentheses may be missing."""
+    components = [*pipeline.decorators, *pipeline.sinks]
+    for index, component in enumerate(components):
+        read = read_by(component.settings) | read_when(component.settings, pipeline.options.timezone)
+        bare = [name for name in sorted(_WITHOUT_ARGUMENTS - given) if f"attribute:{name}" in read]
         names = _names(pipeline.decorators[:index] if bare else ())
         for name in bare:
             if not names.may_have(name):
-                message = f'%{{{name}}} is the attribute "{name}", which no decorator before sets'
-                binding.warning(Kind.DOUBTFUL, part.location, message, f"the function is %{{{name}()}}")
+                message = f'%{{{name}}} is the attribute "{name}", which no earlier decorator sets'
+                binding.warning(Kind.DOUBTFUL, component.location, message, f"the function is %{{{name}()}}")
 
 
 def _names(decorators: Sequence[Component[Settings]]) -> _Names:
     known: dict[str, Component[Settings]] = {}
-    begins: set[str] = set()
+    prefixes: set[str] = set()
     for decorator in decorators:
         settings = decorator.settings
         if not isinstance(settings, Settings):
-            begins.add("")
+            prefixes.add("")
             continue
         known |= dict.fromkeys(sorted(settings.sets()), decorator)
         if settings.other_names is not None:
-            begins.add(settings.other_names)
-    return _Names(known, frozenset(begins))
+            prefixes.add(settings.other_names)
+    return _Names(known, frozenset(prefixes))
 
 
-def _tell_no_key(
+def _warn_missing_key(
     sink: Component[SinkSettings], prefix: str, names: _Names, binding: Binding, *, has_headers: bool
 ) -> None:
-    """Warn where nothing sets the key, or where a decorator sets a name like it."""
-    is_known = not names.may_have(prefix)
-    near = _slip(prefix, names)
-    if near is None and is_known:
+    """Warn if no decorator sets the row-key attribute, or if one sets a similar name."""
+    is_never_set = not names.may_have(prefix)
+    near = _similar_name(prefix, names)
+    if near is None and is_never_set:
         near = next((name for name, decorator in names.set.items() if decorator.settings.makes_row_keys), None)
     if near is not None:
         decorator = names.set[near]
         hint = f'the {decorator.kind} on line {decorator.location.line} sets "{near}"'
-    elif is_known:
+    elif is_never_set:
         hint = f'add `row_key`, or `value: {{attribute: "{prefix}", …}}`'
     else:
         return
-    what = "nothing is stored" if is_known and not has_headers else "only events that bring it are stored"
-    message = f'no decorator sets the attribute "{prefix}" that the row key is taken from, so {what}'
+    effect = "nothing is stored" if is_never_set and not has_headers else "only events that already have it are stored"
+    message = f'no decorator sets the attribute "{prefix}" that holds the row key, so {effect}'
     binding.warning(Kind.MISSING_ROW_KEY, sink.location, message, hint)
 
 
-def _slip(prefix: str, names: _Names) -> str | None:
-    """A name that was probably to be that of the key: a short one is like many others, and a cell is none."""
+def _similar_name(prefix: str, names: _Names) -> str | None:
+    """A set name that may be a misspelled row-key attribute; never a cell, and None for a very short prefix."""
     return (
         closest(prefix, [name for name in names.set if not name.startswith(prefix)]) if len(prefix) > _SHORT else None
     )
@@ -136,33 +136,33 @@ def _is_column(name: str) -> bool:
     return bool(family and qualifier)
 
 
-def _is_passed_over(name: str, prefix: str, sink: Component[SinkSettings]) -> bool:
-    """Whether an attribute looks like a cell and becomes none."""
+def _is_malformed_cell(name: str, prefix: str, sink: Component[SinkSettings]) -> bool:
+    """Whether an attribute has the sink's prefix and does not become a cell."""
     rest = name.removeprefix(prefix)
-    is_meant = bool(prefix) and name.startswith(prefix) and bool(rest)
-    return is_meant and not _is_column(rest) and not sink.settings.keeps_bare_names
+    has_prefix = bool(prefix) and name.startswith(prefix) and bool(rest)
+    return has_prefix and not _is_column(rest) and not sink.settings.keeps_bare_names
 
 
-def _tell_passed_over(
-    name: str, prefix: str, maker: Component[Settings], pipeline: PartialPipeline, binding: Binding
+def _warn_malformed_cell(
+    name: str, prefix: str, setter: Component[Settings], pipeline: PartialPipeline, binding: Binding
 ) -> None:
-    """Warn, unless another decorator uses the attribute; then it may have been made for that."""
-    if any(name in _used_by(other) for other in pipeline.decorators if other is not maker):
+    """Warn, unless another decorator uses the attribute."""
+    if any(name in _used_by(other) for other in pipeline.decorators if other is not setter):
         return
-    message = f'the attribute "{name}" becomes no cell, as its name has no family and qualifier'
-    hint = f'name it "{prefix}family:qualifier", or give the sink a `sys_family`'
-    binding.warning(Kind.NOT_A_CELL, place_of(name, maker), message, hint)
+    message = f'the attribute "{name}" does not become a cell: its name has no family and qualifier'
+    hint = f'name it "{prefix}family:qualifier", or set `sys_family` in the sink'
+    binding.warning(Kind.NOT_A_CELL, place_of(name, setter), message, hint)
 
 
 def _used_by(decorator: Component[Settings]) -> Iterator[str]:
-    """Names of attributes that a decorator reads or removes, as far as the options name them."""
+    """Attribute names that a decorator reads or removes, as far as its options contain them."""
     settings = decorator.settings
     if isinstance(settings, Settings):
         yield from (reference.removeprefix("attribute:") for reference in read_by(settings) | settings.reads())
 
 
 def place_of(name: str, decorator: Component[Settings]) -> Place:
-    """Where a decorator names an attribute that it sets; the decorator itself where it does not say so outright."""
+    """The place of the option that names an attribute a decorator sets, else the place of the decorator."""
     for path, place in decorator.locations.items():
         if path in {("attribute",), ("attributes", name)}:
             return place

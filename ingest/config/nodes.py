@@ -1,8 +1,8 @@
 """
-YAML text as nodes: plain data that still knows its places.
+YAML text as nodes: plain data with the place of every value.
 
-Nodes are composed from the parser's events, so nothing is ever constructed that the text names, and depth, aliases and
-duplicate keys are looked at before they can do harm. The one door to the YAML library.
+Nodes are built from the events of the YAML parser: tags never construct objects, and depth, aliases and duplicate keys
+are limited while parsing.
 """
 
 import re
@@ -16,16 +16,16 @@ from ingest.config.problems import Kind, Place, Problem
 from ingest.config.scalars import Plain, resolve
 from ingest.masks import MASK
 
-MAX_FILE_BYTES = 1_000_000  # the largest configurations people write by hand or template are a tenth of it
-MAX_DEPTH = 32  # a pipeline file needs ten
-MAX_ALIASED = 10_000  # nodes that aliases repeat, all together
+MAX_FILE_BYTES = 1_000_000  # ten times the largest known configurations
+MAX_DEPTH = 32  # a pipeline file needs about ten
+MAX_ALIASED = 10_000  # nodes repeated by all aliases of a file
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster where the library has it
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is ten times faster
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_STARTS_NO_TEXT = "%@`"
+_RESERVED_STARTS = "%@`"
 _NEEDS_QUOTES = 'text with a ":" in it must be quoted'
-_WAYS_OUT = (
-    ("found unknown escape character", "between single quotes a backslash stands for itself: write the text in those"),
+_HINTS = (
+    ("found unknown escape character", "use single quotes, in which a backslash has no special meaning"),
     ("found unexpected ':'", _NEEDS_QUOTES),
     ("mapping values are not allowed", _NEEDS_QUOTES),
 )
@@ -40,11 +40,12 @@ class Scalar:
     A single value.
 
     Attributes:
-        text: as written, without quotes.
-        value: what it means.
-        shift: from the scalar's place to the first character of its text; None when the text differs from the file's.
-        expanded: a variable or secret is in it.
-        secret: never shown.
+        text: the text without quotes.
+        value: the value by the YAML core schema.
+        shift: columns from the scalar's place to the first character of its text; None if the text is not verbatim
+            in the file.
+        expanded: whether it contains an expanded variable or secret.
+        secret: whether it must be masked.
     """
 
     place: Place
@@ -75,7 +76,12 @@ class Sequence:
 
 @dataclass(slots=True)
 class Mapping:
-    """Keys and values; keys are always text."""
+    """
+    Keys and values; keys are always text.
+
+    Attributes:
+        keys: the place of each key.
+    """
 
     place: Place
     entries: dict[str, "Node"] = field(default_factory=dict)
@@ -86,7 +92,7 @@ Node = Scalar | Sequence | Mapping
 
 
 def plain(node: Node, *, masked: bool = False) -> Any:
-    """Plain data of a node; with stars for values that hold a secret if so asked."""
+    """A node as plain data; `masked` replaces values that contain a secret."""
     match node:
         case Scalar():
             return MASK if masked and node.secret else node.value
@@ -97,7 +103,7 @@ def plain(node: Node, *, masked: bool = False) -> Any:
 
 
 def locations(node: Node) -> dict[Path, Place]:
-    """Where every node inside this one stands; for keys of mappings the place of the value."""
+    """The places of this node and of all values inside it."""
     found: dict[Path, Place] = {(): node.place}
     children: Iterator[tuple[str | int, Node]]
     match node:
@@ -107,20 +113,20 @@ def locations(node: Node) -> dict[Path, Place]:
             children = enumerate(node.items)
         case Mapping():
             children = iter(node.entries.items())
-    for step, child in children:
+    for key, child in children:
         for path, place in locations(child).items():
-            found[(step, *path)] = place
+            found[(key, *path)] = place
     return found
 
 
 def text_under(node: Node, key: str) -> Scalar | None:
-    """The text a mapping has under a key, if it has one."""
+    """The value of a key if the node is a mapping and the value is text, else None."""
     child = node.entries.get(key) if isinstance(node, Mapping) else None
     return child if isinstance(child, Scalar) and isinstance(child.value, str) else None
 
 
 class BadYamlError(Exception):
-    """The text cannot be read further."""
+    """The text cannot be parsed."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -129,10 +135,10 @@ class BadYamlError(Exception):
 
 def compose(text: str, file: str, problems: list[Problem]) -> Node | None:
     """
-    The nodes of a file, None when it is empty; duplicate keys are added to the problems.
+    The nodes of a file, None if it is empty; duplicate keys are added to the problems.
 
     Raises:
-        BadYamlError: the text is not YAML, or too large in some way.
+        BadYamlError: the text is not valid YAML, or exceeds a limit.
     """
     if bad := _UNREADABLE.search(text):
         raise BadYamlError(Problem(Kind.SYNTAX, _place_of(text, bad.start(), file), f"unreadable character {bad[0]!a}"))
@@ -157,32 +163,32 @@ def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Proble
     hint = ""
     if place.line <= len(lines):
         line = lines[place.line - 1]
-        hint = _way_out(error.problem or "", line[: place.column - 1], line[place.column - 1 :])
+        hint = _hint(error.problem or "", line[: place.column - 1], line[place.column - 1 :])
     return Problem(Kind.SYNTAX, place, message, hint)
 
 
-def _way_out(problem: str, before: str, rest: str) -> str:
-    """What to do about what the library found, by the line before and after the place; "" where nobody knows."""
-    if rest[:1] and rest[0] in _STARTS_NO_TEXT:
-        return f"text that begins with {rest[0]} must be quoted"
+def _hint(problem: str, before: str, rest: str) -> str:
+    """A hint for a problem of the YAML library, from the line before and after the place; "" if there is none."""
+    if rest[:1] and rest[0] in _RESERVED_STARTS:
+        return f"text that starts with {rest[0]} must be quoted"
     if rest.startswith("{") and before.endswith("$"):
-        return "inside { } and [ ] quote what has ${ in it; it can be a number all the same"
+        return "inside { } and [ ], quote a value that contains ${; it can still be a number"
     if "\t" in before + rest[:1]:
         return "indent with spaces, not tabs"
     misplaced = "did not find expected key", "did not find expected '-'"
     if problem.startswith(misplaced) and not before.strip() and rest.startswith("-"):
-        return 'indent this "-" like those of the list it belongs to'
-    return next((hint for begin, hint in _WAYS_OUT if problem.startswith(begin)), "")
+        return 'indent this "-" like the other items of its list'
+    return next((hint for start, hint in _HINTS if problem.startswith(start)), "")
 
 
 @dataclass(slots=True)
 class _Anchor:
     """
-    What an alias repeats.
+    A node that an alias can repeat.
 
     Attributes:
-        size: nodes in it, aliases repeated.
-        height: levels in it.
+        size: number of its nodes, with aliases expanded.
+        height: number of its levels.
     """
 
     node: Node
@@ -191,14 +197,14 @@ class _Anchor:
 
 
 class _Composer:
-    """Builds nodes from events; recursion is bounded by the depth it checks."""
+    """Builds nodes from parser events; the check of the depth bounds the recursion."""
 
     def __init__(self, text: str, file: str, problems: list[Problem]) -> None:
         self._events = iter(yaml.parse(text, Loader=_LOADER))
         self._lines = text.split("\n")
         self._file = file
         self._problems = problems
-        self._anchors: dict[str, _Anchor | None] = {}  # None while its node is being read
+        self._anchors: dict[str, _Anchor | None] = {}  # None while the node is incomplete
         self._aliased = 0
 
     def document(self) -> Node | None:
@@ -210,7 +216,7 @@ class _Composer:
         next(self._events)  # end of the document
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise BadYamlError(Problem(Kind.SYNTAX, self._place(event), "a file holds one document, here is a second"))
+            raise BadYamlError(Problem(Kind.SYNTAX, self._place(event), "a file has one document, this is a second"))
         return None if isinstance(root, Scalar) and root.value is None else root
 
     def _place(self, event: yaml.Event) -> Place:
@@ -228,7 +234,7 @@ class _Composer:
         tag = event.tag
         if tag is not None and tag not in {"!", "tag:yaml.org,2002:str"}:
             raise BadYamlError(
-                Problem(Kind.SYNTAX, place, f'the tag "{tag}" is not allowed', "remove it; quotes make text")
+                Problem(Kind.SYNTAX, place, f'the tag "{tag}" is not allowed', "remove it; use quotes for text")
             )
         if event.anchor is not None:
             self._anchors[event.anchor] = None
@@ -247,7 +253,7 @@ class _Composer:
             raise BadYamlError(Problem(Kind.SYNTAX, place, f'there is no anchor "&{name}" before this alias'))
         found = self._anchors[name]
         if found is None:
-            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f'the alias "*{name}" stands inside its own anchor'))
+            raise BadYamlError(Problem(Kind.TOO_LARGE, place, f'the alias "*{name}" is inside its own anchor'))
         self._aliased += found.size
         if self._aliased > MAX_ALIASED:
             raise BadYamlError(Problem(Kind.TOO_LARGE, place, f"aliases repeat more than {MAX_ALIASED} values"))
@@ -283,7 +289,7 @@ class _Composer:
             key_place = self._place(event)
             if not isinstance(key, Scalar):
                 raise BadYamlError(
-                    Problem(Kind.SYNTAX, key_place, "a key must be text", "quote a value that begins with { or [")
+                    Problem(Kind.SYNTAX, key_place, "a key must be text", "quote a value that starts with { or [")
                 )
             child = self._node(next(self._events), depth + 1)
             found.size += child.size
@@ -291,9 +297,7 @@ class _Composer:
             if key.text in node.entries:
                 first = node.keys[key.text]
                 self._problems.append(
-                    Problem(
-                        Kind.DUPLICATE_KEY, key_place, f'"{key.text}" stands here twice', f"first on line {first.line}"
-                    )
+                    Problem(Kind.DUPLICATE_KEY, key_place, f'"{key.text}" is set twice', f"first on line {first.line}")
                 )
                 continue
             node.entries[key.text] = child.node

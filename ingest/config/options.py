@@ -1,4 +1,4 @@
-"""The parts of a file that are not components: what `service`, `spark`, `tables` and a pipeline's own keys may hold."""
+"""Options that do not belong to components: `service`, `spark`, `secrets`, `tables` and the keys of a pipeline."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -39,13 +39,13 @@ def _share(value: object) -> float:
             share = -1.0
         if 0 <= share <= 1:
             return share
-    raise PydanticCustomError("bad_unit", '"{value}" is not a share; write it as in "5%"', {"value": str(value)})
+    raise PydanticCustomError("bad_unit", '"{value}" is not a percentage; write it as in "5%"', {"value": str(value)})
 
 
 Share = Annotated[
     float, BeforeValidator(_share), WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$"})
 ]
-"""Between 0 and 1; written as `5%` in YAML."""
+"""A fraction between 0 and 1, written as `5%` in YAML."""
 
 
 def _notation(value: object) -> object:
@@ -55,7 +55,7 @@ def _notation(value: object) -> object:
         except DecodeError as error:
             raise PydanticCustomError("wrong_type", "{problem}", {"problem": str(error)}) from error
         return value
-    raise PydanticCustomError("string_type", "wants text, or {b64: …} for bytes")
+    raise PydanticCustomError("string_type", "must be text, or {b64: …} for bytes")
 
 
 Text = Annotated[
@@ -63,7 +63,7 @@ Text = Annotated[
     BeforeValidator(_notation),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"b64": {"type": "string"}}}]}),
 ]
-"""Bytes as `ingest.api.notation` writes them: text, or `{b64: …}` for what is not UTF-8."""
+"""Bytes in the form of `ingest.api.notation`: text, or `{b64: …}` for bytes that are not UTF-8."""
 
 
 def _zone(value: str) -> str:
@@ -79,11 +79,13 @@ Zone = Annotated[str, AfterValidator(_zone)]
 
 
 class SecretsOptions(Model):
-    """Where `${secret:NAME}` is read from; one of the two."""
+    """Where `${secret:NAME}` is read from; exactly one of the two."""
 
-    directory: str | None = option("Folder with one file a secret.", default=None, example="/run/secrets", min_length=1)
+    directory: str | None = option(
+        "Folder with one file for each secret.", default=None, example="/run/secrets", min_length=1
+    )
     exec: list[str] | None = option(
-        "Command that gets the name as its last argument and writes the secret to stdout.",
+        "Command that prints a secret to stdout; the secret's name is appended as its last argument.",
         default=None,
         example=["vault-read", "ingest"],
         min_length=1,
@@ -92,15 +94,15 @@ class SecretsOptions(Model):
     @model_validator(mode="after")
     def _one_of_two(self) -> "SecretsOptions":
         if (self.directory is None) == (self.exec is None):
-            raise PydanticCustomError("conflict", 'secrets want one of "directory" and "exec"')
+            raise PydanticCustomError("conflict", 'secrets need either "directory" or "exec"')
         return self
 
 
 class HttpOptions(Model):
-    """Where metrics and health are served."""
+    """The HTTP endpoint for metrics and health."""
 
-    listen: str = option("HOST:PORT of the one endpoint.", default="127.0.0.1:9464")
-    insecure: bool = option("True allows an address that other machines can reach.", default=False)
+    listen: str = option("HOST:PORT to listen on.", default="127.0.0.1:9464")
+    insecure: bool = option("Allows an address that other machines can reach.", default=False)
 
     @field_validator("listen", mode="before")
     @classmethod
@@ -123,43 +125,43 @@ class HttpOptions(Model):
             raise PydanticCustomError(
                 "conflict",
                 '"{listen}" can be reached from other machines, and the endpoint has no TLS; '
-                "say insecure: true if the network is trusted",
+                "set insecure: true if the network is trusted",
                 {"listen": self.listen, "option": "listen"},
             )
         return self
 
 
 class LogOptions(Model):
-    """Log lines on stderr."""
+    """The log, written to stderr."""
 
-    level: Literal["debug", "info", "warning", "error"] = option("The least urgent lines written.", default="info")
-    format: Literal["json", "console"] = option("How a line looks.", default="json")
+    level: Literal["debug", "info", "warning", "error"] = option("Lowest level that is written.", default="info")
+    format: Literal["json", "console"] = option("Format of a line.", default="json")
 
 
 class ServiceOptions(Model):
-    """The process around the pipelines."""
+    """The process that runs the pipelines."""
 
-    http: HttpOptions = option("Metrics and health.", default={}, example={"listen": "127.0.0.1:9464"})
-    log: LogOptions = option("Log lines.", default={}, example={"level": "debug"})
-    stop_timeout: Duration = option("How long a running micro-batch may finish after SIGTERM.", default="30s")
+    http: HttpOptions = option(
+        "HTTP endpoint for metrics and health.", default={}, example={"listen": "127.0.0.1:9464"}
+    )
+    log: LogOptions = option("The log.", default={}, example={"level": "debug"})
+    stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
 
 
 class SparkOptions(Model):
-    """The engine."""
+    """Settings of Spark."""
 
     master: str | None = option(
-        "Where tasks run; `local[*,4]` unless spark-submit set it.", default=None, example="local[2,4]", min_length=1
+        "Spark master; `local[*,4]` unless spark-submit sets it.", default=None, example="local[2,4]", min_length=1
     )
     driver_memory: ByteSize | None = option(
-        "Memory of the driver's Java process; Spark's own default when left out.", default=None, example="1GiB", ge=1
+        "Heap of the driver's JVM; Spark's default if left out.", default=None, example="1GiB", ge=1
     )
-    conf: dict[str, str] = option(
-        "Spark's own settings, passed through.", default={}, example={"spark.sql.session.timeZone": "UTC"}
-    )
+    conf: dict[str, str] = option("Spark properties.", default={}, example={"spark.sql.session.timeZone": "UTC"})
 
 
 class Compression(StrEnum):
-    """How a family's files are compressed."""
+    """Compression of a family's files."""
 
     NONE = "none"
     GZ = "gz"
@@ -171,24 +173,26 @@ class Compression(StrEnum):
 class FamilyOptions(Model):
     """A column family."""
 
-    versions: int = option("Versions of a cell that are kept.", default=1, ge=1)
-    ttl: Duration | None = option("Age at which cells vanish.", default=None, example="30d", ge=1)
-    compression: Compression = option("none, gz, snappy, lz4 or zstd.", default="none", strict=False)
-    bloom: Literal["none", "row", "rowcol"] = option("Bloom filter of the family.", default="row")
+    versions: int = option("Maximum number of versions of a cell.", default=1, ge=1)
+    ttl: Duration | None = option("Time to live of cells.", default=None, example="30d", ge=1)
+    compression: Compression = option(
+        "Compression of its files: none, gz, snappy, lz4 or zstd.", default="none", strict=False
+    )
+    bloom: Literal["none", "row", "rowcol"] = option("Type of its Bloom filter.", default="row")
 
 
 class TableOptions(Model):
-    """A table as it should be."""
+    """The desired definition of a table."""
 
     store: str | None = option(
-        "Store it belongs to; may be left out when there is one. Its settings hold there alone.",
+        "Store to which the definition applies; may be left out if the file has only one.",
         default=None,
         example="logs",
     )
     families: dict[str, FamilyOptions] = option(
-        "Its column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
+        "Column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )
-    splits: list[Text] = option("Row keys at which a new table is split, in any order.", default=[], example=["g", "p"])
+    splits: list[Text] = option("Split points of a new table, in any order.", default=[], example=["g", "p"])
 
     @field_validator("families")
     @classmethod
@@ -216,7 +220,7 @@ class TableOptions(Model):
     def _splits_differ(cls, splits: list[Notation]) -> list[Notation]:
         keys = [from_notation(split) for split in splits]
         wrong = {
-            index: "this split stands here twice" if key else "no table can be split at the empty key"
+            index: "this split point is listed twice" if key else "the empty key cannot be a split point"
             for index, key in enumerate(keys)
             if not key or key in keys[:index]
         }
@@ -229,7 +233,7 @@ class TableOptions(Model):
         return splits
 
     def spec(self, name: str) -> TableSpec:
-        """The table for a store."""
+        """The definition in the form that stores take."""
         families = tuple(
             FamilySpec(
                 name=family.encode(),
@@ -244,36 +248,41 @@ class TableOptions(Model):
 
 
 class ErrorBudget(Model):
-    """How many records may fail before the pipeline stops; one of which several events were made counts in part."""
+    """
+    How many records may fail before the pipeline stops.
 
-    share: Share = option("Share of the records of the window that may fail.", default="5%")
+    A record that was split into several events counts by the fraction that failed.
+    """
+
+    share: Share = option("Percentage of the records in the window that may fail.", default="5%")
     min_events: int = option("Minimum number of records before the budget applies.", default=1000, ge=1)
-    window: Duration = option("Time looked back.", default="5m", gt=0)
+    window: Duration = option("Length of the sliding window.", default="5m", gt=0)
 
 
 class AttributesOptions(Model):
-    """How attributes behave."""
+    """How attributes are set."""
 
     existing: Literal["replace", "error"] = option(
-        "What setting an attribute again does: replace it, or fail the event as Flume does.", default="replace"
+        "When a decorator sets an attribute that exists: replace it, or fail the event as Flume does.",
+        default="replace",
     )
 
 
 class TriggerOptions(Model):
     """When micro-batches start."""
 
-    every: Duration = option("Time between the starts of two; `0s` starts the next at once.", default="0s")
+    every: Duration = option("Interval between their starts; `0s` starts the next one immediately.", default="0s")
 
 
 class PipelineOptions(Model):
-    """What a pipeline is besides its components."""
+    """The options of a pipeline besides its components."""
 
     on_error: OnError = option(
-        "What becomes of a failed event: dead_letter, drop or stop.", default="dead_letter", strict=False
+        "Failure action for events: dead_letter, drop or stop.", default="dead_letter", strict=False
     )
     error_budget: ErrorBudget = option("When failures stop the pipeline.", default={}, example={"share": "5%"})
-    timezone: Zone = option("Zone of times without one, and of time functions.", default="UTC")
-    attributes: AttributesOptions = option("How attributes behave.", default={}, example={"existing": "error"})
+    timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
+    attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
     description: str = option("For people.", default="", example="access logs of the web tier")
 
@@ -283,11 +292,13 @@ class DeadLetterFiles(Model):
 
 
 class DeadLetterTopic(Model):
-    """Dead letters in a Kafka topic; what is left out is that of the pipeline's own source."""
+    """Dead letters in a Kafka topic; options that are left out are those of the pipeline's source."""
 
-    topic: str = option("Topic they are published to.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
-    brokers: Brokers | None = option("Another cluster.", default=None, example="localhost:9092")
-    security: SecuritySettings | None = option("How that one is reached.", default=None, example={"tls": {}})
+    topic: str = option("Topic to which they are written.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    brokers: Brokers | None = option("Brokers of the topic's cluster.", default=None, example="localhost:9092")
+    security: SecuritySettings | None = option(
+        "Connection security of that cluster.", default=None, example={"tls": {}}
+    )
 
     @model_validator(mode="after")
     def _is_protected(self) -> "DeadLetterTopic":
@@ -296,7 +307,7 @@ class DeadLetterTopic(Model):
         return self
 
     def connection(self) -> KafkaConnection:
-        """How the topic's cluster is reached, once the configuration has been checked."""
+        """The connection to the topic's cluster; `brokers` is filled in once the configuration is resolved."""
         if self.brokers is None:
             raise LifecycleError("dead letters have no brokers before the configuration is bound")
         return KafkaConnection(brokers=self.brokers, security=self.security or SecuritySettings())

@@ -1,4 +1,4 @@
-"""A file while it is checked: what could be bound so far, so that checks see as much as possible at once."""
+"""The parts of a file that were bound without errors; later checks run on them despite errors elsewhere."""
 
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ class PartialPipeline:
 
 @dataclass(slots=True)
 class PartialTable:
-    """A table and where it stands."""
+    """A declared table and its place."""
 
     options: TableOptions
     node: Node
@@ -45,9 +45,9 @@ class PartialConfig:
     A whole file.
 
     Attributes:
-        store_names: all that are declared, those with bad options too; pipeline_names the same.
-        store_uses: where sinks and tables name a store, those with bad options too; pipeline_uses where tests do so.
-        chains: all that are declared; used_chains those a pipeline uses, directly or not.
+        store_names: all declared stores, with invalid options too; `pipeline_names` likewise.
+        store_uses: references to stores in sinks and tables, with invalid options too; `pipeline_uses` those in tests.
+        chains: all declared chains; `used_chains` those that a pipeline uses, directly or not.
     """
 
     service: ServiceOptions = field(default_factory=ServiceOptions)
@@ -65,9 +65,9 @@ class PartialConfig:
     pipeline_uses: list[Scalar] = field(default_factory=list)
 
     def only_store(self) -> str | None:
-        """The one store a sink or table means when it names none."""
+        """The default store of sinks and tables; None unless the file has exactly one."""
         return next(iter(self.store_names)) if len(self.store_names) == 1 else None
 
     def only_pipeline(self) -> str | None:
-        """The one pipeline a test means when it names none."""
+        """The default pipeline of tests; None unless the file has exactly one."""
         return next(iter(self.pipeline_names)) if len(self.pipeline_names) == 1 else None

@@ -1,4 +1,4 @@
-"""A pipeline's source, decorators, sinks and dead letters from nodes; named chains are expanded where they are used."""
+"""Binds the source, decorators, sinks and dead letters of pipelines; chains are expanded where they are used."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place, listed
 from ingest.suggest import did_you_mean
 
-MAX_DECORATORS = 1_000  # of one pipeline, uses of chains counted too: chains of chains grow fast
+MAX_DECORATORS = 1_000  # of one pipeline, including references to chains: nested chains grow exponentially
 COMPONENT_KEYS = ("source", "decorators", "sinks", "dead_letters")
 PIPELINE_KEYS = (*COMPONENT_KEYS, *PipelineOptions.model_fields)
 
@@ -19,7 +19,7 @@ Context = dict[str, object]
 
 
 class Pipelines:
-    """Binds pipelines of one file; chains are bound anew in each, because time zones differ."""
+    """Binds the pipelines of a file; a chain is bound again in each pipeline, because time zones differ."""
 
     def __init__(self, binding: Binding, chains: Mapping, partial_config: PartialConfig) -> None:
         self._binding = binding
@@ -29,7 +29,7 @@ class Pipelines:
         self._left = MAX_DECORATORS
 
     def bind(self, name: str, node: Mapping, location: Place) -> PartialPipeline:
-        """A pipeline as far as it is right."""
+        """A pipeline with all parts that are valid."""
         pipeline = PartialPipeline(name, location, node)
         own = Mapping(node.place)
         for key, value in node.entries.items():
@@ -51,7 +51,7 @@ class Pipelines:
         return pipeline
 
     def decorators(self, pipeline: PartialPipeline, node: Node, context: Context, inside: tuple[str, ...]) -> None:
-        """Add the decorators of a list; `inside` names the chains it stands in."""
+        """Add the decorators of a list; `inside` names the chains that contain it."""
         for item in self._items(node, "decorators" if not inside else f"chain {inside[-1]}"):
             self._left -= 1
             if self._left < 0:
@@ -70,12 +70,12 @@ class Pipelines:
 
     def _chain(self, pipeline: PartialPipeline, node: Node, context: Context, inside: tuple[str, ...]) -> None:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
-            self._problem(Kind.WRONG_TYPE, node.place, "chain wants the name of a chain")
+            self._problem(Kind.WRONG_TYPE, node.place, "chain must be the name of a chain")
             return
         name = node.value
         chain = self._chains.entries.get(name)
         if chain is None:
-            hint = did_you_mean(name, self._chains.entries) or "chains stand under `chains`"
+            hint = did_you_mean(name, self._chains.entries) or "declare it under `chains`"
             self._problem(Kind.UNKNOWN_REFERENCE, node.place, f'there is no chain "{name}"', hint)
         elif name in inside:
             self._problem(Kind.CONFLICT, node.place, f'chain "{name}" uses itself')
@@ -87,7 +87,9 @@ class Pipelines:
         if isinstance(node, Sequence):
             return node.items
         if not (isinstance(node, Scalar) and node.value is None):
-            self._problem(Kind.WRONG_TYPE, node.place, f"{what} wants a list of components, each `- name: {{options}}`")
+            self._problem(
+                Kind.WRONG_TYPE, node.place, f"{what} must be a list of components, each `- name: {{options}}`"
+            )
         return []
 
     def _source(self, pipeline: PartialPipeline, context: Context) -> None:
@@ -101,7 +103,7 @@ class Pipelines:
         node = pipeline.node.entries.get("sinks")
         if node is None or plain(node) in (None, []):
             location = pipeline.node.keys.get("sinks", pipeline.location)
-            hint = "each is written `- name: {options}`"
+            hint = "write each as `- name: {options}`"
             self._problem(Kind.MISSING_FIELD, location, f'pipeline {pipeline.name} needs "sinks"', hint)
             return
         for item in self._items(node, "sinks"):
@@ -119,14 +121,14 @@ class Pipelines:
         if node is None:
             pipeline.dead_letters = Component("files", DeadLetterFiles(), pipeline.location)
             return
-        named = self._binding.named(node, "place for dead letters", tuple(DEAD_LETTERS))
-        if named is None:
+        parts = self._binding.kind_and_options(node, "dead-letter destination", tuple(DEAD_LETTERS))
+        if parts is None:
             return
-        kind, options, location = named
+        kind, options, location = parts
         model = DEAD_LETTERS.get(kind)
         if model is None:
             hint = did_you_mean(kind, DEAD_LETTERS) or f"there are {listed(DEAD_LETTERS)}"
-            self._problem(Kind.UNKNOWN_COMPONENT, location, f'there is no place for dead letters "{kind}"', hint)
+            self._problem(Kind.UNKNOWN_COMPONENT, location, f'there is no dead-letter destination "{kind}"', hint)
             return
         settings = self._binding.options(model, options, kind, location, context)
         if settings is not None:

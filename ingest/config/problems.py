@@ -1,4 +1,4 @@
-"""Problems of a configuration: kinds, places and reports."""
+"""Problems of a configuration: their kinds, places and reports."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,13 +7,13 @@ from enum import StrEnum
 
 from ingest.masks import Masks
 
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as one
-_MAX_MESSAGE = 1_000  # characters; a list of all decorators fits
-_MAX_SHOWN = 160  # characters of a line of the file; of a longer one those around the place
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # as YAML defines it
+_MAX_MESSAGE = 1_000  # characters; enough for a list of all decorators
+_MAX_SHOWN = 160  # characters; a longer line is cut around the place
 
 
 class Kind(StrEnum):
-    """All kinds of problems; each is explained by `ingest describe error`."""
+    """All kinds of problems; `ingest describe error KIND` explains each."""
 
     SYNTAX = "syntax"
     UNKNOWN_FIELD = "unknown-field"
@@ -50,47 +50,46 @@ class Kind(StrEnum):
 
 
 EXPLANATIONS: dict[Kind, str] = {
-    Kind.SYNTAX: "The text is not YAML, or uses a part of YAML that configurations do not need: tags, several "
-    "documents, keys that are not text. The place is where reading stopped.",
-    Kind.UNKNOWN_FIELD: "There is no option of this name here. `ingest describe NAME` lists those of a component.",
+    Kind.SYNTAX: "The text is not valid YAML, or uses a feature that is not allowed: tags, several documents, or keys "
+    "that are not text. The place is where parsing stopped.",
+    Kind.UNKNOWN_FIELD: "No option has this name. `ingest describe NAME` lists the options of a component.",
     Kind.UNKNOWN_COMPONENT: "No decorator, sink, store or source has this name, or it cannot be imported. "
-    "`ingest describe` lists them all; a plugin must be installed or named under `plugins`.",
-    Kind.NOT_IMPORTED: "`ingest import-flume` could not translate what stood here and wrote `not_imported` instead.",
+    "`ingest describe` lists all components; a plugin must be installed or listed under `plugins`.",
+    Kind.NOT_IMPORTED: "`ingest import-flume` could not translate this part and wrote `not_imported` in its place.",
     Kind.MISSING_FIELD: "An option without a default was left out.",
-    Kind.WRONG_TYPE: "A value of another type is wanted. Nothing is converted silently: text that looks like a number "
-    "must be quoted. What has a `${VARIABLE}` in it is read as what is wanted, quoted or not.",
+    Kind.WRONG_TYPE: "The option requires a value of another type. Values are not converted: text that looks like a "
+    "number must be quoted. Only a value with a `${VARIABLE}` is converted, quoted or not.",
     Kind.OUT_OF_RANGE: "The value has the right type but is too small, too large, too short or too long.",
-    Kind.NOT_ONE_OF: "Only some values are allowed here, and this is none of them.",
-    Kind.DUPLICATE_KEY: "A key stands twice in one mapping; YAML libraries silently keep one of them.",
-    Kind.DUPLICATE_LABEL: "Two decorators or sinks of a pipeline have one label; metrics need different ones.",
-    Kind.BAD_UNIT: "Durations and sizes are written with a unit, as in `5s` and `2MiB`.",
-    Kind.BAD_PATTERN: "The regular expression does not compile; the place points into it.",
-    Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place points into it. `%%` is a "
-    "percent sign, `$${` a literal `${`.",
-    Kind.UNDEFINED_VARIABLE: "The environment has no such variable. Set it, or give a default: `${NAME:default}`.",
-    Kind.UNDEFINED_SECRET: "There is no such secret, or `secrets` does not say where secrets are kept.",
-    Kind.UNKNOWN_REFERENCE: "Something is named that this file does not declare: a store, table, family, chain, "
-    "pipeline, file or plugin.",
-    Kind.UNREACHABLE: "No event can ever reach this decorator, sink or rule.",
-    Kind.CONFLICT: "Options that are fine alone do not go together, or together do something nobody wants.",
-    Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain are larger than any configuration needs.",
-    Kind.MISSING_ROW_KEY: "No decorator sets the attribute that the sink takes the row key from.",
+    Kind.NOT_ONE_OF: "The value is not one of the allowed values.",
+    Kind.DUPLICATE_KEY: "A mapping contains the same key twice.",
+    Kind.DUPLICATE_LABEL: "Two decorators or sinks of a pipeline have the same label; metrics need unique labels.",
+    Kind.BAD_UNIT: "A duration or size needs a unit, as in `5s` and `2MiB`.",
+    Kind.BAD_PATTERN: "The regular expression does not compile; the place is that of the mistake in it.",
+    Kind.BAD_EXPRESSION: "A template, a condition or a `${…}` is malformed; the place is that of the mistake in it. "
+    "Write `%%` for a percent sign, `$${` for a literal `${`.",
+    Kind.UNDEFINED_VARIABLE: "The environment variable is not set and has no default, as in `${NAME:default}`.",
+    Kind.UNDEFINED_SECRET: "The secret does not exist, or `secrets` does not configure where secrets are read from.",
+    Kind.UNKNOWN_REFERENCE: "The file refers to a store, table, family, chain, pipeline, file or plugin that does not "
+    "exist.",
+    Kind.UNREACHABLE: "No event can reach this decorator, sink or rule.",
+    Kind.CONFLICT: "Options that are valid alone exclude each other, or together have an unintended effect.",
+    Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain exceeds a limit.",
+    Kind.MISSING_ROW_KEY: "No decorator sets the attribute that holds the row key of the sink.",
     Kind.MISSING_CELLS: "No decorator sets an attribute that becomes a cell, so nothing is stored.",
-    Kind.NOT_A_CELL: "An attribute begins with the sink's prefix and has no family and qualifier, so it becomes no "
-    "cell.",
-    Kind.UNDECLARED_FAMILY: "Cells go to a family that the declared table does not have: the store creates it with its "
-    "own defaults, or their events fail.",
+    Kind.NOT_A_CELL: "The name of an attribute starts with the sink's prefix but has no family and qualifier, so it "
+    "does not become a cell.",
+    Kind.UNDECLARED_FAMILY: "Cells are written to a family that the declared table does not have: the store creates it "
+    "with its own defaults, or the events fail.",
     Kind.REPLACED_CELL: "A later cell of the same column always replaces this one.",
-    Kind.SHARED_ROW_KEY: "Several events may get one row key, and each then writes over the one before.",
-    Kind.SAME_TIME: "All cells of a file get one time, because lines of a file have the file's time.",
-    Kind.OTHER_STORE: "The table is declared for one store and also written to another, where the declaration does "
-    "not hold.",
-    Kind.UNSTABLE: "A row key may be made of what a decorator sets whose result may differ on replay: a replay may "
-    "add a row.",
+    Kind.SHARED_ROW_KEY: "Several events may have the same row key, so later ones overwrite earlier ones.",
+    Kind.SAME_TIME: "All cells of a file have the same timestamp, because all lines have the time of the file.",
+    Kind.OTHER_STORE: "The table is declared for one store and also written to another, to which the declaration does "
+    "not apply.",
+    Kind.UNSTABLE: "A row key may depend on a decorator whose result may differ on replay, so a replay may add a row.",
     Kind.REORDERED: "Events that bypass a buffering decorator are written first, so an older value may win.",
-    Kind.DOUBTFUL: "The expression or option is valid, and can hardly be meant as it is written.",
+    Kind.DOUBTFUL: "The expression or option is valid, but probably a mistake.",
     Kind.UNUSED: "No pipeline uses the chain.",
-    Kind.NOT_AS_FLUME: "The imported pipeline differs here from what Flume did, or needs a decision.",
+    Kind.NOT_AS_FLUME: "The imported pipeline differs from Flume in this point, or needs a decision.",
 }
 
 
@@ -103,7 +102,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A spot in a file; lines and columns count from 1, columns in characters."""
+    """A position in a file; lines and columns count from 1, columns in characters."""
 
     file: str
     line: int
@@ -116,10 +115,10 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Problem:
     """
-    One thing that is wrong.
+    An error or a warning.
 
     Attributes:
-        hint: the way out, such as `did you mean "…"?`; "" when the message says it all.
+        hint: how to correct it, such as `did you mean "…"?`; may be "".
     """
 
     kind: Kind
@@ -137,10 +136,10 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Report:
     """
-    Problems of a configuration in the order of their places, each once.
+    The problems of a configuration, ordered by place, without duplicates.
 
     Attributes:
-        sources: file -> its lines, for showing the line a problem is about.
+        sources: file -> its lines, for excerpts.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -148,12 +147,12 @@ class Report:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Problems that keep a pipeline from running."""
+        """Problems that prevent a pipeline from running."""
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Problems a pipeline can run with."""
+        """Problems that do not prevent a pipeline from running."""
         return tuple(problem for problem in self.problems if problem.severity is Severity.WARNING)
 
     def to_text(self) -> str:
@@ -195,7 +194,7 @@ class Report:
 
 
 def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Masks) -> Report:
-    """A report without duplicates and without secrets; the root file first, then included ones as they were read."""
+    """A report with secrets masked; the root file first, then included files in the order of reading."""
     order = {file: number for number, file in enumerate(sources)}
     unique = dict.fromkeys(
         Problem(
@@ -214,7 +213,7 @@ def report_of(problems: Iterable[Problem], sources: Mapping[str, str], masks: Ma
 
 
 def _one_line(text: str) -> str:
-    """Text that can neither break a line nor drive a terminal, and ends somewhere; values of a file are in it."""
+    """The text cut to a maximum length, with control characters escaped: it may contain values of the file."""
     shown = "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in text[:_MAX_MESSAGE]
     )
@@ -222,7 +221,7 @@ def _one_line(text: str) -> str:
 
 
 def listed(names: Iterable[str], limit: int = 8) -> str:
-    """Names in quotes with commas, cut after some."""
+    """Names sorted, quoted and joined with commas; those beyond the limit are only counted."""
     names = sorted(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(f'"{name}"' for name in names[:limit]) + more

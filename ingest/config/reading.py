@@ -1,4 +1,4 @@
-"""From a path to one tree of nodes: files read within limits, included files merged, variables expanded."""
+"""Reads a file into one tree of nodes: included files are merged, variables expanded, limits enforced."""
 
 import sys
 from collections.abc import Mapping as AbstractMapping
@@ -12,18 +12,18 @@ from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDi
 from ingest.masks import Masks
 
 STDIN = "-"
-MAX_FILES = 50  # included ones too; a file that includes itself is refused at once
+MAX_FILES = 50  # included by one configuration
 
 
 @dataclass(slots=True)
 class Document:
     """
-    A configuration before it is checked.
+    A configuration that was read and not yet checked.
 
     Attributes:
         sources: file -> text, in the order of reading.
-        unknown: scalars with a variable or secret that is not there.
-        is_whole: False when reading had to stop, or a file to include is not there: what is missing may be in it.
+        unknown: places of scalars with an undefined variable or secret.
+        is_whole: False if parsing stopped or an included file could not be read.
     """
 
     file: str
@@ -37,11 +37,11 @@ class Document:
 
 def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
     """
-    Everything a configuration says, with places; what is wrong stands in its problems.
+    Read a configuration; syntax errors and other problems are in the document's `problems`.
 
     Args:
-        path: a file, or `-` for stdin; `include` is relative to the folder of the file it stands in.
-        env: what `${VAR}` stands for.
+        path: a file, or `-` for stdin; paths in `include` are relative to the folder of the including file.
+        env: the values of `${VAR}`.
 
     Raises:
         NotFoundError: there is no such file.
@@ -57,7 +57,7 @@ def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
 
 
 def read_text(text: str, name: str, env: AbstractMapping[str, str]) -> Document:
-    """The same for a configuration that stands in no file; `include` is relative to the present folder."""
+    """The same for a text; paths in `include` are relative to the working directory."""
     return _document(text.encode(), name, Path(), env)
 
 
@@ -73,7 +73,7 @@ def _document(content: bytes, name: str, folder: Path, env: AbstractMapping[str,
     expander = Expander(env, secrets, document.masks, document.problems)
     expanded = expander.expand(root)
     document.unknown = expander.unknown
-    assert isinstance(expanded, Mapping)  # noqa: S101 - a mapping stays one
+    assert isinstance(expanded, Mapping)  # noqa: S101 - expansion keeps the type
     document.root = expanded
     return document
 
@@ -84,7 +84,7 @@ def _content(path: Path) -> bytes:
 
 
 def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
-    """Where secrets come from; problems of `secrets` are reported when it is bound."""
+    """The source of secrets; the binder reports problems of `secrets`."""
     node = root.entries.get("secrets")
     match plain(expander.expand(node)) if node is not None else None:
         case {"directory": str(directory)}:
@@ -96,7 +96,7 @@ def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
 
 
 class _Reader:
-    """Reads a file and what it includes."""
+    """Reads a file and the files it includes."""
 
     def __init__(self, document: Document, env: AbstractMapping[str, str]) -> None:
         self._document = document
@@ -104,7 +104,7 @@ class _Reader:
         self._files = 0
 
     def tree(self, name: str, content: bytes, folder: Path, including: tuple[Path, ...]) -> Mapping:
-        """The mapping of a file, merged over those it includes."""
+        """The mapping of a file, merged over the files it includes."""
         start = Place(name, 1, 1)
         if len(content) > MAX_FILE_BYTES:
             raise BadYamlError(Problem(Kind.TOO_LARGE, start, f"the file is larger than {MAX_FILE_BYTES} bytes"))
@@ -136,7 +136,7 @@ class _Reader:
             return []
         node = self._expander.expand(node)
         nodes: list[Node] = node.items if isinstance(node, Sequence) else [node]
-        root.entries["include"] = node  # so that nothing is expanded, and reported, twice
+        root.entries["include"] = node  # so that undefined variables are not reported twice
         return [item for item in nodes if isinstance(item, Scalar) and isinstance(item.value, str) and item.value]
 
     def _include(self, node: Scalar, folder: Path, including: tuple[Path, ...]) -> Mapping | None:
@@ -151,8 +151,8 @@ class _Reader:
                 problem = Problem(Kind.TOO_LARGE, node.place, f"more than {MAX_FILES} files are included")
             else:
                 content = _content(path)
-        except (OSError, RuntimeError, ValueError) as error:  # a path may have a NUL in it, or links in a circle
-            reason = error.strerror if isinstance(error, OSError) else "not a path"
+        except (OSError, RuntimeError, ValueError) as error:  # also a NUL in the path, or a loop of links
+            reason = error.strerror if isinstance(error, OSError) else "invalid path"
             problem = Problem(Kind.UNKNOWN_REFERENCE, node.place, f'cannot read "{path}": {reason}')
         if problem is not None:
             self._document.problems.append(problem)
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def merge(below: Mapping, above: Mapping) -> Mapping:
-    """Two mappings as one: mappings merge, everything else of the upper one replaces that of the lower."""
+    """Merge two mappings: nested mappings merge, every other value of `above` replaces that of `below`."""
     entries = dict(below.entries)
     for key, node in above.entries.items():
         lower = entries.get(key)

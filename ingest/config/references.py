@@ -1,4 +1,4 @@
-"""What options read and set of an event, by the references of templates."""
+"""The parts of an event that options read and set, as references: core names, and attributes as `attribute:NAME`."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ from ingest.expressions import Condition, Template
 
 
 def set_by(settings: Settings) -> frozenset[str]:
-    """References of all that a decorator sets, as far as its options name it."""
+    """References that a decorator sets, as far as its options name them."""
     return attribute_references(settings.sets()) | settings.sets_core()
 
 
 def read_when(settings: Model, zone: str) -> frozenset[str]:
-    """References of the condition `when`."""
+    """References that the condition `when` reads."""
     when = getattr(settings, "when", None)
     return Condition.parse(when, zone).references if isinstance(when, str) else frozenset()
 
 
 def read_at(settings: Model, path: Sequence[str]) -> frozenset[str]:
-    """References of the templates at one place of the options."""
+    """References that the templates at one path of the options read."""
     option, *keys = path
     value = getattr(settings, option)
     for key in keys:
@@ -27,7 +27,7 @@ def read_at(settings: Model, path: Sequence[str]) -> frozenset[str]:
 
 
 def read_by(value: object) -> frozenset[str]:
-    """References of the templates and conditions in an option."""
+    """References that the templates and conditions in an option read."""
     match value:
         case Template() | Condition():
             return value.references

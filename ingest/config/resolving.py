@@ -1,4 +1,4 @@
-"""From a partial configuration without problems to the model: omitted names are filled in."""
+"""Builds the model from a configuration without errors: omitted names are filled in."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The parts of a configuration that name others."""
+    """The parts of a configuration that refer to others."""
 
     tables: dict[str, Table]
     pipelines: dict[str, Pipeline]
@@ -25,7 +25,7 @@ class Resolved:
 
 
 def resolve(partial_config: PartialConfig) -> Resolved:
-    """The parts with every name filled in; only if it has no errors."""
+    """Fill in all omitted names; the configuration must have no errors."""
     tables = {
         name: Table(name, table.options.store or partial_config.only_store() or "", table.options, table.location)
         for name, table in partial_config.tables.items()
@@ -76,12 +76,12 @@ def _pipeline(partial_config: PartialPipeline, file: PartialConfig, tables: dict
 
 
 def _with(component: Component[S], **options: object) -> Component[S]:
-    """A component with options filled in."""
+    """A copy of a component with some options replaced."""
     return replace(component, settings=component.settings.model_copy(update=options))
 
 
 def _with_store(sink: Component[SinkSettings], only: str | None) -> Component[SinkSettings]:
-    """A sink with its store named where the options leave it out."""
+    """A sink with the default store, if its options name none."""
     return sink if sink.settings.store_name != "" else replace(sink, settings=sink.settings.with_store(only or ""))
 
 
@@ -98,10 +98,10 @@ def _fingerprint(
     sinks: tuple[Component[SinkSettings], ...],
     tables: dict[str, Table],
 ) -> str:
-    """The same for the same meaning of the text: order of keys, comments, chains and includes do not matter."""
+    """A hash that does not depend on comments, the order of keys, or the use of chains and includes."""
     stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
-    left_out = {"description", "decorators"}  # the one changes nothing, of the other the expanded list counts
-    own = {key: plain(node, masked=True) for key, node in partial_config.node.entries.items() if key not in left_out}
+    excluded = {"description", "decorators"}  # no effect; replaced by the expanded list
+    own = {key: plain(node, masked=True) for key, node in partial_config.node.entries.items() if key not in excluded}
     content = {
         "pipeline": own,
         "decorators": [plain(node, masked=True) for node in partial_config.decorator_nodes],

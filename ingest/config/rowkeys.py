@@ -1,4 +1,4 @@
-"""What can be said about row keys without an event: whether they vary, and whether a replay gives the same."""
+"""Static checks of row keys: whether they vary between events, and whether a replay produces the same ones."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -12,35 +12,35 @@ from ingest.config.references import read_at, read_by, read_when, set_by
 from ingest.expressions import CORE_NAMES
 
 _OF_RECORD = frozenset(CORE_NAMES)
-_UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond that nanos tell apart
-_IDENTITY = "use what identifies the event: %{topic}-%{partition}-%{offset}"
+_UNIQUE_IN_KAFKA = 10_000  # records of a partition and millisecond with distinct nanos
+_IDENTITY = "use the identity of the event: %{topic}-%{partition}-%{offset}"
 
 
 class _RowKey(NamedTuple):
     """
-    A row key, as it is made at one place.
+    A row key, as one option defines it.
 
     Attributes:
-        references: what it is made of.
-        maker: the decorator that makes it; None where the sink itself does.
-        is_template: False where a decorator makes it of something else.
-        is_sure: False where it is made for events alone that have none yet.
+        references: the parts of the event that it depends on.
+        maker: the decorator that sets it; None for the sink's own template.
+        is_template: False if a decorator sets it without a template.
+        is_unconditional: False if a decorator sets it only in events that have none.
     """
 
     references: frozenset[str]
     location: Place
     maker: Component[Settings] | None = None
     is_template: bool = True
-    is_sure: bool = True
+    is_unconditional: bool = True
 
 
 def check_row_keys(pipeline: PartialPipeline, binding: Binding) -> None:
-    """Check all that makes row keys for the sinks of the pipeline."""
+    """Check all row keys of the pipeline's sinks."""
     source = SourceSettings() if pipeline.source is None else pipeline.source.settings
     keys = {key.location: key for sink in pipeline.sinks for key in _row_keys(pipeline, sink, binding)}
     for key in keys.values():
         if key.is_template:
-            if key.references or key.is_sure:
+            if key.references or key.is_unconditional:
                 _check(key.references, key.location, binding, source)
             _check_time(key.references, key.maker, key.location, pipeline, binding)
             _check_parts(key.references, key.maker, key.location, pipeline, binding)
@@ -49,9 +49,9 @@ def check_row_keys(pipeline: PartialPipeline, binding: Binding) -> None:
 
 def _row_keys(pipeline: PartialPipeline, sink: Component[SinkSettings], binding: Binding) -> list[_RowKey]:
     """
-    The row key of the sink's own template, or those that decorators put into the attribute it is taken from.
+    The row key of the sink's own template, or those that decorators store in the sink's row-key attribute.
 
-    Those before a decorator that replaces the attribute in every event are left out.
+    Excludes decorators followed by one that replaces the attribute in every event.
     """
     if (template := sink.settings.row_key_template()) is not None:
         option, references = template
@@ -72,21 +72,21 @@ def _row_keys(pipeline: PartialPipeline, sink: Component[SinkSettings], binding:
                     decorator.location if path is None else decorator.place(*path),
                     decorator,
                     is_template=path is not None,
-                    is_sure=key not in settings.reads(),
+                    is_unconditional=key not in settings.reads(),
                 )
             )
     return found
 
 
 def _made_from(reference: str, settings: Settings) -> frozenset[str]:
-    """References of what a decorator makes one thing of; none where it sets several and has no templates for them."""
+    """References from which a decorator computes one that it sets; empty if unknown."""
     if (path := settings.made_of().get(reference)) is not None:
         return read_at(settings, path)
     return read_by(settings) | settings.reads() if set_by(settings) == {reference} else frozenset()
 
 
 def _replaced_by(settings: Settings) -> frozenset[str]:
-    """References of what the templates of a decorator replace in every event."""
+    """References that the templates of a decorator replace in every event."""
     if settings.when is not None or not settings.always_sets_made:
         return frozenset()
     return frozenset(settings.made_of()) - settings.reads()
@@ -94,18 +94,18 @@ def _replaced_by(settings: Settings) -> frozenset[str]:
 
 def _check(references: frozenset[str], location: Place, binding: Binding, source: SourceSettings) -> None:
     if not references:
-        binding.warning(Kind.SHARED_ROW_KEY, location, "this row key is the same for every event, so there is one row")
+        binding.warning(Kind.SHARED_ROW_KEY, location, "this row key is the same for every event")
         return
     if "nanos" not in references:
         return
     others = references - {"nanos"} - source.fixed_names
     if not source.has_unique_nanos and not others - {"topic"}:
-        message = "%{nanos} of this source is not unique, and nothing else in this row key tells events of a file apart"
+        message = "%{nanos} is not unique for this source, and no other part of this row key differs between events"
         binding.problem(Kind.CONFLICT, location, message, "use %{topic}:%{offset}")
     elif not others:
         message = (
-            f"only %{{nanos}} makes this row key vary; it is unique for up to {_UNIQUE_IN_KAFKA} events of a partition "
-            "and millisecond"
+            f"only %{{nanos}} makes this row key unique, and only for up to {_UNIQUE_IN_KAFKA} events in a partition "
+            "and a millisecond"
         )
         binding.warning(Kind.SHARED_ROW_KEY, location, message, "add %{key}, or %{topic}-%{partition}-%{offset}")
 
@@ -117,11 +117,11 @@ def _check_time(
     pipeline: PartialPipeline,
     binding: Binding,
 ) -> None:
-    """Look for a decorator that reads the time of a text, maybe of seconds alone, where only that makes a key vary."""
+    """Warn if only the timestamp varies in a row key, and a decorator parses it, maybe without milliseconds."""
     fixed = frozenset() if pipeline.source is None else pipeline.source.settings.fixed_names
     if references - fixed != {"timestamp"}:
         return
-    reader: Component[Settings] | None = None
+    parser: Component[Settings] | None = None
     for decorator in pipeline.decorators:
         if decorator is maker:
             break
@@ -129,13 +129,13 @@ def _check_time(
         if not isinstance(settings, Settings) or "timestamp" not in settings.sets_core():
             continue
         if settings.time_may_be_coarse():
-            reader = decorator
+            parser = decorator
         elif settings.when is None:
-            reader = None
-    if reader is not None:
+            parser = None
+    if parser is not None:
         message = (
-            f"only %{{timestamp}} makes this row key vary, and the {reader.kind} on line {reader.location.line} reads "
-            "it from a text: where that has no milliseconds, all events of a second share a row"
+            f"only %{{timestamp}} makes this row key unique, and the {parser.kind} on line {parser.location.line} "
+            "parses it from text: without milliseconds, all events of a second have the same row key"
         )
         binding.warning(Kind.SHARED_ROW_KEY, location, message, "add %{topic}-%{partition}-%{offset}")
 
@@ -147,28 +147,29 @@ def _check_parts(
     pipeline: PartialPipeline,
     binding: Binding,
 ) -> None:
-    """Look for decorators that make several events of one, which then have one row key."""
-    is_made = False
+    """Warn of decorators that turn one event into several with the same row key."""
+    is_set = False
     for decorator in pipeline.decorators:
-        is_made = is_made or decorator is maker
+        is_set = is_set or decorator is maker
         if not binding.lookup.makes_events(decorator.kind) or not isinstance(decorator.settings, Settings):
             continue
-        # what was made of an event before is in all its parts, and so is what no part gets anew
-        if references and (is_made or references <= _OF_RECORD - decorator.settings.sets_core()):
+        # a key that was set before, or that depends only on parts that are not set again, is the same in all events
+        if references and (is_set or references <= _OF_RECORD - decorator.settings.sets_core()):
             message = (
-                f"the events that {decorator.kind} makes of one share this row key, so each writes over the one before"
+                f"all events that {decorator.kind} produces from one event have this row key, so later ones overwrite "
+                "earlier ones"
             )
-            hint = f"after {decorator.kind}, add %{{fan_out()}} to it, or write %{{origin()}}"
+            hint = f"set it after {decorator.kind}, with %{{fan_out()}} or %{{origin()}}"
             binding.warning(Kind.SHARED_ROW_KEY, location, message, hint)
             return
 
 
 def _check_replay(keys: Iterable[_RowKey], pipeline: PartialPipeline, binding: Binding) -> None:
     """
-    Refuse row keys that name what a decorator sets that is not deterministic.
+    Report row keys that depend on decorators that are not deterministic.
 
-    Where they may hold it otherwise, a warning is given, one for the pipeline: other decorators make something of it
-    that the row key names, or the options do not say all names that it sets.
+    An error if the row key itself reads what such a decorator sets. A warning, at most one for the pipeline, if it may
+    depend on it indirectly: through other decorators, or because the decorator's options do not name all it sets.
     """
     zone = pipeline.options.timezone
     suspects = [
@@ -185,16 +186,15 @@ def _check_replay(keys: Iterable[_RowKey], pipeline: PartialPipeline, binding: B
             decorator = varying[names[0]]
             shown = " ".join(f"%{{'{name.removeprefix('attribute:')}'}}" for name in names)
             message = (
-                f"this row key takes {shown} of the {decorator.kind} on line {decorator.location.line}, whose result "
-                "may differ on replay: a replay adds a row"
+                f"this row key contains {shown} from the {decorator.kind} on line {decorator.location.line}, whose "
+                "result may differ on replay: a replay adds a row"
             )
             binding.problem(Kind.CONFLICT, key.location, message, _IDENTITY)
         else:
             suspects += _origins(read, _varying(pipeline, key.maker, binding, follow=True))
     if suspects:
         message = (
-            f"a row key may be made of what {suspects[0].kind} sets, whose result may differ on replay: a replay may "
-            "add a row"
+            f"a row key may depend on {suspects[0].kind}, whose result may differ on replay: a replay may add a row"
         )
         binding.warning(Kind.UNSTABLE, suspects[0].location, message, _IDENTITY)
 
@@ -203,9 +203,10 @@ def _varying(
     pipeline: PartialPipeline, end: Component[Settings] | None, binding: Binding, *, follow: bool
 ) -> Mapping[str, Component[Settings]]:
     """
-    What may differ on replay before `end`, or at the end of the chain: reference -> the decorator it comes from.
+    References that may differ on replay -> the decorator that is not deterministic.
 
-    With what `end` sets, where that is not deterministic; where it is to `follow`, with what others make of it too.
+    Covers the decorators through `end`, or all; `follow` adds references that deterministic decorators compute from
+    those.
     """
     found: dict[str, Component[Settings]] = {}
     for decorator in pipeline.decorators:

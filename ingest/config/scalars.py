@@ -1,4 +1,4 @@
-"""What an unquoted scalar means: the core rules of YAML 1.2, so `no`, `on`, `1:30` and `2026-01-31` are text."""
+"""Types of unquoted scalars by the YAML 1.2 core schema: `no`, `on`, `1:30` and `2026-01-31` are text."""
 
 import re
 
@@ -8,7 +8,7 @@ _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_MAX_DIGITS = 400  # more than any float has; Python refuses to read integers of some thousand
+_MAX_DIGITS = 400  # more than any float has; Python limits the digits of integers
 _SPECIAL = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 

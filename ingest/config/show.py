@@ -1,4 +1,4 @@
-"""A configuration as it is in effect: merged, expanded, secrets masked, each value with its place."""
+"""The effective configuration as YAML: merged, expanded, secrets masked."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ingest.config.writing import flow, plain_or_quoted
 
 
 def effective_yaml(configuration: Configuration) -> str:
-    """YAML text that means the same; values end with the file and line they come from when there are several files."""
+    """The effective configuration; with several files, a comment after each value has its file and line."""
     files = {place.file for place in configuration.origins.values()}
     lines = _Lines(configuration, with_places=len(files) > 1)
     return "\n".join(lines.of(configuration.effective, (), "")) + "\n"
@@ -26,8 +26,8 @@ class _Lines:
             items = [(index, "-", child) for index, child in enumerate(value)]
         else:
             items = []
-        for step, head, child in items:
-            inner = (*path, step)
+        for key, head, child in items:
+            inner = (*path, key)
             if isinstance(child, dict | list) and child:
                 yield f"{indent}{head}"
                 yield from self.of(child, inner, indent + "  ")

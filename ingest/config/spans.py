@@ -1,4 +1,4 @@
-"""Where in the text of a file each value begins and ends, to the character: for changing one and nothing else."""
+"""Start and end of each value in the text of a file, in characters, for editing one value in place."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from ingest.config.nodes import Path
 @dataclass(slots=True)
 class Span:
     """
-    A value in its text.
+    The position of a value in the text.
 
     Attributes:
-        end: after its last character; blanks, comments and empty lines behind it are not part of it.
-        column: of its first character, from 0; of a list in lines that of its dashes.
-        style: of text the quote around it, `|` or `>`, or ""; of a list or mapping "flow" in brackets, else "block".
-        shared: it has an anchor or is an alias, so it stands for more than this one place; or it has a tag.
-        keys: of a mapping, the column of each key.
+        end: position after its last character, without trailing blanks, comments and empty lines.
+        column: column of its first character, from 0; for a block list that of its dashes.
+        style: for a scalar its quote, `|`, `>` or ""; for a list or mapping "flow" or "block".
+        shared: whether it has an anchor or a tag, or is an alias.
+        keys: for a mapping, the column of each key.
     """
 
     start: int
@@ -33,7 +33,7 @@ class Span:
 
     @property
     def children(self) -> list["Span"]:
-        """What is inside it."""
+        """The spans directly inside this one."""
         return [*self.items, *self.entries.values()]
 
     def any_shared(self) -> bool:
@@ -41,11 +41,7 @@ class Span:
         return self.shared or any(child.any_shared() for child in self.children)
 
     def along(self, path: Path) -> Iterator["Span"]:
-        """
-        This one and those on the way to another, as far as it is written.
-
-        Keys of mappings and indexes of lists lead there.
-        """
+        """This span and those on the path to another one, as far as the path exists."""
         yield self
         if not path:
             return
@@ -57,9 +53,9 @@ class Span:
 
 def span_of(text: str) -> Span:
     """
-    The whole of a file that has been read without problems.
+    The span of the root of a valid file.
 
-    Uses the library's slower reader: the faster one does not give places in characters.
+    Uses the Python parser: the faster C parser does not report positions in characters.
     """
     events = iter(yaml.parse(text, Loader=yaml.SafeLoader))
     for event in events:

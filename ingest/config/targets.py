@@ -1,4 +1,4 @@
-"""Where sinks write, seen beside the tables that the file declares: tables and families that it names and misses."""
+"""Checks the tables and families of sinks against the tables that the file declares."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.suggest import did_you_mean
 
-_DECLARE = "declare it, or say on_unknown: create"
+_DECLARE = "declare it, or set on_unknown: create"
 
 
 def check_table(
@@ -21,9 +21,10 @@ def check_table(
     binding: Binding,
 ) -> None:
     """
-    A table named outright must be declared, once any table of its store is; not for another store alone.
+    Check a sink with a fixed table name.
 
-    A file that declares none leaves tables to their owners; one that declares some and misses one has a slip.
+    If the file declares any table for the sink's store, the sink's table must be declared for that store, too. A file
+    without declarations leaves tables to their owners.
     """
     name = sink.settings.fixed_table
     if name is None:
@@ -37,12 +38,12 @@ def check_table(
     home = stores.get(name, store)
     if home != store and {home, store} <= partial_config.store_names.keys():
         message = f'table "{name}" is declared for store "{home}", and this sink writes it to store "{store}"'
-        # who writes both keeps a copy, which no second declaration could be written for
+        # a sink for the declared store, too, makes this a deliberate copy; a table cannot be declared twice
         if _is_written(name, home, partial_config):
-            hint = f"the settings under `tables` hold in \"{home}\" alone, and 'ingest scan' reads that one"
+            hint = f"the definition under `tables` applies only to \"{home}\", and 'ingest scan' reads that one"
             binding.warning(Kind.OTHER_STORE, sink.place("table"), message, hint)
         else:
-            hint = f"write `store: {home}` here or `store: {store}` under `tables`, or choose another table"
+            hint = f"write `store: {home}` here or `store: {store}` under `tables`, or use another table"
             binding.problem(Kind.CONFLICT, sink.place("table"), message, hint)
         return
     declared = {table: options for table, options in partial_config.tables.items() if stores[table] == store}
@@ -61,19 +62,18 @@ def _check_families(
     pipeline: PartialPipeline,
     binding: Binding,
 ) -> None:
-    """A family that is named outright and not declared: an error where no event can create it, else a warning."""
+    """Report undeclared families that the sink names: an error if it cannot create families, else a warning."""
     settings = sink.settings
     if settings.on_unknown_family == "create":
         return
     is_strict = settings.on_unknown_family is not None
     for path, family in settings.named_families():
-        # one that is denied may exist all the same and belong to others; one that is allowed may be created
+        # a denied family may still exist, for other writers; an allowed one may still be created
         is_denied, is_listed = path[:2] == ("families", "deny"), path[0] == "families"
         if family in known or (is_listed and not is_strict):
             continue
         message = f'there is no family "{family}" in table "{table}"'
-        way_out = "then nothing has to be denied" if is_denied else _DECLARE
-        hint = did_you_mean(family, known) or way_out
+        hint = did_you_mean(family, known) or ("it need not be denied" if is_denied else _DECLARE)
         if is_denied:
             binding.warning(Kind.UNKNOWN_REFERENCE, sink.place(*path), message, hint)
         elif is_strict:
@@ -87,12 +87,12 @@ def _check_families(
         family, colon, _ = attribute.removeprefix(prefix).partition(":")
         is_cell = attribute.startswith(prefix) and bool(family and colon)
         if is_cell and family not in known and not settings.has_rule_for(family):
-            message = f'"{attribute}" is for family "{family}", which table "{table}" does not declare'
+            message = f'"{attribute}" is a cell of family "{family}", which table "{table}" does not declare'
             binding.warning(Kind.UNDECLARED_FAMILY, place, message, did_you_mean(family, known) or _DECLARE)
 
 
 def _names_set(pipeline: PartialPipeline) -> Iterator[tuple[str, Place]]:
-    """Names that decorators set, and how the others begin, where no later decorator may rename them; with places."""
+    """Attribute names and prefixes that decorators set and no later decorator may rename, with their places."""
     for index, decorator in enumerate(pipeline.decorators):
         settings = decorator.settings
         if not isinstance(settings, Settings) or any(map(_may_rename, pipeline.decorators[index + 1 :])):
@@ -104,11 +104,11 @@ def _names_set(pipeline: PartialPipeline) -> Iterator[tuple[str, Place]]:
 
 
 def _may_rename(decorator: Component[Settings]) -> bool:
-    """Whether a decorator may give attributes that it finds other names."""
+    """Whether a decorator may rename existing attributes."""
     return not isinstance(decorator.settings, Settings) or decorator.settings.other_names == ""
 
 
 def _is_written(table: str, store: str | None, partial_config: PartialConfig) -> bool:
-    """Whether a sink names the table outright for that store."""
+    """Whether a sink writes the table in that store."""
     sinks = [sink.settings for pipeline in partial_config.pipelines.values() for sink in pipeline.sinks]
     return any(settings.fixed_table == table and settings.store_name == store for settings in sinks)

@@ -1,4 +1,4 @@
-"""What stands under `tests`: events that are given, and what is expected of them; run by `ingest test`."""
+"""The options under `tests`: input events and expected results; run by `ingest test`."""
 
 from typing import Literal, Self
 
@@ -12,17 +12,17 @@ _PriorityName = Literal["FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
 
 class GivenRecord(Model):
-    """A record as its source holds it, so that decoding is tested too."""
+    """A record of the source, to test its decoding too."""
 
     value: Text | None = option("The value; null for a tombstone.", example="56")
-    key: Text | None = option("The key, if it has one.", default=None, example="k1")
+    key: Text | None = option("The key; null for none.", default=None, example="k1")
     headers: list[list[Text | None]] = option(
         "Pairs of name and value; names may repeat.", default=[], example=[["host", "web-1"]]
     )
     topic: str = option("Topic.", default="")
     partition: int = option("Partition.", default=0, ge=0)
-    offset: int | None = option("Offset; the number of the input when left out.", default=None, ge=0, example=7)
-    timestamp_ms: int = option("The record's time.", default=0)
+    offset: int | None = option("Offset; the index of the input if left out.", default=None, ge=0, example=7)
+    timestamp_ms: int = option("The record's timestamp.", default=0)
 
     @model_validator(mode="after")
     def _headers_are_pairs(self) -> Self:
@@ -33,54 +33,54 @@ class GivenRecord(Model):
 
 
 class Given(Model):
-    """An event as `ingest explain --events` takes it: a `body` and the rest, or a whole `record`."""
+    """An event, as in `ingest explain --events`: a `body` and other parts, or a `record` alone."""
 
     body: Text | None = option("The body.", default=None, example="2238947398:56")
-    record: GivenRecord | None = option("A record; then the source's decoding runs too.", default=None)
+    record: GivenRecord | None = option("A record, which the source decodes.", default=None)
     attributes: dict[str, Text] = option("Attributes.", default={})
     host: str = option("Host.", default="")
     priority: _PriorityName = option("Priority.", default="INFO")
     timestamp_ms: int = option("Event time, and the batch time of the test.", default=0)
-    nanos: int | None = option("Nanos; by the formula when left out.", default=None)
+    nanos: int | None = option("Nanos; computed if left out.", default=None)
     key: Text = option("The record's key.", default="")
     topic: str = option("Topic.", default="")
     partition: int = option("Partition.", default=0, ge=0)
-    offset: int | None = option("Offset; the number of the input when left out.", default=None, ge=0)
+    offset: int | None = option("Offset; the index of the input if left out.", default=None, ge=0)
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if self.body is None and self.record is None:
             raise PydanticCustomError("missing_field", 'an event needs "body" or "record"')
         if self.record is not None and self.model_fields_set != {"record"}:
-            raise PydanticCustomError("conflict", 'nothing stands beside "record"', {"option": "record"})
+            raise PydanticCustomError("conflict", '"record" excludes all other options', {"option": "record"})
         return self
 
 
 class ExpectedPut(Model):
-    """A put; only what is written here is compared."""
+    """A put; only the options written here are compared."""
 
     sink: str | None = option("Kind or label of the sink.", default=None)
-    store: str | None = option("Store it goes to.", default=None)
+    store: str | None = option("Store it is written to.", default=None)
     table: str | None = option("Table.", default=None, example="mytable")
     row: Text | None = option("Row key.", default=None, example="k1-1308748686334000700")
     wal: bool | None = option("Whether the write-ahead log is used.", default=None)
-    timestamp_ms: int | None = option("Time of its cells.", default=None)
+    timestamp_ms: int | None = option("Timestamp of its cells.", default=None)
     delete: str | dict[str, str] | None = option(
-        "What it deletes, written as in a sink's rules.", default=None, example="row"
+        "What it deletes, in the form of a sink's rules.", default=None, example="row"
     )
     cells: dict[str, Text | None] | None = option(
-        "`family:qualifier` -> value; null for a cell that must not be there.",
+        "`family:qualifier` -> value; null for a cell that must not exist.",
         default=None,
         example={"colfam:ts": "2238947398"},
     )
 
 
 class ExpectedEvent(Model):
-    """An event after the chain; only what is written here is compared."""
+    """An event after the chain; only the options written here are compared."""
 
     body: Text | None = option("Body.", default=None)
     attributes: dict[str, Text | None] | None = option(
-        "Attributes it has; null for one it must not have.", default=None
+        "Its attributes; null for one that must not exist.", default=None
     )
     host: str | None = option("Host.", default=None)
     priority: _PriorityName | None = option("Priority.", default=None)
@@ -89,25 +89,25 @@ class ExpectedEvent(Model):
 
 
 class Expect(Model):
-    """What must come out; what is left out is not looked at."""
+    """The expected result; options left out are not compared."""
 
     kept: int | None = option(
-        "Events that come out of the chain and are taken by a sink.", default=None, ge=0, example=1
+        "Number of events that pass the chain and at least one sink.", default=None, ge=0, example=1
     )
     dropped: dict[str, int] | None = option(
-        "Reason -> events dropped, on purpose or by `on_error`; `{}` for none.",
+        "Reason -> number of dropped events, including those dropped by `on_error`; `{}` for none.",
         default=None,
         example={"on_error": 1},
     )
-    failed: int | None = option("Events that become dead letters, or stop the pipeline.", default=None, ge=0)
+    failed: int | None = option("Number of events that become dead letters or stop the pipeline.", default=None, ge=0)
     puts: list[ExpectedPut] | None = option("Puts, in the order of the events.", default=None)
-    events: list[ExpectedEvent] | None = option("Events that come out of the chain, in order.", default=None)
+    events: list[ExpectedEvent] | None = option("Events after the chain, in order.", default=None)
 
 
 class CaseOptions(Model):
-    """A test of a pipeline: events in, what is expected to come out."""
+    """A test of a pipeline: input events and the expected result."""
 
     name: str = option("What it shows.", example="one tick is one row", min_length=1)
-    pipeline: str | None = option("Pipeline; may be left out when there is one.", default=None, example="ticks")
-    given: list[Given] = option("Events.", example=[{"body": "2238947398:56"}], min_length=1)
-    expect: Expect = option("What comes out.", example={"kept": 1})
+    pipeline: str | None = option("Pipeline; may be left out if the file has only one.", default=None, example="ticks")
+    given: list[Given] = option("Input events.", example=[{"body": "2238947398:56"}], min_length=1)
+    expect: Expect = option("Expected result.", example={"kept": 1})

@@ -1,4 +1,4 @@
-"""What pydantic says about options, as problems with places."""
+"""Translates pydantic's validation errors into problems with places."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _WANTED = {
 }
 _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
 _ELSEWHERE = {
-    ("mask", "find"): "`mask` removes attributes; what is found inside values is for `redact`",
+    ("mask", "find"): "`mask` removes attributes; `redact` replaces matches inside values",
 }
 _LIMITS = {
     "greater_than": ("must be more than {}", "gt"),
@@ -43,18 +43,19 @@ _LIMITS = {
     "less_than": ("must be less than {}", "lt"),
     "less_than_equal": ("must be at most {}", "le"),
 }
-_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
+_PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
 _CHOICE = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _KINDS = {kind.value.replace("-", "_"): kind for kind in Kind} | {"missing": Kind.MISSING_FIELD}
 
 
 class LocatedNode:
     """
-    Options where they stand.
+    The node of some options.
 
     Args:
-        owner: what the options belong to, for messages; the kind of a component or a section.
-        where: its name's place, for what is missing.
+        owner: the name of the component or section, for messages.
+        location: the place of that name, used for missing options.
+        model: the class of the options.
     """
 
     def __init__(self, node: Node, owner: str, location: Place, model: type[BaseModel]) -> None:
@@ -64,47 +65,47 @@ class LocatedNode:
         self.model = model
 
     def follow(self, path: AbstractSequence[str | int]) -> tuple[Node, Path, Place]:
-        """The deepest node a pydantic path leads to, its own path, and its key's place; union tags are passed over."""
+        """The deepest node on a path of pydantic, its own path, and the place of its key; union tags are skipped."""
         node, key = self.node, self.location
         found: list[str | int] = []
-        for step in path:
-            if isinstance(node, Mapping) and step in node.entries:
-                key = node.keys[str(step)]
-                node = node.entries[str(step)]
-                found.append(step)
-            elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
-                node = node.items[step]
+        for part in path:
+            if isinstance(node, Mapping) and part in node.entries:
+                key = node.keys[str(part)]
+                node = node.entries[str(part)]
+                found.append(part)
+            elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
+                node = node.items[part]
                 key = node.place
-                found.append(step)
+                found.append(part)
         return node, tuple(found), key
 
 
-def problems_of(error: ValidationError, placed: LocatedNode) -> Iterator[Problem]:
-    """Every error pydantic found, once for each place: of the branches of a union the one that got furthest."""
+def problems_of(error: ValidationError, located: LocatedNode) -> Iterator[Problem]:
+    """One problem for each place with errors; for a union, that of the branch that matched deepest."""
     errors = error.errors(include_url=False, include_input=False)
     by_place: dict[Path, list[ErrorDetails]] = {}
     for details in errors:
-        key = (*placed.follow(details["loc"])[1], details["loc"][-1]) if _names_a_key(details) else None
-        by_place.setdefault(key or placed.follow(details["loc"])[1], []).append(details)
+        key = (*located.follow(details["loc"])[1], details["loc"][-1]) if _names_a_key(details) else None
+        by_place.setdefault(key or located.follow(details["loc"])[1], []).append(details)
     for path, group in by_place.items():
         branches = {_wanted(details) for details in group}
         if len(group) > 1 and None not in branches:
-            yield _wrong_type(placed, path, " or ".join(sorted(branch for branch in branches if branch)))
+            yield _wrong_type(located, path, " or ".join(sorted(branch for branch in branches if branch)))
         elif len(group) > 1 and (chosen := [details for details in group if _wanted(details) is None]):
-            yield _problem(chosen[0], placed)
+            yield _problem(chosen[0], located)
         elif not _is_beaten(path, by_place, group):
-            yield _problem(group[0], placed)
-            yield from _further(group[0], placed)
+            yield _problem(group[0], located)
+            yield from _further(group[0], located)
 
 
 def problems_in_line(
     error: ValidationError, text: str, location: Place, owner: str, model: type[BaseModel]
 ) -> list[Problem]:
-    """The problems of a model that one line of a file holds as JSON; `location` is the begin of that line."""
+    """The problems of options in one line of JSON; `location` is the start of that line."""
     try:
         node = compose(text, location.file, [])
     except BadYamlError:
-        node = None  # JSON that is no YAML: a lone surrogate, for example
+        node = None  # JSON that is not valid YAML, such as a lone surrogate
     if node is None:
         return [Problem(Kind.WRONG_TYPE, location, details["msg"]) for details in error.errors(include_url=False)]
     return [
@@ -118,7 +119,7 @@ def _names_a_key(details: ErrorDetails) -> bool:
 
 
 def _is_beaten(path: Path, by_place: AbstractMapping[Path, object], group: list[ErrorDetails]) -> bool:
-    """Whether another branch of the same union got further inside this value."""
+    """Whether another branch of the same union matched deeper inside this value."""
     in_union = _wanted(group[0]) is not None
     return in_union and any(len(other) > len(path) and other[: len(path)] == path for other in by_place)
 
@@ -127,31 +128,31 @@ def _wanted(details: ErrorDetails) -> str | None:
     return _WANTED.get(details["type"])
 
 
-def _problem(details: ErrorDetails, placed: LocatedNode) -> Problem:
+def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
     kind, location = details["type"], details["loc"]
     context = details.get("ctx", {})
-    node, path, key = placed.follow(location)
-    name = next((step for step in reversed(path) if isinstance(step, str)), placed.owner)
+    node, path, key = located.follow(location)
+    name = next((part for part in reversed(path) if isinstance(part, str)), located.owner)
     if kind == "missing" and details["msg"] == "Field required":
         return Problem(Kind.MISSING_FIELD, key, f'{name} needs "{location[-1]}"')
     if kind == "extra_forbidden":
-        return _unknown_field(placed, location, path)
+        return _unknown_field(located, location, path)
     if location and location[-1] == "[key]":
         return _unknown_key(str(location[-2]), context, key)
     if kind in _WANTED:
-        return _wrong_type(placed, path, _WANTED[kind])
+        return _wrong_type(located, path, _WANTED[kind])
     if kind in {"literal_error", "enum"}:
         choices = _CHOICE.findall(str(context.get("expected", "")))
         value = node.text if isinstance(node, Scalar) else "this"
         hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
         return Problem(Kind.NOT_ONE_OF, node.place, f'{name} cannot be "{value}"', hint)
-    return _with_own_message(details, placed, node, name)
+    return _with_own_message(details, located, node, name)
 
 
-def _with_own_message(details: ErrorDetails, placed: LocatedNode, node: Node, name: str) -> Problem:
+def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, name: str) -> Problem:
     context = details.get("ctx", {})
     kind = _KINDS.get(details["type"])
-    message = details["msg"].replace("{owner}", placed.owner)  # of options that several names share
+    message = details["msg"].replace("{owner}", located.owner)  # for options classes that several components share
     if kind is Kind.BAD_PATTERN:
         message = message.removeprefix("bad pattern: ")  # the kind says it
     if kind is None and details["type"] in _LIMITS:
@@ -165,7 +166,7 @@ def _with_own_message(details: ErrorDetails, placed: LocatedNode, node: Node, na
         message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
         message = f"{name}: {message[:1].lower()}{message[1:]}"
     location = node.place
-    _, path, key = placed.follow(details["loc"])
+    _, path, key = located.follow(details["loc"])
     if not path or not isinstance(node, Scalar):
         location = key
         option = context.get("option")
@@ -177,24 +178,24 @@ def _with_own_message(details: ErrorDetails, placed: LocatedNode, node: Node, na
     return Problem(kind, location, message, str(context.get("hint", "")))
 
 
-def _further(details: ErrorDetails, placed: LocatedNode) -> Iterator[Problem]:
-    """The other mistakes of an expression."""
-    node, _, _ = placed.follow(details["loc"])
+def _further(details: ErrorDetails, located: LocatedNode) -> Iterator[Problem]:
+    """The problems of an expression after the first."""
+    node, _, _ = located.follow(details["loc"])
     for column, message in details.get("ctx", {}).get("further", ()):
         yield Problem(_KINDS[details["type"]], node.at(column) if isinstance(node, Scalar) else node.place, message)
 
 
-def _wrong_type(placed: LocatedNode, path: Path, wanted: str) -> Problem:
-    node, _, _ = placed.follow(path)
-    name = str(path[-1]) if path and isinstance(path[-1], str) else placed.owner
+def _wrong_type(located: LocatedNode, path: Path, wanted: str) -> Problem:
+    node, _, _ = located.follow(path)
+    name = str(path[-1]) if path and isinstance(path[-1], str) else located.owner
     if path and isinstance(path[-1], int):
-        names = [step for step in path if isinstance(step, str)]
-        name = f"an item of {names[-1]}" if names else f"an item of {placed.owner}"
+        names = [part for part in path if isinstance(part, str)]
+        name = f"an item of {names[-1]}" if names else f"an item of {located.owner}"
     match node:
         case Scalar(value=None):
             found, hint = "nothing", ""
         case Scalar(value=bool()):
-            found, hint = f"the truth value {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
+            found, hint = f"the boolean {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
         case Scalar(value=int() | float()):
             found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
         case Scalar():
@@ -204,39 +205,39 @@ def _wrong_type(placed: LocatedNode, path: Path, wanted: str) -> Problem:
             found, hint = "a list", ""
         case Mapping():
             found, hint = "a mapping", ""
-    return Problem(Kind.WRONG_TYPE, node.place, f"{name} wants {wanted}, not {found}", hint)
+    return Problem(Kind.WRONG_TYPE, node.place, f"{name} must be {wanted}, not {found}", hint)
 
 
 def _hint_for_text(node: Scalar, wanted: str) -> str:
     if "number" in wanted and node.quoted and not node.expanded and node.text.isdecimal():
         return "remove the quotes"
-    if wanted == "a number" and (share := _SHARE.fullmatch(node.text)):
-        return f"write {float(share[1]) / 100:g}"
+    if wanted == "a number" and (percentage := _PERCENTAGE.fullmatch(node.text)):
+        return f"write {float(percentage[1]) / 100:g}"
     if "list" in wanted.split() and not node.expanded:
         return f"write {flow([node.text])}"
     return ""
 
 
-def _unknown_field(placed: LocatedNode, location: AbstractSequence[str | int], path: Path) -> Problem:
-    """The path leads to the unknown key itself."""
+def _unknown_field(located: LocatedNode, location: AbstractSequence[str | int], path: Path) -> Problem:
+    """The problem of an unknown option; the path leads to its key."""
     name = str(location[-1])
-    _, _, key = placed.follow(location)
-    model = model_at(placed.model, path[:-1])
+    _, _, key = located.follow(location)
+    model = model_at(located.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
-    owner = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), placed.owner)
+    owner = next((str(part) for part in reversed(path[:-1]) if isinstance(part, str)), located.owner)
     hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known)
     hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
-    return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not a setting of {owner}', hint)
+    return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not an option of {owner}', hint)
 
 
 def _unknown_key(name: str, context: AbstractMapping[str, Any], key: Place) -> Problem:
     choices = _CHOICE.findall(str(context.get("expected", "")))
-    hint = did_you_mean(name, choices) or f"allowed are {listed(choices)}"
+    hint = did_you_mean(name, choices) or f"allowed keys: {listed(choices)}"
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not allowed here', hint)
 
 
 def _branches(annotation: object) -> Iterator[object]:
-    """The types an annotation may stand for, without Annotated and unions around them."""
+    """The types of an annotation, with Annotated and unions resolved."""
     if get_origin(annotation) in (Union, UnionType):
         for part in get_args(annotation):
             yield from _branches(part)
@@ -247,7 +248,7 @@ def _branches(annotation: object) -> Iterator[object]:
 
 
 def model_at(annotation: object, path: Path) -> type[BaseModel] | None:
-    """The model that describes the value at a path, if one does."""
+    """The class of the options at a path; None if there is none."""
     for branch in _branches(annotation):
         if isinstance(branch, type) and issubclass(branch, BaseModel):
             if not path:
@@ -261,7 +262,7 @@ def model_at(annotation: object, path: Path) -> type[BaseModel] | None:
 
 
 def secret_scalars(annotation: object, node: Node) -> Iterator[Scalar]:
-    """Scalars that stand where a secret is wanted."""
+    """The scalars of options that are secrets."""
     for branch in _branches(annotation):
         if branch is SecretStr and isinstance(node, Scalar):
             yield node

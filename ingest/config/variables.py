@@ -1,10 +1,12 @@
 """
 `${VAR}`, `${VAR:default}`, `${VAR:?message}`, `${secret:name}` and `$${` inside scalars.
 
-They are expanded after parsing, so a value can never change the structure of a file. An unquoted scalar is read again
-after the expansion, so `${PORT}` may stand for a number. A quoted one is text until an option wants a number or a truth
-value of it: inside { } and [ ] YAML leaves no choice but to quote. What holds a secret is always text. A variable that
-is set counts, even when it is empty. Keys are never expanded.
+They are expanded after parsing, so a value cannot change the structure of a file. Keys are not expanded. A variable
+that is set to empty text counts as set.
+
+The type of an unquoted scalar is resolved after expansion, so `${PORT}` may be a number. A quoted one is text, but is
+converted if its option requires a number or a boolean, because YAML requires the quotes inside { } and [ ]. A scalar
+with a secret is always text.
 """
 
 import re
@@ -22,27 +24,27 @@ from ingest.suggest import did_you_mean
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:.*)?", re.DOTALL)
 _SECRET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # also a safe file name
-_MAX_SECRET_BYTES = 64 * 1024  # private keys are some KiB
-_EXEC_TIMEOUT_S = 30.0  # a vault's command line answers in a second or two
+_MAX_SECRET_BYTES = 64 * 1024  # private keys have some KiB
+_EXEC_TIMEOUT_S = 30.0  # the command of a vault takes a second or two
 
 
 class UndefinedSecretError(Exception):
-    """There is no such secret, or it cannot be read; the message never holds what was read."""
+    """The secret does not exist or cannot be read; the message never contains its content."""
 
 
 class NoSecrets:
-    """No place for secrets was configured."""
+    """The source of secrets when none is configured."""
 
     def read(self, name: str) -> str:
-        """Never a secret."""
+        """Always raises UndefinedSecretError."""
         raise UndefinedSecretError(
-            f'secret "{name}" cannot be read: nothing says where secrets are kept; '
+            f'secret "{name}" cannot be read: no source of secrets is configured; '
             "add secrets: {directory: PATH} or {exec: [COMMAND]}"
         )
 
 
 class SecretDirectory:
-    """Secrets as files of a directory, one each; one newline at the end does not count."""
+    """Secrets as files of a directory, one for each; one trailing newline is removed."""
 
     def __init__(self, directory: str) -> None:
         self._directory = Path(directory)
@@ -53,20 +55,20 @@ class SecretDirectory:
             with (self._directory / name).open("rb") as file:
                 return _as_secret(file.read(_MAX_SECRET_BYTES + 1), name)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not a path"
+            reason = error.strerror if isinstance(error, OSError) else "invalid path"
             raise UndefinedSecretError(f'secret "{name}" cannot be read from "{self._directory}": {reason}') from error
 
 
 class SecretCommand:
-    """Secrets from a command that gets the name as its last argument and writes the secret to stdout."""
+    """Secrets from a command that prints them to stdout; the name of the secret is appended as its last argument."""
 
     def __init__(self, command: AbstractSequence[str]) -> None:
         self._command = tuple(command)
 
     def read(self, name: str) -> str:
-        """What the command wrote; its stderr goes nowhere, because it may hold a secret too."""
+        """The output of the command; its stderr is discarded, because it may contain secrets."""
         try:
-            done = subprocess.run(  # noqa: S603 - the command is the user's own, and no shell reads it
+            done = subprocess.run(  # noqa: S603 - the user's own command, without a shell
                 [*self._command, name],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -90,7 +92,7 @@ def _as_secret(content: bytes, name: str) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise UndefinedSecretError(f'secret "{name}" is not UTF-8 text') from None  # the cause holds the bytes
+        raise UndefinedSecretError(f'secret "{name}" is not UTF-8 text') from None  # the cause contains the bytes
     text = text.removesuffix("\n").removesuffix("\r")
     if not text:
         raise UndefinedSecretError(f'secret "{name}" is empty')
@@ -102,10 +104,10 @@ SecretSource = NoSecrets | SecretDirectory | SecretCommand
 
 class Expander:
     """
-    Makes nodes without variables of nodes with them; each secret is read once and hidden from then on.
+    Expands variables and secrets in nodes; each secret is read once and masked from then on.
 
     Attributes:
-        unknown: scalars whose value is unknown, so they are not checked further.
+        unknown: places of scalars that could not be expanded; they are not checked further.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class Expander:
         self.unknown: set[Place] = set()
 
     def expand(self, node: Node) -> Node:
-        """The same nodes with every scalar expanded."""
+        """The node with every scalar expanded."""
         match node:
             case Scalar():
                 return self._scalar(node) if "${" in node.text and not node.expanded else node
@@ -172,7 +174,7 @@ class Expander:
         if rest is not None and rest[2:].strip():
             message += f": {rest[2:].strip()}"
         hint = did_you_mean(name, self._env) or f"set it, or write ${{{name}:DEFAULT}}"
-        if name != name.upper():  # variables of the environment rarely have small letters, attributes often do
+        if name != name.upper():  # environment variables are rarely in lower case, attributes often are
             hint += f"; the attribute {name} of an event is %{{{name}}}"
         self._problem(node, token, Kind.UNDEFINED_VARIABLE, message, hint)
         return "", False
@@ -184,7 +186,7 @@ class Expander:
                 token,
                 Kind.BAD_EXPRESSION,
                 f'"{name}" is not the name of a secret',
-                "write ${secret:NAME} with letters, digits, _, - and . alone",
+                "write ${secret:NAME} with only letters, digits, _, - and .",
             )
             return ""
         if name not in self._secrets:

@@ -1,4 +1,4 @@
-"""Values as YAML in one line, such that `ingest.config` reads the same again."""
+"""Writes values as YAML in one line, so that `ingest.config` reads them back unchanged."""
 
 import json
 import re
@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ingest.config.scalars import resolve
 
-# what surely needs no quotes, neither here nor in brackets; what begins as a number has them, but sizes and addresses
+# text that never needs quotes, also in brackets: words and paths, and of text that starts with a digit sizes and IPs
 _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./%()=+$-]*( [A-Za-z0-9_./%()=+$-]+)*|[0-9][0-9.]*[A-Za-z%]*")
-MAX_PLAIN_KEY = 1_000  # characters; less than 1,024, for the colon has to stand within them
+MAX_PLAIN_KEY = 1_000  # characters; YAML limits a simple key to 1,024 with its colon
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def flow(value: object, text: Callable[[str], str] | None = None) -> str:
     """
-    A value, lists and mappings in brackets.
+    A value in flow style.
 
     Args:
-        value: text, numbers, truth values, None, and lists and mappings of them.
-        text: how text that is a value is written; with quotes only where it needs them when left out.
+        value: text, numbers, booleans, None, and lists and mappings of them.
+        text: writes a text value; by default `plain_or_quoted`.
     """
     write = text or plain_or_quoted
     match value:
@@ -35,16 +35,16 @@ def flow(value: object, text: Callable[[str], str] | None = None) -> str:
 
 
 def _key(text: str) -> str:
-    """A key of a mapping in brackets; YAML wants a question mark before one that is longer than 1,024 characters."""
+    """A key in flow style; YAML requires a question mark before one of more than 1,024 characters."""
     written = plain_or_quoted(text)
     return written if len(written) <= MAX_PLAIN_KEY else f"? {written} "
 
 
 def plain_or_quoted(text: str) -> str:
     """
-    Text, with quotes only where it would be taken for something else.
+    Text, with quotes only where it needs them.
 
-    What has a backslash in it, as patterns have, stands between single quotes, so that it looks as it is.
+    Text with a backslash, such as a pattern, gets single quotes, which need no escaping.
     """
     if _PLAIN.fullmatch(text) and isinstance(resolve(text), str):
         return text
@@ -52,17 +52,17 @@ def plain_or_quoted(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Text that is a value, for a file in which `${` begins a variable; keys are taken as they are."""
+    """A text value with `${` escaped, so that it is not expanded; keys need no escaping."""
     return text.replace("${", "$${")
 
 
 def single_quoted(text: str) -> str:
-    """Text between single quotes, where nothing is escaped: it must be printable."""
+    """Text between single quotes; it must be printable, because nothing can be escaped."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quoted(text: str) -> str:
-    """Text between double quotes; whatever cannot be seen is escaped."""
+    """Text between double quotes; characters that are not printable are escaped."""
     return '"' + "".join(map(_character, text)) + '"'
 
 

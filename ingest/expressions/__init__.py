@@ -1,5 +1,5 @@
 """
-The `%{...}` language: templates, conditions and patterns, all compiled before the first event.
+The `%{...}` expression language: templates, conditions and patterns, all compiled before the first event.
 
 - `Template`: text with tags. `%{name}` is a part of the event (body, host, hostname, key, nanos, offset, partition,
   priority, timestamp, topic) or an attribute; `%{'any name'}` is always the attribute; `%{lower(host)}` calls a
@@ -8,11 +8,10 @@ The `%{...}` language: templates, conditions and patterns, all compiled before t
   starts_with ends_with` and parentheses.
 - `Pattern`: a regular expression on bytes.
 - `FUNCTIONS`: every function with its parameters, documentation and examples.
-- `ExpressionSyntaxError`: text that is none of these, with the column.
+- `ExpressionSyntaxError`: the error for invalid text, with the column.
 
-The first three and `ZoneName` are types for the fields of a component's settings. Values are bytes and go in as they
-are; an absent attribute is empty. The grammar is in `grammar`; text becomes nodes in `parser`, nodes become closures in
-`compiler`.
+The first three and `ZoneName` can be types of fields in a component's settings. Values are bytes; an absent attribute
+is empty. `grammar` defines the grammar, `parser` turns text into nodes, `compiler` turns nodes into closures.
 """
 
 from ingest.expressions.compiler import LintWarning

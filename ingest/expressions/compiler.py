@@ -1,4 +1,4 @@
-"""Nodes -> closures over events; everything that can be known before the first event is done here, once."""
+"""Compiles nodes into closures over events; constants are evaluated once, at compile time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from ingest.expressions.pattern import Pattern
 
 class LintWarning(NamedTuple):
     """
-    What is right in an expression and can hardly be meant.
+    A part of an expression that is valid but probably a mistake.
 
     Attributes:
-        column: of the text, from 1.
-        hint: what may have been meant; "" when nobody knows.
+        column: of the part in the text, from 1.
+        hint: what to write instead; may be "".
     """
 
     column: int
@@ -45,11 +45,11 @@ class Expression:
     A compiled node.
 
     Attributes:
-        value: bytes of an event, None when absent.
-        number: the same as a number, for what is a number by nature; else None.
-        constant: the bytes when they are the same for every event.
-        attributes: names it reads, in the order of the text.
-        core: core names it reads.
+        value: its bytes for an event, None if absent.
+        number: its number for an event, if it is always a number, such as an offset; else None.
+        constant: its bytes if they are the same for every event, else None.
+        attributes: names of the attributes it reads, in the order of the text.
+        core: the core names it reads.
     """
 
     value: Value
@@ -60,12 +60,12 @@ class Expression:
 
     @property
     def references(self) -> frozenset[str]:
-        """Everything it reads: core names, and attributes as `attribute:NAME`."""
+        """All it reads: core names, and attributes as `attribute:NAME`."""
         return self.core | {f"attribute:{name}" for name in self.attributes}
 
 
 def constant(data: bytes) -> Expression:
-    """An expression that is always these bytes."""
+    """An expression with a constant value."""
     return Expression(value=lambda _event: data, constant=data)
 
 
@@ -74,7 +74,7 @@ class Compiler:
     Compiles the nodes of one text, in one time zone.
 
     Attributes:
-        doubts: about what was compiled so far.
+        lint_warnings: for the nodes compiled so far.
     """
 
     def __init__(self, text: str, zone: str) -> None:
@@ -102,7 +102,7 @@ class Compiler:
                 return self._call(node)
 
     def dates(self, pieces: Sequence[Text | DateLetter]) -> Expression:
-        """The event's timestamp, written by date letters with text between them."""
+        """The event's timestamp, formatted with date letters and the text between them."""
         match pieces:
             case [DateLetter("t")]:
                 return _CORE["timestamp"]
@@ -161,7 +161,7 @@ class Compiler:
         else:
             value = result  # type: ignore[assignment]  # bytes, by the same declaration
         if not function.of_event and all(part.constant is not None for part in values):
-            self._doubt_constant(function, call)
+            self._warn_constant(function, call)
             return self._folded(value, number, call)
         core = function.reads.union(*(part.core for part in values))
         return Expression(value, number, None, tuple(name for part in values for name in part.attributes), core)
@@ -178,23 +178,23 @@ class Compiler:
         folded = constant(data)
         return folded if number is None else Expression(folded.value, lambda _event: counted, data)
 
-    def _doubt_constant(self, function: Function, call: Call) -> None:
-        """A function of text alone; that of `decode` is how bytes are written, and a number is what it says."""
+    def _warn_constant(self, function: Function, call: Call) -> None:
+        """Warn of a function of quoted text; not of `decode`, which writes bytes, nor of functions of numbers."""
         if function.parameters[0].kind is not Kind.VALUE or function.name == "decode":
             return
         text = call.arguments[0]
         if isinstance(text, Text):
-            message = f"{call.written()} is the same for every event, as quoted text stands for itself"
-            self.lint_warnings.append(LintWarning(call.column, message, meant_by(text.text)))
+            message = f"{call.written()} is the same for every event, because quoted text is a constant"
+            self.lint_warnings.append(LintWarning(call.column, message, attribute_hint(text.text)))
 
     def _bound(self, function: Function, call: Call) -> list[tuple[Parameter, Node | None]]:
-        """Each parameter with its argument, None for one left out; a repeated parameter as often as it is given."""
+        """Each parameter with its argument, None for one left out; a repeated parameter once for each argument."""
         arguments: list[Node | None] = list(call.arguments)
         parameters = list(function.parameters)
         if (
             parameters
             and parameters[0].kind is Kind.TIME
-            and (not arguments or (isinstance(arguments[0], Text) and _takes_text(parameters[1:])))
+            and (not arguments or (isinstance(arguments[0], Text) and _starts_with_constant(parameters[1:])))
         ):
             arguments.insert(0, None)
         if parameters and parameters[-1].repeated:
@@ -209,7 +209,7 @@ class Compiler:
         arguments += [None] * (len(parameters) - len(arguments))
         for parameter, argument in zip(parameters, arguments, strict=True):
             if argument is None and parameter.required:
-                raise self._error(f'{function.signature} lacks its "{parameter.name}"', call.column)
+                raise self._error(f'{function.signature} needs "{parameter.name}"', call.column)
         return list(zip(parameters, arguments, strict=True))
 
     def _number(self, function: Function, parameter: Parameter, node: Node | None, read: Expression) -> Count:
@@ -230,7 +230,7 @@ class Compiler:
             if number is None:
                 text = shown_start(data)
                 if parameter.kind is Kind.TIME:
-                    raise ExpressionError(f"{name}: {text} is no time in milliseconds", code="bad_time")
+                    raise ExpressionError(f"{name}: {text} is not a time in milliseconds", code="bad_time")
                 raise ExpressionError(f"{name}: {text} is not a number", code="not_a_number")
             return number
 
@@ -277,7 +277,7 @@ class Compiler:
         return pieces
 
     def _inside(self, node: Text, parse: Callable[[str], T]) -> T:
-        """What quoted text means; columns of its errors become columns of the whole."""
+        """Parse quoted text; columns of its errors become columns of the whole expression."""
         try:
             return parse(node.text)
         except ExpressionSyntaxError as error:
@@ -295,7 +295,7 @@ class Compiler:
         return ExpressionSyntaxError(message, column, self._text)
 
 
-def meant_by(text: str) -> str:
+def attribute_hint(text: str) -> str:
     """A hint for quoted text that may be the name of an attribute."""
     if is_name(text) and not is_number(text):
         return f"for the attribute write %{{{text}}}, inside a function {text} without quotes"
@@ -313,7 +313,7 @@ def _near(name: str) -> str:
     return suggestion(name, FUNCTIONS) or "; docs/reference/expressions.md lists them"
 
 
-def _takes_text(parameters: Sequence[Parameter]) -> bool:
+def _starts_with_constant(parameters: Sequence[Parameter]) -> bool:
     return any(parameter.kind not in OF_EVENT for parameter in parameters[:1])
 
 

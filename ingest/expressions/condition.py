@@ -1,4 +1,4 @@
-"""Conditions: what `when:` and rules ask of an event, compiled once; an option type."""
+"""Conditions, as in `when:` and rules, compiled once; an option type."""
 
 import operator
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ingest.api.errors import EventError
 from ingest.api.event import Event
 from ingest.api.notation import name_to_bytes
 from ingest.expressions import nodes
-from ingest.expressions.compiler import Compiler, Count, Expression, LintWarning, meant_by
+from ingest.expressions.compiler import Compiler, Count, Expression, LintWarning, attribute_hint
 from ingest.expressions.grammar import TEXT_COMPARISONS
 from ingest.expressions.numbers import read_number
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -40,7 +40,7 @@ _ORDERS = frozenset({"<", "<=", ">", ">="})
 @dataclass(frozen=True, slots=True)
 class ConditionExample:
     """
-    A condition on an event with these attributes and whether it holds; shown in the reference and run as a test.
+    A condition and its result for an event with these attributes; part of the reference, and run as a test.
 
     The event's priority is DEBUG and its offset is 7.
     """
@@ -55,23 +55,25 @@ CONDITION_EXAMPLES = (
     ConditionExample("%{priority} == 'DEBUG'", says="text is equal byte for byte"),
     ConditionExample("%{status} >= 500", {"status": "503"}, says="a number without quotes: both sides are numbers"),
     ConditionExample("%{status} >= '500'", {"status": "60"}, says="quoted text: both sides are bytes"),
-    ConditionExample("%{status} < 500", {"status": "-"}, holds=False, says="what is no number is not smaller"),
-    ConditionExample("%{status} != 500", {"status": "-"}, says="and equal to none"),
+    ConditionExample("%{status} < 500", {"status": "-"}, holds=False, says="text that is not a number is not smaller"),
+    ConditionExample("%{status} != 500", {"status": "-"}, says="and not equal to any number"),
     ConditionExample("%{n} == 7.0", {"n": "7"}, says="numbers are equal as numbers"),
-    ConditionExample("%{offset} == %{n}", {"n": "7"}, says="two values; an offset is a number by nature"),
+    ConditionExample("%{offset} == %{n}", {"n": "7"}, says="two values; an offset is always a number"),
     ConditionExample("%{level} in ('WARN', 'ERROR')", {"level": "INFO"}, holds=False, says="one of a list"),
     ConditionExample("%{level} not in ('WARN', 3)", {"level": "INFO"}, says="text and numbers in one list"),
-    ConditionExample("%{path} matches '^/api/v[0-9]+/'", {"path": "/api/v2/x"}, says="a pattern is found anywhere"),
-    ConditionExample("%{path} not matches '\\.css$'", {"path": "/a.css"}, holds=False, says="or is not"),
-    ConditionExample("%{path} starts_with '/health'", {"path": "/healthz"}, says="text as it is, no pattern"),
+    ConditionExample("%{path} matches '^/api/v[0-9]+/'", {"path": "/api/v2/x"}, says="a pattern matches anywhere"),
+    ConditionExample("%{path} not matches '\\.css$'", {"path": "/a.css"}, holds=False, says="or does not match"),
+    ConditionExample("%{path} starts_with '/health'", {"path": "/healthz"}, says="literal text, not a pattern"),
     ConditionExample("%{host} not ends_with '.internal'", says="the same at the end"),
     ConditionExample("%{lower(agent)} contains 'bot'", {"agent": "GoogleBot/2.1"}, says="or anywhere"),
-    ConditionExample("exists(user)", {"user": ""}, says="an empty attribute is there"),
-    ConditionExample("%{user} == ''", says="an absent one is empty"),
+    ConditionExample("exists(user)", {"user": ""}, says="an empty attribute exists"),
+    ConditionExample("%{user} == ''", says="an absent one compares as empty"),
     ConditionExample("exists(%{add(n, 1)})", holds=False, says="a function of an absent one is absent"),
     ConditionExample("exists('2hb_cf:q')", {"2hb_cf:q": "x"}, says="any name, in quotes"),
-    ConditionExample("exists(%{extract(path, '[0-9]+')})", {"path": "/x"}, holds=False, says="what a function gives"),
-    ConditionExample("exists(a) or exists(b) and not exists(a)", {"a": "1"}, says="not, then and, then or"),
+    ConditionExample(
+        "exists(%{extract(path, '[0-9]+')})", {"path": "/x"}, holds=False, says="the result of a function"
+    ),
+    ConditionExample("exists(a) or exists(b) and not exists(a)", {"a": "1"}, says="precedence: not, and, or"),
     ConditionExample("(exists(a) or exists(b)) and not exists(a)", {"a": "1"}, holds=False, says="parentheses"),
     ConditionExample("%{name} == 'it''s'", {"name": "it's"}, says="a quote inside is written twice"),
 )
@@ -80,21 +82,21 @@ CONDITION_EXAMPLES = (
 @dataclass(frozen=True, slots=True)
 class Condition:
     """
-    A question to an event, answered yes or no; an option type.
+    A predicate on events; an option type.
 
-    Values compare as bytes, and as numbers when one side is a number (written without quotes, or a number by nature
-    such as `%{offset}`) and the other side is not quoted text. What is not a number equals none and is neither smaller
-    nor greater. `contains`, `starts_with` and `ends_with` look at bytes alone. An absent attribute is empty, as
-    everywhere; `exists` tells the difference. A core value exists when it is not empty.
+    Values are compared as numbers if one side is a number (written without quotes, or always a number, such as
+    `%{offset}`) and the other side is not quoted text; otherwise as bytes. A value that is not a number is not equal to
+    any number, nor smaller or greater. `contains`, `starts_with` and `ends_with` always compare bytes. An absent
+    attribute compares as empty text; only `exists` distinguishes the two. A core value exists if it is not empty.
 
-    Equal to another of the same text and zone; pickled as those two.
+    Conditions with the same text and zone are equal, and are pickled as these two.
 
     Attributes:
-        text: as it was written.
-        zone: name of the time zone of its dates.
-        references: what it reads: core names, attributes as `attribute:NAME`.
-        holds: whether an event meets it. Raises ExpressionError when a function has no value.
-        doubts: what is right in it and can hardly be meant.
+        text: the source text.
+        zone: name of the time zone for dates.
+        references: what it reads: core names, and attributes as `attribute:NAME`.
+        holds: evaluates it for an event. Raises ExpressionError if a function fails.
+        lint_warnings: parts that are valid but probably a mistake.
     """
 
     text: str
@@ -105,7 +107,7 @@ class Condition:
 
     @property
     def constant(self) -> bool | None:
-        """What it answers for every event, where it reads nothing of one; None when it depends, or always fails."""
+        """Its result, if it reads nothing of the event; None if it does, or if it always fails."""
         if self.references:
             return None
         try:
@@ -116,10 +118,10 @@ class Condition:
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Condition":
         """
-        Read and compile a condition.
+        Parse and compile a condition.
 
         Raises:
-            ExpressionSyntaxError: the text is no condition; with the column.
+            ExpressionSyntaxError: the text is not a valid condition.
         """
         compiler = Compiler(text, zone)
         builder = _Builder(compiler)
@@ -148,7 +150,7 @@ class Condition:
 
 
 class _Builder:
-    """Clauses -> closures; collects what they read."""
+    """Compiles clauses into closures and collects their references."""
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
@@ -168,7 +170,7 @@ class _Builder:
             case nodes.Membership(left, items):
                 return self._membership(left, items)
             case nodes.Match(left, pattern):
-                self._doubt_text(left)
+                self._warn_constant(left)
                 search, value = self._compiler.pattern(pattern).search, _text(self._expression(left))
                 return lambda event: search(value(event)) is not None
             case nodes.Exists(node):
@@ -179,14 +181,14 @@ class _Builder:
         self.references |= expression.references
         return expression
 
-    def _doubt_text(self, node: nodes.Node) -> None:
-        """What is compared with constants, and is itself one."""
+    def _warn_constant(self, node: nodes.Node) -> None:
+        """Warn of a constant that is compared with constants."""
         if isinstance(node, nodes.Text):
             message = f"{node.written()} is text and the same for every event"
-            self._compiler.lint_warnings.append(LintWarning(node.column, message, meant_by(node.text)))
+            self._compiler.lint_warnings.append(LintWarning(node.column, message, attribute_hint(node.text)))
 
-    def _doubt_order(self, node: nodes.Node, other: Expression) -> None:
-        """Text beside a number: `9` comes behind `10` then, and a date never behind milliseconds."""
+    def _warn_order(self, node: nodes.Node, other: Expression) -> None:
+        """Warn of an order between text and a number, which compares bytes: '9' is greater than 10."""
         if isinstance(node, nodes.Text) and other.number is not None:
             message = f"{node.written()} is text, so a number is compared with it byte by byte"
             self._compiler.lint_warnings.append(LintWarning(node.column, message, "write a number, without quotes"))
@@ -204,10 +206,10 @@ class _Builder:
     def _comparison(self, clause: nodes.Comparison) -> Holds:
         left, right = self._expression(clause.left), self._expression(clause.right)
         if right.constant is not None:
-            self._doubt_text(clause.left)
+            self._warn_constant(clause.left)
         if clause.operator in _ORDERS:
-            self._doubt_order(clause.left, right)
-            self._doubt_order(clause.right, left)
+            self._warn_order(clause.left, right)
+            self._warn_order(clause.right, left)
         compare = _OPERATORS[clause.operator]
         if clause.operator not in TEXT_COMPARISONS and _compares_numbers((clause.left, left), (clause.right, right)):
             return _of_numbers(compare, _count(left), _count(right), otherwise=clause.operator == "!=")
@@ -221,7 +223,7 @@ class _Builder:
         return lambda event: compare(first(event), second(event))
 
     def _membership(self, left: nodes.Node, items: tuple[nodes.Text | nodes.Number, ...]) -> Holds:
-        self._doubt_text(left)
+        self._warn_constant(left)
         expression = self._expression(left)
         texts = frozenset(name_to_bytes(item.text) for item in items if isinstance(item, nodes.Text))
         numbers = frozenset(read_number(item.text.encode("ascii")) for item in items if isinstance(item, nodes.Number))
@@ -258,7 +260,7 @@ def _text(expression: Expression) -> Callable[[Event], bytes]:
 
 
 def _count(expression: Expression) -> Count:
-    """The number an expression stands for, None when it is not one."""
+    """The number of an expression, None if it is not one."""
     if expression.number is not None:
         return expression.number
     value = expression.value

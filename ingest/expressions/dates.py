@@ -1,4 +1,4 @@
-"""Date letters: event times as text, always in English, in a named zone."""
+"""Date formats: event times as text, always in English, in a named time zone."""
 
 import math
 import re
@@ -17,14 +17,14 @@ Format = Callable[[int], bytes]
 """Milliseconds -> text."""
 
 DATE_DOCS: dict[str, str] = {letter: each.doc for letter, each in WRITTEN.items()}
-"""Date letter -> what it gives."""
+"""Date letter -> documentation of its output."""
 
 _MINUTE_MS = 60_000
 _SECOND_MS = 1_000
-_USUAL_DIGITS = 15  # of milliseconds; those of the year 9999 have as many
+_USUAL_DIGITS = 15  # digits of milliseconds until the year 9999
 _SHORT_ZONE = re.compile("[A-Z]{3,5}")
-# since 1973 no zone has changed its offset but at a whole UTC minute (Liberia, in 1972, was the last), so what shows no
-# seconds is the same all through a minute
+# Since 1973 all zones change their offset at whole UTC minutes (the last exception was Liberia in 1972), so text
+# without seconds is constant for a UTC minute.
 _WHOLE_MINUTES_MS = 94_694_400_000
 
 
@@ -38,7 +38,7 @@ def zone_of(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
-        # CEST and the like are short for an offset, and what looks like one of them is another
+        # no suggestion for abbreviations such as CEST: a similar name is a different zone
         near = "" if _SHORT_ZONE.fullmatch(name) else suggestion(name, zoneinfo.available_timezones())
         raise ValueError(f'"{name}" is not a time zone{near or "; write one such as UTC or Europe/Berlin"}') from error
 
@@ -48,7 +48,7 @@ def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:
     Calendar time, cut to seconds.
 
     Raises:
-        ExpressionError: the calendar does not reach there.
+        ExpressionError: the year is outside 1 to 9999.
     """
     try:
         return datetime.fromtimestamp(time_ms // _SECOND_MS, zone)
@@ -60,16 +60,16 @@ def datetime_of(time_ms: int, zone: zoneinfo.ZoneInfo) -> datetime:
 
 def read_time(text: bytes) -> int:
     """
-    Milliseconds since 1970 that stand in a text as a number.
+    Parse a number of milliseconds since 1970; fractions are rounded down.
 
     Raises:
-        DecorateError: it is no number.
+        DecorateError: the text is not a number.
     """
     if text.isdigit() and len(text) <= _USUAL_DIGITS:
         return int(text)
     number = read_number(text)
     if number is None:
-        raise DecorateError(f"{shown_start(text)} is no time in milliseconds", code="bad_time")
+        raise DecorateError(f"{shown_start(text)} is not a time in milliseconds", code="bad_time")
     return math.floor(number)
 
 
@@ -80,31 +80,33 @@ def seconds_of(time_ms: int) -> int:
 
 def date_pieces(nodes: Sequence[object], text: str) -> tuple[Text | DateLetter, ...]:
     """
-    The nodes of a date format, checked to hold nothing but text and date letters.
+    The nodes of a date format, checked to be only text and date letters.
 
     Raises:
-        ExpressionSyntaxError: a tag stands in it.
+        ExpressionSyntaxError: it contains a tag.
     """
     pieces = []
     for node in nodes:
         if not isinstance(node, Text | DateLetter):
             column = getattr(node, "column", 1)
-            raise ExpressionSyntaxError(f"a date format holds date letters (%{DATE_LETTERS[0]} …) only", column, text)
+            raise ExpressionSyntaxError(
+                f"a date format can contain only text and date letters (%{DATE_LETTERS[0]} …)", column, text
+            )
         pieces.append(node)
     return tuple(pieces)
 
 
 def letters_for(text: str) -> str:
-    """A hint for a format without date letters; one that is Java's is told in ours."""
+    """A hint for a format without date letters; a format of Java is translated."""
     words = set(re.findall("[A-Za-z]+", text))
     if words and words <= JAVA_WRITTEN.keys():
         ours = re.sub("[A-Za-z]+", lambda word: JAVA_WRITTEN[word[0]], text)
-        return f"write {quoted(ours)}; yyyy and the like are Java's"
-    return "date letters are written with a percent sign, as in '%Y-%m-%d'"
+        return f"write {quoted(ours)} instead of Java's letters"
+    return "a date letter needs a percent sign, as in '%Y-%m-%d'"
 
 
 def date_format(pieces: Sequence[Text | DateLetter], zone: zoneinfo.ZoneInfo) -> Format:
-    """A function that writes a time; what it remembers is only the last text it made."""
+    """A function that formats a time; it caches only its last result."""
     groups: list[Format] = []
     run: list[Text | DateLetter] = []
     for piece in pieces:
@@ -148,10 +150,10 @@ def _calendar(pieces: Sequence[Text | DateLetter], zone: zoneinfo.ZoneInfo) -> F
     unit_ms = _SECOND_MS if shows_seconds else _MINUTE_MS
     last: tuple[int | None, bytes] = (None, b"")
 
-    def remembered(time_ms: int) -> bytes:
+    def cached(time_ms: int) -> bytes:
         nonlocal last
         unit = time_ms // unit_ms
-        known, text = last  # one tuple, so that threads never see a unit with another one's text
+        known, text = last  # one tuple, so that a thread never sees the unit of one result with the text of another
         if unit == known:
             return text
         text = write(time_ms)
@@ -159,4 +161,4 @@ def _calendar(pieces: Sequence[Text | DateLetter], zone: zoneinfo.ZoneInfo) -> F
             last = (unit, text)
         return text
 
-    return remembered
+    return cached

@@ -1,8 +1,7 @@
 """
-Values as bytes and as text: numbers of a fixed width, and bytes spelled in hexadecimal, base64 or with percent signs.
+Encodings of values: numbers of a fixed width, and bytes as hexadecimal, base64 or percent-encoded text.
 
-`WRITE` makes of text the bytes of a number, and of bytes the text that spells them; `READ` is the way back. All raise
-ExpressionError for what has no such form.
+`WRITE` encodes, `READ` decodes. All functions raise ExpressionError for input that is invalid in their encoding.
 """
 
 import binascii
@@ -18,9 +17,9 @@ from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_number
 from ingest.formats.numbers import float32, number_text
 
-_MAX_DIGITS = 1_000  # longer text is no number but a mistake, and work on it is not free
-_FEW_DIGITS = 20  # as many as 64 bits can have
-_IN_NUMBERS = b"0123456789+-.eE"  # Python also reads blanks, underscores, "nan" and "inf", which are mistakes here
+_MAX_DIGITS = 1_000  # bounds the work for text that is not a sensible number
+_FEW_DIGITS = 20  # as many as a 64-bit number has
+_IN_NUMBERS = b"0123456789+-.eE"  # Python also accepts blanks, underscores, "nan" and "inf"
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 
 Change = Callable[[bytes], bytes]
@@ -31,7 +30,7 @@ def _write_whole(form: str) -> Change:
     pack, bits = packed.pack, packed.size * 8
 
     def write(text: bytes) -> bytes:
-        # plain digits are what nearly every event has
+        # fast path for plain digits
         number = int(text) if len(text) <= _FEW_DIGITS and text.isdigit() else _whole_number(text)
         try:
             return pack(number)
@@ -116,7 +115,7 @@ def _read_base64(text: bytes) -> bytes:
 
 
 def _read_base64url(text: bytes) -> bytes:
-    """Also without the signs at the end that fill it up, as web tokens leave them out."""
+    """Padding at the end may be missing, as in JSON web tokens."""
     if b"+" in text or b"/" in text:
         raise ExpressionError(f"{shown_start(text)} is not base64url but base64", code="bad_encoding")
     missing = 0 if text.endswith(b"=") else -len(text) % 4
@@ -149,7 +148,7 @@ WRITE: Mapping[str, Change] = MappingProxyType(
         "form": _write_form,
     }
 )
-"""Text to the bytes of a number, most significant first, as HBase's own tools do; bytes to text that spells them."""
+"""Encoding -> encoder: text of a number to big-endian bytes, as HBase's own tools write them; other bytes to text."""
 
 READ: Mapping[str, Change] = MappingProxyType(
     {
@@ -165,4 +164,4 @@ READ: Mapping[str, Change] = MappingProxyType(
         "form": _read_form,
     }
 )
-"""The way back; a percent sign without two digits behind it stays as it is."""
+"""Encoding -> decoder; a percent sign without two hexadecimal digits after it is left unchanged."""

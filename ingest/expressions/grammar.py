@@ -1,5 +1,5 @@
 """
-The grammar of the `%{...}` language, its tokens, and the error for text that does not follow it.
+The grammar of the `%{...}` language, its tokens, and its syntax error.
 
 ::
 
@@ -24,14 +24,13 @@ The grammar of the `%{...}` language, its tokens, and the error for text that do
     quoted     = "'" … "'" | '"' … '"'       a quote inside is written twice
     letter     = one of the date letters
 
-A quoted name that is a tag of its own, as in `%{'2hb_cf:q'}`, or that `exists` asks for, is always an attribute; quoted
-text anywhere else is that text. A bare name is one of the core names if it can be, else an attribute. Blanks are free
-inside tags and conditions.
+A quoted name that is a whole tag, as in `%{'2hb_cf:q'}`, or the argument of `exists` is always an attribute; quoted
+text anywhere else is a constant. A bare name is a core name if there is one, else an attribute. Blanks inside tags and
+conditions have no meaning.
 
-An absent attribute gives nothing in a template, and so does a function of one: `%{add(n, 1)}` is not 1 and
-`%{bucket(id, 16)}` is not 00, and both are absent for `exists` and for `on_missing`. Two functions take an absent
-value: `concat`, where it is empty, and `default`, which puts another in its place, as in
-`%{bucket(default(id, 'none'), 16)}`.
+A function with an absent argument is absent: `%{add(n, 1)}` is empty, not 1, if there is no attribute `n`. An absent
+value is empty in a template, and absent for `exists` and `on_missing`. Two functions accept absent arguments: `concat`,
+which treats them as empty, and `default`, which replaces them, as in `%{bucket(default(id, 'none'), 16)}`.
 """
 
 import re
@@ -54,25 +53,25 @@ CORE_NAMES = (
     "timestamp",
     "topic",
 )
-"""Names that stand for a part of the event itself and win over attributes."""
+"""Names for parts of the event itself; they take precedence over attributes of the same name."""
 
 DATE_LETTERS = "".join(WRITTEN)
 """Letters that may follow a percent sign."""
 
 TEXT_COMPARISONS = ("contains", "starts_with", "ends_with")
-"""Words that compare bytes and stand between two operands of a condition."""
+"""Operators of conditions that always compare bytes."""
 
-MAX_DEPTH = 40  # far above what anybody writes, far below what Python's stack holds
+MAX_DEPTH = 40  # bounds the recursion of the parser
 
 
 class ExpressionSyntaxError(ValueError):
     """
-    The text is not a template, condition or pattern.
+    The text is not a valid template, condition or pattern.
 
     Attributes:
-        message: what is wrong, without the place.
-        column: where, in characters from 1.
-        text: what was read; "" when not known.
+        message: the mistake, without its place.
+        column: place of the mistake, in characters from 1.
+        text: the text; "" if unknown.
     """
 
     def __init__(self, message: str, column: int, text: str = "") -> None:
@@ -92,7 +91,7 @@ class ExpressionSyntaxError(ValueError):
 
 
 class TokenKind(Enum):
-    """What stands inside tags and conditions."""
+    """Kinds of tokens inside tags and conditions."""
 
     WORD = "name or number"
     QUOTED = "quoted text"
@@ -108,7 +107,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of text; `value` is what quoted text stands for, else what is written."""
+    """A token; `value` is its text, of quoted text without the quotes."""
 
     kind: TokenKind
     value: str
@@ -135,7 +134,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def token_at(text: str, position: int) -> Token:
-    """The token at or after a position, blanks passed over."""
+    """The next token at or after a position; blanks are skipped."""
     blanks = _BLANKS.match(text, position)
     start = position if blanks is None else blanks.end()
     match = _TOKEN.match(text, start)
@@ -150,12 +149,12 @@ def token_at(text: str, position: int) -> Token:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a number where one may stand."""
+    """Whether a word is a number."""
     return _NUMBER.fullmatch(word) is not None
 
 
 def is_name(text: str) -> bool:
-    """Whether a name can be written without quotes."""
+    """Whether a name needs no quotes."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -165,6 +164,6 @@ def quoted(text: str) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "…"?` when a known word is near, else nothing."""
+    """`; did you mean "…"?` with the most similar known word, or ""."""
     hint = did_you_mean(word, known)
     return f"; {hint}" if hint else ""

@@ -1,31 +1,31 @@
-"""All mistakes of one template, where the parser stops at the first."""
+"""Finds the syntax errors of a template after the first, at which the parser stops."""
 
 from collections.abc import Callable, Iterator
 
 from ingest.expressions.grammar import ExpressionSyntaxError
 
-_MAX_MISTAKES = 20  # of one template
+_MAX_MISTAKES = 20  # in one template
 
 
 def further_mistakes(
     text: str, first: ExpressionSyntaxError, parse: Callable[[str], object]
 ) -> Iterator[ExpressionSyntaxError]:
     """
-    The mistakes behind the first one.
+    The errors after the first one.
 
-    The tag that has it is replaced by plain text of the same length, and all is read again.
+    Replaces the tag with the error by plain text of the same length and parses again, until there is no error.
 
     Args:
         text: the template.
-        first: what is wrong with it.
-        parse: reads a template.
+        first: its first error.
+        parse: parses a template.
     """
     problem = first
     for _ in range(_MAX_MISTAKES):
         begin = _begin(text, problem.column)
         end = _end(text, begin)
         if end < problem.column:
-            return  # there is no end of the tag to go on behind
+            return  # the tag is not closed
         text = text[:begin] + "x" * (end - begin) + text[end:]
         try:
             parse(text)
@@ -37,7 +37,7 @@ def further_mistakes(
 
 
 def _begin(text: str, column: int) -> int:
-    """Where the outermost tag begins that has this column."""
+    """Start of the outermost tag that contains this column."""
     begin = text.rfind("%", 0, column)
     while text[: max(begin, 0)].rstrip().endswith(("(", ",")) and (outer := text.rfind("%{", 0, begin)) >= 0:
         begin = outer
@@ -45,7 +45,7 @@ def _begin(text: str, column: int) -> int:
 
 
 def _end(text: str, begin: int) -> int:
-    """Where a tag, or a letter with its percent sign, ends; -1 where it does not."""
+    """End of a tag or date letter that starts at `begin`; -1 if it is not closed."""
     if begin < 0:
         return -1
     if not text.startswith("%{", begin):

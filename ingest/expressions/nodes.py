@@ -1,4 +1,4 @@
-"""What a parsed template or condition is made of: plain values that can be written again as text."""
+"""Syntax tree of templates and conditions; `written` turns a node back into source text."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from ingest.expressions.grammar import is_name, is_number, quoted
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that stands for itself; between tags of a template, or quoted."""
+    """Constant text: between the tags of a template, or quoted."""
 
     text: str
     column: int = field(default=1, compare=False)
@@ -19,7 +19,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written."""
+    """A number, as written."""
 
     text: str
     column: int = field(default=1, compare=False)
@@ -43,7 +43,7 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The value of an attribute; `quoted` when the text said so, which hides core names."""
+    """An attribute; `quoted` if it is written in quotes, which exclude core names."""
 
     name: str
     quoted: bool = False
@@ -89,7 +89,7 @@ Node = Text | Number | Core | Attribute | DateLetter | Call
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two operands and what must hold between them."""
+    """Two operands and the operator that compares them."""
 
     operator: str
     left: Node
@@ -114,28 +114,28 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """A value that must be there."""
+    """A value that must exist."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A condition that must not hold."""
+    """A condition that must be false."""
 
     condition: "Clause"
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conditions that must all hold."""
+    """Conditions that must all be true."""
 
     conditions: tuple["Clause", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Conditions of which one must hold."""
+    """Conditions of which at least one must be true."""
 
     conditions: tuple["Clause", ...]
 

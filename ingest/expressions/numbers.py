@@ -1,4 +1,4 @@
-"""Numbers in events: text of digits <-> exact values."""
+"""Exact numbers, parsed from and written as text."""
 
 import re
 import struct
@@ -8,10 +8,10 @@ from ingest.api.errors import ExpressionError
 
 Number = int | Decimal
 
-MAX_DIGITS = 100  # longer text is no number but a mistake, and work on it is not free
+MAX_DIGITS = 100  # bounds the work for text that is not a sensible number
 
-# Numbers of events lie between 10^149 and 10^-149 (50 digits and an exponent of 99), so a sum, difference or remainder
-# of two has at most 299 digits, and a product at most 200. What needs more, as results of results may, is no result.
+# Parsed decimals lie between 10^149 and 10^-149 (50 digits and an exponent of 99), so a sum, difference or remainder of
+# two has at most 299 digits, and a product at most 200. Nested calls may need more, which is an error.
 EXACT = Context(prec=400, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 
 MAX_LONG = 2**63 - 1
@@ -22,7 +22,7 @@ _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2
 
 
 def read_number(value: bytes) -> Number | None:
-    """The number a text stands for (`7`, `-0.5`, `1e3`), or None."""
+    """Parse a number such as `7`, `-0.5` or `1e3`; None if the text is not one."""
     if (value.isdigit() and len(value) <= MAX_DIGITS) or _INTEGER.fullmatch(value):
         return int(value)
     if _DECIMAL.fullmatch(value):
@@ -39,7 +39,7 @@ def write_number(number: Number) -> bytes:
     """
     try:
         return b"%d" % number if isinstance(number, int) else f"{number:f}".encode("ascii")
-    except ValueError as error:  # Python's own limit, 4300 digits
+    except ValueError as error:  # more digits than Python's limit of 4300
         raise ExpressionError("the result is too large to be written", code="number_too_large") from error
 
 
@@ -58,18 +58,18 @@ def long_bytes(number: int) -> bytes:
 
 def inverted(number: int) -> int:
     """
-    The largest 64-bit number minus this one, which turns the order around.
+    The largest signed 64-bit number minus this one, which reverses the order.
 
     Raises:
-        ExpressionError: it is negative, or does not fit into 64 bits itself.
+        ExpressionError: it is negative, or does not fit into 64 bits.
     """
     if 0 <= number <= MAX_LONG:
         return MAX_LONG - number
     if number < 0:
-        raise ExpressionError(f'"{number}" is negative and has no place in an inverted order', code="negative_number")
+        raise ExpressionError(f'"{number}" is negative, and cannot be inverted', code="negative_number")
     raise ExpressionError(f'"{number}" does not fit into 8 bytes', code="number_too_large")
 
 
 def inverted_text(number: int) -> bytes:
-    """The same in 19 digits, which sort as the numbers do."""
+    """The same as 19 digits, which sort in the order of the numbers."""
     return b"%019d" % inverted(number)

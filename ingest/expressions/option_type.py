@@ -1,4 +1,4 @@
-"""What makes templates, conditions, patterns and time zones types of pydantic fields, written as text in YAML."""
+"""Makes templates, conditions, patterns and time zones types of pydantic fields, written as text in YAML."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, LiteralString, Protocol, TypeVar
@@ -20,7 +20,7 @@ class _Written(Protocol):
 T = TypeVar("T", bound=_Written)
 
 Further = Callable[[str, ExpressionSyntaxError, Callable[[str], object]], Iterable[ExpressionSyntaxError]]
-"""The mistakes of a text behind the first one, by what parses a text."""
+"""Finds the syntax errors of a text after the first one; takes the text, the first error and a parser."""
 
 
 def option_schema(
@@ -30,11 +30,11 @@ def option_schema(
     The schema of a field that is text in YAML and parsed in Python.
 
     Args:
-        kind: the type itself; a value of it passes as it is.
-        parse: makes the value of its text and the pipeline's time zone.
-        error: pydantic's type of the error for text that cannot be parsed; its context has the column, and under
-            `further` the columns and messages of the other mistakes.
-        further: finds those mistakes behind the first one.
+        kind: the Python type; a value of this type is accepted unchanged.
+        parse: parses a text, in the pipeline's time zone.
+        error: type of pydantic's error for invalid text; its context has the column, and under `further` the columns
+            and messages of further errors.
+        further: finds the further errors.
     """
 
     def validate(value: object, text_of: ValidatorFunctionWrapHandler, info: ValidationInfo) -> T:
@@ -77,7 +77,7 @@ def _known_zone(zone: str | None, info: ValidationInfo) -> str:
 
 
 ZoneName = Annotated[str | None, AfterValidator(_known_zone)]
-"""Name of a time zone that is known; the pipeline's `timezone` where the option is left out, with `default=None`."""
+"""Name of a time zone; with `default=None` it is the pipeline's `timezone` if left out."""
 
 
 def _text_of(value: _Written) -> str:

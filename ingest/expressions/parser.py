@@ -1,4 +1,4 @@
-"""Text of a template or condition -> nodes; errors carry the column."""
+"""Parses templates and conditions into nodes; errors have the column."""
 
 import re
 from collections.abc import Callable
@@ -42,12 +42,12 @@ _OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"
 _SPELLINGS = {"=": "==", "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "=~": "matches"}
 _BETWEEN = ("in", "matches", *TEXT_COMPARISONS)
 _KEYWORDS = ("and", "or", "not", "exists", *_BETWEEN)
-_CALLED = ("exists", "not")  # what an operand may begin with that has a parenthesis behind it
+_CALLED = ("exists", "not")  # words that may be followed by a parenthesis
 
 
 def parse_template(text: str) -> tuple[Node, ...]:
     """
-    Nodes of a template; texts that touch are one.
+    The nodes of a template; adjacent text is one node.
 
     Raises:
         ExpressionSyntaxError: a stray percent sign, an unclosed or unknown tag.
@@ -60,13 +60,13 @@ def parse_condition(text: str) -> Clause:
     The tree of a condition.
 
     Raises:
-        ExpressionSyntaxError: the text is no condition.
+        ExpressionSyntaxError: the text is not a valid condition.
     """
     return _Parser(text).condition()
 
 
 class _Parser:
-    """One text read from left to right; used once."""
+    """A recursive-descent parser of one text; used once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -127,7 +127,7 @@ class _Parser:
 
     def _bad_tag(self, start: int, token: Token) -> ExpressionSyntaxError:
         if token.kind is TokenKind.UNCLOSED:
-            return self._error("the quote is never closed; a quote inside quoted text is written twice", token.start)
+            return self._error("the quote is never closed; write a quote inside quoted text twice", token.start)
         close = self._text.find("}", start)
         if close < 0:
             return self._error('unclosed tag: a "}" is missing; a percent sign itself is written "%%"', start)
@@ -200,7 +200,7 @@ class _Parser:
 
     def _joined(self, word: str, part: Callable[[], Clause]) -> tuple[Clause, ...]:
         clauses = [part()]
-        while self._takes(word):
+        while self._accept_word(word):
             clauses.append(part())
         return tuple(clauses)
 
@@ -208,7 +208,7 @@ class _Parser:
         token = self._peek()
         self._enter(token)
         clause: Clause
-        if self._takes("not"):
+        if self._accept_word("not"):
             clause = Not(self._negation())
         elif token.kind is TokenKind.OPEN:
             self._next()
@@ -216,7 +216,7 @@ class _Parser:
             close = self._next()
             if close.kind is not TokenKind.CLOSE:
                 raise self._unexpected(close, '"and", "or" or ")"')
-        elif self._takes("exists"):
+        elif self._accept_word("exists"):
             clause = self._exists()
         else:
             clause = self._comparison()
@@ -224,7 +224,7 @@ class _Parser:
         return clause
 
     def _exists(self) -> Clause:
-        if self._next_or_peek(TokenKind.OPEN) is None:
+        if self._accept(TokenKind.OPEN) is None:
             raise self._unexpected(self._peek(), '"(" after exists')
         token = self._peek()
         node: Node
@@ -239,12 +239,12 @@ class _Parser:
             node = _named(token.value, token.start + 1)
         else:
             raise self._unexpected(token, "a name")
-        if self._next_or_peek(TokenKind.CLOSE) is None:
+        if self._accept(TokenKind.CLOSE) is None:
             inside = self._text[token.start :].partition(")")[0].strip()
             if token.kind is TokenKind.WORD and self._peek().kind is TokenKind.OTHER:
-                asked = f"exists({quoted(inside)})"
-                raise self._error(f'"{inside}": a name like this must be quoted: {asked}', token.start)
-            raise self._unexpected(self._peek(), '")" (a function is asked for as exists(%{name(…)}))')
+                corrected = f"exists({quoted(inside)})"
+                raise self._error(f'"{inside}": a name like this must be quoted: {corrected}', token.start)
+            raise self._unexpected(self._peek(), '")" (a function is written exists(%{name(…)}))')
         return Exists(node)
 
     def _comparison(self) -> Clause:
@@ -257,7 +257,7 @@ class _Parser:
             token = self._next()
             if token.kind is TokenKind.OPERATOR and token.value in _COMPARISONS:
                 opposite = _OPPOSITES[token.value]
-                raise self._error(f'"not" stands before a word; did you mean "{opposite}"?', token.start)
+                raise self._error(f'"not" cannot precede a sign; did you mean "{opposite}"?', token.start)
         clause: Clause
         match token:
             case (TokenKind.WORD, "in", _, _):
@@ -277,14 +277,14 @@ class _Parser:
         return Text(token.value, token.start + 1)
 
     def _items(self) -> tuple[Text | Number, ...]:
-        if self._next_or_peek(TokenKind.OPEN) is None:
+        if self._accept(TokenKind.OPEN) is None:
             raise self._unexpected(self._peek(), "a list such as ('a', 'b')")
         items: list[Text | Number] = []
         while True:
             token = self._peek()
             item = self._operand()
             if not isinstance(item, Text | Number):
-                raise self._error("a list holds quoted text and numbers only", token.start)
+                raise self._error("a list can contain only quoted text and numbers", token.start)
             items.append(item)
             token = self._next()
             if token.kind is TokenKind.CLOSE:
@@ -306,11 +306,11 @@ class _Parser:
             if token.value not in _KEYWORDS:
                 if token.value.lower() in _KEYWORDS:
                     near = suggestion(token.value, _KEYWORDS)
-                    raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
+                    raise self._error(f'"{token.value}" is not a keyword{near}', token.start)
                 is_call = self._peek().kind is TokenKind.OPEN
                 if is_call and closest(token.value, _CALLED) is not None:
                     near = suggestion(token.value, _CALLED)
-                    raise self._error(f'"{token.value}" is no word of conditions{near}', token.start)
+                    raise self._error(f'"{token.value}" is not a keyword{near}', token.start)
                 tag = f"%{{{token.value}(…)}}" if is_call else f"%{{{token.value}}}"
                 raise self._error(
                     f'"{token.value}" is neither a value nor text; write {tag} for the value, '
@@ -318,7 +318,7 @@ class _Parser:
                     token.start,
                 )
             if token.value in _BETWEEN and self._peek().kind is TokenKind.OPEN:
-                raise self._error(f'"{token.value}" stands between: %{{name}} {token.value} …', token.start)
+                raise self._error(f'"{token.value}" needs a value before it: %{{name}} {token.value} …', token.start)
         raise self._unexpected(token, "a value (%{name}, 'text' or 5)")
 
     # tokens
@@ -331,12 +331,12 @@ class _Parser:
         self._position = token.end
         return token
 
-    def _next_or_peek(self, kind: TokenKind) -> Token | None:
-        """The next token if it is of this kind."""
+    def _accept(self, kind: TokenKind) -> Token | None:
+        """Consume and return the next token if it is of this kind."""
         return self._next() if self._peek().kind is kind else None
 
-    def _takes(self, word: str) -> bool:
-        """Whether this word comes next; if so it is passed."""
+    def _accept_word(self, word: str) -> bool:
+        """Whether this word is next; if so, it is consumed."""
         token = self._peek()
         if token.kind is TokenKind.WORD and token.value == word:
             self._position = token.end
@@ -350,7 +350,7 @@ class _Parser:
 
     def _unexpected(self, token: Token, wanted: str) -> ExpressionSyntaxError:
         if token.kind is TokenKind.UNCLOSED:
-            return self._error("the quote is never closed; a quote inside quoted text is written twice", token.start)
+            return self._error("the quote is never closed; write a quote inside quoted text twice", token.start)
         hint = ""
         if token.kind is TokenKind.OPERATOR and token.value in _SPELLINGS:
             hint = f'; did you mean "{_SPELLINGS[token.value]}"?'

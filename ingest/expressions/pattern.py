@@ -1,4 +1,4 @@
-"""Regular expressions on bytes; the one door to the regex engine."""
+"""Regular expressions on bytes."""
 
 import re
 import warnings
@@ -14,19 +14,19 @@ from ingest.api.notation import name_to_bytes
 from ingest.expressions.grammar import ExpressionSyntaxError
 from ingest.expressions.option_type import option_schema
 
-_MAX_DIGITS = 5  # of the number of a group
+_MAX_DIGITS = 5  # of a group number
 
 Match = re.Match[bytes]
-"""Where a pattern was found: `match[0]` the whole, `match[n]` a group, None for a group that took no part."""
+"""A match: `match[0]` is the whole, `match[n]` a group, None for a group that did not match."""
 
 _REFERENCE = re.compile(r"\\(?:g<([^>]*)>|(.?))", re.DOTALL)
 _POSIX_CLASS = re.compile(
     r"\\.|(\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\])", re.DOTALL
 )
-_HINTS = {  # beginnings of what Python says
+_HINTS = {  # prefix of Python's message -> hint
     "unknown extension ?<": "a named group is written (?P<name>…)",
-    "bad character in group name": "a name has letters, digits and underscores and begins with no digit; the decorator "
-    "regex puts more before it, such as a family, by `prefix`",
+    "bad character in group name": "a name has letters, digits and underscores and starts with no digit; use `prefix` "
+    "of the decorator regex to add other characters, such as a family",
 }
 _PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[\\.^$*+?{}\[\]|()/:,;=\"' -])+")
 
@@ -36,17 +36,17 @@ class Pattern:
     r"""
     A regular expression, compiled once; an option type.
 
-    It works on bytes: the pattern is taken as UTF-8, classes such as `\w` mean ASCII, and a dot is one byte. There are
-    no flags but those written in the pattern, so a dot stops at a newline. The machine's locale, flag L, has no say.
-    Classes of POSIX, such as `[[:alpha:]]`, are refused.
+    It works on bytes: the pattern is encoded as UTF-8, classes such as `\w` match ASCII only, and a dot matches one
+    byte, but not a newline. Flags can be set in the pattern, except L, which depends on the machine's locale. POSIX
+    classes such as `[[:alpha:]]` are rejected.
 
     Attributes:
-        text: as it was written.
-        groups: how many groups it has.
+        text: the source text.
+        groups: number of groups.
         names: name of a group -> its number.
-        search: the first place where it is found, or None.
-        fullmatch: the whole data when it matches in full, or None.
-        split: the pieces between the places where it is found, all of them; captured groups are no pieces.
+        search: the first match, or None.
+        fullmatch: the match of all data, or None.
+        split: all pieces between matches, without captured groups.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Pattern:
         Compile a regular expression.
 
         Raises:
-            ExpressionSyntaxError: it is none; with the column.
+            ExpressionSyntaxError: it is not valid.
         """
         data = name_to_bytes(text)
         try:
@@ -80,8 +80,8 @@ class Pattern:
             ) from error
         _refuse_locale(data, text)
         posix = next((found for found in _POSIX_CLASS.finditer(text) if found[1]), None)
-        if posix is not None:  # Python takes its characters one by one, which nobody means
-            message = f"bad pattern: there are no classes such as {posix[1]}; write \\d, \\s, \\w, A-Za-z and the like"
+        if posix is not None:  # Python would read it as a set of its characters
+            message = f"bad pattern: POSIX classes such as {posix[1]} are not supported; write \\d, \\s, \\w or A-Za-z"
             raise ExpressionSyntaxError(message, posix.start() + 1, text)
         return cls(
             text=text,
@@ -94,18 +94,18 @@ class Pattern:
         )
 
     def replace(self, replacement: bytes, data: bytes) -> bytes:
-        """Data with every place where the pattern is found replaced by literal bytes."""
+        """The data with every match replaced by literal bytes."""
         return self._sub(lambda _match: replacement, data, 0)
 
     def replacer(self, replacement: str, most: int = 0) -> Callable[[bytes], bytes]:
         r"""
-        A function that puts a text in the places where the pattern is found, in so many from the left, or in all for 0.
+        A function that replaces the first `most` matches by a text, or all matches for 0.
 
-        In the text `\1` stands for the first group, `\0` for all that was found, `\g<name>` for a group by its name or
-        number, and `\\` for a backslash. A group that took no part is empty.
+        In the text `\1` is the first group, `\0` the whole match, `\g<name>` a group by name or number, and `\\` a
+        backslash. A group that did not match is empty.
 
         Raises:
-            ExpressionSyntaxError: what follows a backslash is no group of the pattern; with the column.
+            ExpressionSyntaxError: a backslash is not followed by a group of the pattern.
         """
         pieces = self._pieces(replacement)
         sub = self._sub
@@ -119,7 +119,7 @@ class Pattern:
         return lambda data: sub(filled, data, most)
 
     def _pieces(self, replacement: str) -> list[bytes | int]:
-        """Text, and numbers of groups between it; at least one of them."""
+        """Literal pieces and group numbers, in order; at least one."""
         pieces: list[bytes | int] = []
         text = b""
         end = 0
@@ -145,9 +145,9 @@ class Pattern:
             return number if number <= self.groups else None
         return self.names.get(name) if is_named else None
 
-    def replace_each(self, instead: Callable[[Match], bytes], data: bytes) -> bytes:
-        """Data with every place where the pattern is found replaced by what is answered for it."""
-        return self._sub(instead, data, 0)
+    def replace_each(self, replacement: Callable[[Match], bytes], data: bytes) -> bytes:
+        """The data with every match replaced by the result of a function."""
+        return self._sub(replacement, data, 0)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Pattern.parse, (self.text,)
@@ -166,10 +166,10 @@ class Pattern:
 
 def check_replacement(pattern: Pattern, replacement: str) -> None:
     """
-    See that a replacement names no group that the pattern does not have.
+    Check that a replacement refers only to groups of the pattern; for validators of options.
 
     Raises:
-        PydanticCustomError: it does; for validators of options.
+        PydanticCustomError: it refers to another group.
     """
     try:
         pattern.replacer(replacement)
@@ -181,19 +181,19 @@ def check_replacement(pattern: Pattern, replacement: str) -> None:
 
 def _compiled(pattern: AnyStr) -> re.Pattern[AnyStr]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python warns of brackets that may mean a set one day; here they do not
+        warnings.simplefilter("ignore")  # Python warns of brackets that a future version may read as nested sets
         return re.compile(pattern)
 
 
 def _refuse_locale(data: bytes, text: str) -> None:
     """
-    Refuse the flag L: with it, what matches depends on the machine and its environment.
+    Reject the flag L, with which the result depends on the locale of the machine.
 
-    It may stand in any group. The one thing that a pattern on bytes may have, and the same pattern on text may not, is
-    this flag, so Python itself tells where it is.
+    The flag may be set in any group. It is the only feature that Python accepts in patterns on bytes and rejects in
+    patterns on text, so compiling the pattern as text finds it.
 
     Raises:
-        ExpressionSyntaxError: the pattern has it; with the column.
+        ExpressionSyntaxError: the pattern sets it.
     """
     try:
         if b"L" in data:
@@ -205,9 +205,9 @@ def _refuse_locale(data: bytes, text: str) -> None:
 
 def _splitter(text: str, compiled: re.Pattern[bytes]) -> Callable[[bytes], list[bytes]]:
     """
-    All pieces between the places where a pattern is found.
+    A function that returns all pieces between the matches of a pattern.
 
-    Captured groups are no pieces, which is why `re.split` does not serve a pattern with groups.
+    Unlike `re.split`, it does not return captured groups.
     """
     if _PLAIN.fullmatch(text):
         literal = name_to_bytes(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL))

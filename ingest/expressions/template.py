@@ -1,4 +1,4 @@
-"""Templates: text with tags that are filled in from an event; an option type."""
+"""Templates: text with tags that are replaced by values of an event; an option type."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from ingest.expressions.parser import parse_template
 Render = Callable[[Event], bytes]
 RenderWhole = Callable[[Event], bytes | None]
 _Absent = Callable[[Event, Sequence[str]], bytes | None]
-"""What comes of an event for which a part has no bytes; the names are those that the part reads."""
+"""The result for an event if a part is absent; takes the event and the attributes that the part reads."""
 
 
 def _no_attribute(name: str) -> EventError:
-    """An attribute that a template names is absent; its text is not told, as a key of a function may be a secret."""
+    """The error for an absent attribute; without the template, which may contain a secret."""
     return ExpressionError(f'no attribute "{name}" for the template', code="no_attribute")
 
 
@@ -33,15 +33,15 @@ class Template:
     """
     Text with `%{...}` tags and date letters, compiled once; an option type.
 
-    Equal to another of the same text and zone; pickled as those two.
+    Templates with the same text and zone are equal, and are pickled as these two.
 
     Attributes:
-        text: as it was written.
-        zone: name of the time zone of its dates.
-        constant: the bytes when no event changes them, else None.
+        text: the source text.
+        zone: name of the time zone for dates.
+        constant: the bytes if they are the same for every event, else None.
         references: what it reads: core names such as `nanos`, attributes as `attribute:NAME`; dates read `timestamp`.
-        render: the bytes for an event; what is absent is empty. Raises ExpressionError when a function has no value.
-        doubts: what is right in it and can hardly be meant.
+        render: the bytes for an event; absent values are empty. Raises ExpressionError if a function fails.
+        lint_warnings: parts that are valid but probably a mistake.
     """
 
     text: str
@@ -55,10 +55,10 @@ class Template:
     @classmethod
     def parse(cls, text: str, zone: str = DEFAULT_ZONE) -> "Template":
         """
-        Read and compile a template.
+        Parse and compile a template.
 
         Raises:
-            ExpressionSyntaxError: the text is no template; with the column.
+            ExpressionSyntaxError: the text is not a valid template.
         """
         nodes = parse_template(text)
         compiler = Compiler(text, zone)
@@ -76,15 +76,15 @@ class Template:
 
     def renderer(self, on_missing: StrEnum, error: Callable[[str], EventError] = _no_attribute) -> RenderWhole:
         """
-        What gives the bytes for an event, as an option `on_missing` says.
+        A function that renders the template for an event, with an option `on_missing`.
 
-        An attribute is absent where it matters when a part that reads it has no value; it does not in
-        `%{default(user, 'nobody')}`. No part is computed twice for an event.
+        The option applies if a part that reads an attribute is absent; not to `%{default(user, 'none')}`, which is
+        never absent. Each part is evaluated once for an event.
 
         Args:
-            on_missing: `empty` puts empty text there; with `error` the event fails; with any other choice there are no
-                bytes, but None, and the caller does what the choice says.
-            error: what is raised, of the name of the attribute.
+            on_missing: with `empty` an absent part is empty; with `error` the event fails; with any other choice the
+                function returns None, and the caller handles it.
+            error: creates the error from the name of the attribute.
         """
         if on_missing == OnMissing.EMPTY or not any(part.attributes for part in self._parts):
             return self.render
@@ -112,7 +112,7 @@ class Template:
 
 
 def _parts(nodes: Sequence[Node], compiler: Compiler) -> list[Expression]:
-    """Compiled nodes; dates with the text around them are one part, and so are constants that touch."""
+    """Compiled nodes; date letters and the text around them become one part, and so do adjacent constants."""
     parts: list[Expression] = []
     run: list[Text | DateLetter] = []
 
@@ -143,7 +143,7 @@ def _append(parts: list[Expression], part: Expression) -> None:
 
 
 def _renderer(nodes: Sequence[Node], parts: Sequence[Expression]) -> Render:  # noqa: PLR0911 - a shape each
-    """The fastest closure for the shape of a template."""
+    """A closure specialized for the shape of the template."""
     if not parts:
         return lambda _event: b""
     match nodes:
@@ -183,7 +183,7 @@ def _or_empty(value: Value) -> Render:
 
 
 def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
-    """The same, where an attribute that is absent matters; there is one that may be."""
+    """A closure that calls `absent` if a part that reads attributes is absent; there must be such a part."""
     varying = [number for number, part in enumerate(parts) if part.constant is None]
     if len(varying) == 1:
         (number,) = varying
@@ -196,7 +196,7 @@ def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
 
         return one
     pieces = [_fixed(part) for part in parts]
-    # what is absent is found before another part fails
+    # parts with attributes first: an absent one takes precedence over an error of another part
     varying.sort(key=lambda number: not parts[number].attributes)
     numbered = tuple((number, parts[number].value, parts[number].attributes) for number in varying)
 

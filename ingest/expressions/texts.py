@@ -1,4 +1,4 @@
-"""Text in bytes: characters of UTF-8, among which bytes that are none stay as they are; ASCII goes without decoding."""
+"""Operations on UTF-8 text in bytes; invalid bytes are kept, and ASCII is not decoded."""
 
 import re
 
@@ -7,12 +7,12 @@ _WORD_OF_CHARACTERS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def characters_of(value: bytes) -> str:
-    """The characters; a byte that is no UTF-8 becomes a lone surrogate (PEP 383)."""
+    """The characters; an invalid byte becomes a lone surrogate (PEP 383)."""
     return value.decode("utf-8", "surrogateescape")
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes of such characters."""
+    """The bytes of characters from `characters_of`."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -27,7 +27,7 @@ def upper(value: bytes) -> bytes:
 
 
 def title(value: bytes) -> bytes:
-    """The text with an upper-case letter at the begin of each word and lower case after it; `it's` is one word."""
+    """The text in title case; `it's` is one word."""
     if value.isascii():
         return _WORD.sub(_capitalized_bytes, value)
     return bytes_of(_WORD_OF_CHARACTERS.sub(_capitalized, characters_of(value)))

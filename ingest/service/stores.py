@@ -115,7 +115,7 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
     for name, store in stores.items():
         if store.capabilities.written_by_driver:
             raise ConfigError(
-                f'store "{name}" is embedded: it cannot be written by the tasks of a cluster ("{master}")',
+                f'store "{name}" is embedded: tasks on a cluster cannot write it ("{master}")',
                 hint="use a local master, or an hbase store",
             )
 

@@ -2,12 +2,12 @@
 The functions of the language, by family; `FUNCTIONS` has them all by name.
 
 - `text`: case, parts, replacing, padding, defaults
-- `time`: dates, truncation, inverted time
+- `time`: dates, truncation, inverted times
 - `hash`: digests, buckets, encodings
 - `number`: exact arithmetic, hexadecimal, 8-byte and inverted numbers
 - `event`: identity and ids of an event
 
-A family is a module with a table `FUNCTIONS`; the parser knows none of them.
+Each family is a module with a table `FUNCTIONS`; the parser does not depend on them.
 """
 
 from collections.abc import Mapping
@@ -26,6 +26,6 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         )
     }
 )
-"""Name -> function, in the order of the names."""
+"""Name -> function, sorted by name."""
 
 __all__ = ["FUNCTIONS", "OF_EVENT", "OURS", "Function", "FunctionExample", "Kind", "Parameter"]

@@ -1,4 +1,4 @@
-"""What other tools call a function, so that who comes from there is told our name."""
+"""Names of functions in other tools, for suggestions."""
 
 OURS = {
     theirs: ours
@@ -35,4 +35,4 @@ OURS = {
     }.items()
     for theirs in names.split()
 }
-"""Name elsewhere -> name here of what comes nearest."""
+"""Name in another tool -> the nearest function of ours."""

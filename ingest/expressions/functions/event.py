@@ -1,4 +1,4 @@
-"""Functions that tell an event by where it comes from; the same on every replay."""
+"""Functions that identify an event by its origin; the same on every replay."""
 
 import uuid
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from ingest.expressions.functions.function import Function, FunctionExample, Kin
 _IDENTITY = frozenset({"topic", "partition", "offset", "fan_out"})
 _VARIANTS = {f"{digit:x}": "89ab"[digit % 4] for digit in range(16)}  # the upper two bits are 10
 EVENTS = uuid.uuid5(uuid.NAMESPACE_URL, "urn:attr2hbase:event")
-"""Namespace of the ids that are made of origins."""
+"""Namespace of the UUIDs derived from origins."""
 
 
 def identity(event: Event) -> bytes:
-    """Topic, partition, offset, and the fan-out number where it is not 0."""
+    """Topic, partition, offset, and the fan-out index if it is not 0."""
     topic, partition, offset, fan_out = event.origin
     place = b"%b:%d:%d" % (name_to_bytes(topic), partition, offset)
     return b"%b:%d" % (place, fan_out) if fan_out else place
@@ -31,8 +31,7 @@ def _fan_out() -> Callable[[Event], int]:
 
 def uuid5(namespace: bytes, name: bytes) -> bytes:
     """
-    What uuid.uuid5 gives for the 16 bytes of a namespace and any bytes as a name, without its objects: a third of the
-    time.
+    The text of `uuid.uuid5` for a namespace of 16 bytes and any bytes as a name, in a third of its time.
 
     Source: RFC 9562, 5.5.
     """
@@ -52,8 +51,8 @@ def _seventh() -> Event:
 FUNCTIONS = (
     Function(
         "origin",
-        "Topic, partition and offset with colons between them, and the number of a fan-out where it is not 0: the "
-        "identity of the event.",
+        "The identity of the event: topic, partition, offset and, if it is not 0, the fan-out index, separated by "
+        "colons.",
         _origin,
         (),
         (
@@ -65,7 +64,7 @@ FUNCTIONS = (
     ),
     Function(
         "fan_out",
-        "The number of the event among those made of one record, 0 without a fan-out.",
+        "The index of the event among those produced from one record; 0 without a fan-out.",
         _fan_out,
         (),
         (
@@ -78,9 +77,9 @@ FUNCTIONS = (
     ),
     Function(
         "uuid",
-        "A UUID of version 5 made from the event's origin, so a replay gives the same.",
+        "A version 5 UUID derived from the event's origin: a replay produces the same one.",
         _uuid,
-        (Parameter("salt", Kind.TEXT, "gives another series of ids", required=False, default=b""),),
+        (Parameter("salt", Kind.TEXT, "selects another series of ids", required=False, default=b""),),
         (
             FunctionExample("%{uuid()}", "b6ba09f2-a1a0-5e62-8516-14fe603aa893", event=_seventh),
             FunctionExample("%{uuid('orders')}", "53835c4d-af6e-5f54-9aac-ecd90adab1ec", event=_seventh),

@@ -1,4 +1,4 @@
-"""What a function of the language is: a declared value with its parameters, its documentation and its examples."""
+"""Declarations of functions: parameters, documentation and examples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ingest.expressions.numbers import Number
 
 
 class Kind(Enum):
-    """What may stand for a parameter; the value is how a reader is told."""
+    """The kinds of arguments; the value is their name in messages."""
 
     VALUE = "any value"
     NUMBER = "a number"
@@ -23,24 +23,24 @@ class Kind(Enum):
 
 
 OF_EVENT = frozenset({Kind.VALUE, Kind.NUMBER, Kind.TIME})
-"""Kinds that may differ from event to event; all others are known when the expression is read."""
+"""Kinds of arguments that are evaluated for each event; all others are constants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """
-    One parameter.
+    A parameter of a function.
 
-    A leading TIME is the event's timestamp when it is left out, also in front of quoted text; a ZONE left out is the
-    pipeline's.
+    A leading TIME may be left out, also before quoted text, and is then the event's timestamp; a ZONE that is left out
+    is the pipeline's.
 
     Attributes:
-        required: False when it may be left out.
-        default: what a constant is when it is left out.
-        repeated: any number of further arguments like it may follow; the last parameter only.
-        choices: for CHOICE, the words.
-        minimum: for INTEGER, the least; for TEXT, how many characters at least.
-        maximum: for INTEGER, the greatest.
+        required: False if it may be left out.
+        default: value of a constant that is left out.
+        repeated: whether any number of arguments may follow; only for the last parameter.
+        choices: allowed words, for CHOICE.
+        minimum: least value, for INTEGER; least number of characters, for TEXT.
+        maximum: greatest value, for INTEGER.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class FunctionExample:
     """
-    One use of a function, shown in its page and run as a test.
+    An example of a function; part of its documentation, and run as a test.
 
     Attributes:
-        template: what is written.
-        result: what it gives; bytes when it is not text.
-        error: the code of the ExpressionError it ends with instead.
+        template: a template with the function.
+        result: its result; bytes if it is not text.
+        error: code of the ExpressionError that it raises instead.
     """
 
     template: str
@@ -72,7 +72,7 @@ class FunctionExample:
     error: str | None = None
 
     def input(self) -> Event:
-        """The event it is tried on."""
+        """The event for which the template is rendered."""
         event = self.event()
         for name, value in self.attributes.items():
             event.set(name, value.encode())
@@ -87,14 +87,14 @@ class Function:
     An argument that is absent makes the result absent, unless the function is `lenient`.
 
     Attributes:
-        doc: what it gives, in one or two sentences.
-        make: called once with the constants, in the order of the parameters; returns what is called for each event with
-            the values, in the order of the parameters: bytes for VALUE, numbers for NUMBER and TIME. A ValueError says
-            that the constants do not go together.
-        of_event: it is called with the event alone; such a function has no values.
-        reads: core names of what it takes from the event by itself.
-        lenient: it is called with None for an absent value.
-        gives_number: it returns numbers, not bytes.
+        doc: its result, in one or two sentences.
+        make: called once with the constants, in the order of the parameters; returns a function that is called for each
+            event with the other arguments, in order: bytes for VALUE, numbers for NUMBER and TIME. Raises ValueError if
+            the constants exclude each other.
+        of_event: whether it is called with the event alone; then it has only constants as parameters.
+        reads: core names that it reads from the event itself.
+        lenient: whether it is called with None for an absent argument.
+        gives_number: whether it returns numbers instead of bytes.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """How it is written: `date([time], format, [zone])`."""
+        """Its name and parameters, as in `date([time], format, [zone])`."""
         shown = []
         for parameter in self.parameters:
             name = parameter.name + (", …" if parameter.repeated else "")

@@ -1,4 +1,4 @@
-"""Functions that make digests and encodings of bytes."""
+"""Digests, checksums, buckets and encodings of bytes."""
 
 import hashlib
 import hmac
@@ -47,11 +47,11 @@ def _bucket(count: int) -> Change:
     return lambda value: names[zlib.crc32(value) % count]
 
 
-_VALUE = Parameter("value", Kind.VALUE, "what is worked on")
+_VALUE = Parameter("value", Kind.VALUE, "the input")
 _FORM = Parameter(
     "form",
     Kind.CHOICE,
-    "how the digest is written; hex when left out",
+    "encoding of the digest; hex if left out",
     required=False,
     default="hex",
     choices=_FORMS,
@@ -92,7 +92,7 @@ FUNCTIONS = (
     ),
     Function(
         "hmac_sha256",
-        "The digest with a key (HMAC, SHA-256): equal for equal values, and who lacks the key cannot check a guess.",
+        "The HMAC-SHA-256 of the value: equal for equal values, and guesses cannot be checked without the key.",
         _hmac,
         (_VALUE, Parameter("key", Kind.TEXT, "the key, such as '${secret:pepper}'", minimum=1), _FORM),
         (
@@ -114,10 +114,10 @@ FUNCTIONS = (
     ),
     Function(
         "bucket",
-        "A number from 0 to count - 1, always the same for the same value, with leading zeros: a prefix that spreads "
-        "row keys.",
+        "A number from 0 to count - 1 that depends only on the value, with leading zeros: a prefix that distributes "
+        "row keys evenly.",
         _bucket,
-        (_VALUE, Parameter("count", Kind.INTEGER, "how many buckets", minimum=1, maximum=65_536)),
+        (_VALUE, Parameter("count", Kind.INTEGER, "number of buckets", minimum=1, maximum=65_536)),
         (
             FunctionExample("%{bucket(id, 16)}-%{id}", "02-abc", {"id": "abc"}),
             FunctionExample("%{bucket(id, 1)}", "0", {"id": "abc"}),
@@ -127,9 +127,9 @@ FUNCTIONS = (
     ),
     Function(
         "encode",
-        "Bytes written as text.",
+        "Encodes bytes as text.",
         _encode,
-        (_VALUE, Parameter("form", Kind.CHOICE, "how", choices=_ENCODINGS)),
+        (_VALUE, Parameter("form", Kind.CHOICE, "the encoding", choices=_ENCODINGS)),
         (
             FunctionExample("%{encode(id, 'hex')}", "616263", {"id": "abc"}),
             FunctionExample("%{encode(id, 'base64')}", "YWJj", {"id": "abc"}),
@@ -138,10 +138,10 @@ FUNCTIONS = (
     ),
     Function(
         "decode",
-        "The bytes that a text stands for. In `percent` a plus sign stays as it is, and so does a percent sign without "
-        "two digits behind it.",
+        "Decodes text to bytes. `percent` leaves a plus sign unchanged, and a percent sign without two hexadecimal "
+        "digits after it.",
         _decode,
-        (_VALUE, Parameter("form", Kind.CHOICE, "how it is written", choices=_ENCODINGS)),
+        (_VALUE, Parameter("form", Kind.CHOICE, "the encoding", choices=_ENCODINGS)),
         (
             FunctionExample("%{decode('00ff', 'hex')}", b"\x00\xff"),
             FunctionExample("%{decode(id, 'base64')}", "abc", {"id": "YWJj"}),

@@ -1,4 +1,4 @@
-"""Functions on numbers. Arithmetic is exact on whole numbers and on decimals alike."""
+"""Functions on numbers. Arithmetic is exact, on whole numbers and on decimals."""
 
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal, DecimalException
@@ -49,9 +49,9 @@ def _modulo(left: Number, right: Number) -> Number:
 def _floor(left: Number, right: Number) -> int:
     if isinstance(left, int) and isinstance(right, int):
         return left // right
-    above, below = left.as_integer_ratio()  # whole numbers have no precision that a quotient could exceed
-    right_above, right_below = right.as_integer_ratio()
-    return (above * right_below) // (below * right_above)
+    numerator, denominator = left.as_integer_ratio()  # integers, because a quotient may exceed the decimal precision
+    right_numerator, right_denominator = right.as_integer_ratio()
+    return (numerator * right_denominator) // (denominator * right_numerator)
 
 
 def _exactly(operation: Callable[[Decimal, Decimal], Decimal], left: Number, right: Number) -> Decimal:
@@ -75,7 +75,7 @@ def _hex(number: Number) -> bytes:
 
 
 def _whole(number: Number) -> int:
-    """The number, if it has no fraction: two numbers that differ never give the same part of a row key."""
+    """The number as an int; an error if it has a fraction, so that different numbers never get the same row key."""
     whole = int(number)
     if whole != number:
         raise ExpressionError(f'"{number}" is not a whole number', code="not_a_number")
@@ -90,7 +90,7 @@ def _inverted(number: Number) -> bytes:
     return inverted_text(_whole(number))
 
 
-_NUMBER = Parameter("number", Kind.NUMBER, "what is worked on")
+_NUMBER = Parameter("number", Kind.NUMBER, "the input")
 _BY = Parameter("by", Kind.NUMBER, "the divisor")
 
 FUNCTIONS = (
@@ -98,7 +98,7 @@ FUNCTIONS = (
         "add",
         "The sum.",
         lambda: _add,
-        (_NUMBER, Parameter("other", Kind.NUMBER, "what is added", repeated=True)),
+        (_NUMBER, Parameter("other", Kind.NUMBER, "number to add", repeated=True)),
         (
             FunctionExample("%{add(n, 1)}", "8", {"n": "7"}),
             FunctionExample("%{add(n, 0.1)}", "0.3", {"n": "0.2"}),
@@ -112,7 +112,7 @@ FUNCTIONS = (
         "sub",
         "The difference.",
         lambda: _subtract,
-        (_NUMBER, Parameter("other", Kind.NUMBER, "what is taken away")),
+        (_NUMBER, Parameter("other", Kind.NUMBER, "number to subtract")),
         (
             FunctionExample("%{sub(n, 10)}", "-3", {"n": "7"}),
             FunctionExample("%{sub(timestamp, 1)}", "-1"),
@@ -123,7 +123,7 @@ FUNCTIONS = (
         "mul",
         "The product.",
         lambda: _multiply,
-        (_NUMBER, Parameter("other", Kind.NUMBER, "what it is multiplied by", repeated=True)),
+        (_NUMBER, Parameter("other", Kind.NUMBER, "factor", repeated=True)),
         (
             FunctionExample("%{mul(n, 1000)}", "7000", {"n": "7"}),
             FunctionExample("%{mul(n, 1.5)}", "10.5", {"n": "7"}),
@@ -144,7 +144,7 @@ FUNCTIONS = (
     ),
     Function(
         "mod",
-        "What the whole quotient leaves; it has the sign of the divisor.",
+        "The remainder of the division, with the sign of the divisor.",
         lambda: _modulo,
         (_NUMBER, _BY),
         (
@@ -191,7 +191,7 @@ FUNCTIONS = (
     ),
     Function(
         "inverted",
-        "The largest 64-bit number minus this whole one, in 19 digits: larger numbers sort first.",
+        "The largest signed 64-bit number minus a whole number, in 19 digits: larger numbers sort first.",
         lambda: _inverted,
         (_NUMBER,),
         (

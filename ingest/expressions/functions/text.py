@@ -1,4 +1,4 @@
-"""Functions on text. Text is UTF-8; bytes that are not stay as they are."""
+"""Functions on text. Text is UTF-8; bytes that are not valid UTF-8 are kept unchanged."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,8 @@ from ingest.expressions.functions.function import Function, FunctionExample, Kin
 from ingest.expressions.pattern import Pattern
 from ingest.expressions.texts import bytes_of, characters_of, lower, upper
 
-_FROM_END = -(2**31)  # the least number of what may be counted from the end
-_MAX_WIDTH = 4096  # characters; a pad wider than this is a slip of the pen
+_FROM_END = -(2**31)  # least index that counts from the end
+_MAX_WIDTH = 4096  # characters; a larger width is a mistake
 
 Change = Callable[[bytes], bytes]
 
@@ -101,10 +101,8 @@ def _concat(*values: bytes | None) -> bytes:
     return b"".join([value for value in values if value])
 
 
-_TEXT = Parameter("text", Kind.VALUE, "what is worked on")
-_FILL = Parameter(
-    "fill", Kind.TEXT, "what it is filled with; blanks when left out", required=False, default=b" ", minimum=1
-)
+_TEXT = Parameter("text", Kind.VALUE, "the input")
+_FILL = Parameter("fill", Kind.TEXT, "text to pad with; blanks if left out", required=False, default=b" ", minimum=1)
 
 FUNCTIONS = (
     Function(
@@ -136,7 +134,7 @@ FUNCTIONS = (
     ),
     Function(
         "reverse",
-        "The text from its last character to its first; spreads keys that count up.",
+        "The text with its characters in reverse order; distributes row keys that increase.",
         lambda: _reverse,
         (_TEXT,),
         (
@@ -146,7 +144,7 @@ FUNCTIONS = (
     ),
     Function(
         "length",
-        "How many characters the text has.",
+        "The number of characters.",
         lambda: _length,
         (_TEXT,),
         (
@@ -157,7 +155,7 @@ FUNCTIONS = (
     ),
     Function(
         "byte_length",
-        "How many bytes the value has.",
+        "The number of bytes.",
         lambda: len,
         (_TEXT,),
         (
@@ -168,12 +166,12 @@ FUNCTIONS = (
     ),
     Function(
         "substring",
-        "A part of the text, counted in characters; what is past the end is empty.",
+        "A part of the text, in characters; empty past the end.",
         _substring,
         (
             _TEXT,
-            Parameter("start", Kind.INTEGER, "first character, from 0; from the end when negative", minimum=_FROM_END),
-            Parameter("length", Kind.INTEGER, "how many; to the end when left out", required=False),
+            Parameter("start", Kind.INTEGER, "first character, from 0; from the end if negative", minimum=_FROM_END),
+            Parameter("length", Kind.INTEGER, "number of characters; to the end if left out", required=False),
         ),
         (
             FunctionExample("%{substring(id, 2, 3)}", "cde", {"id": "abcdef"}),
@@ -184,12 +182,12 @@ FUNCTIONS = (
     ),
     Function(
         "replace",
-        "The text with every occurrence of a text replaced by another.",
+        "The text with every occurrence of a text replaced by another one.",
         _replace,
         (
             _TEXT,
-            Parameter("old", Kind.TEXT, "text that goes", minimum=1),
-            Parameter("new", Kind.TEXT, "text that comes"),
+            Parameter("old", Kind.TEXT, "text to replace", minimum=1),
+            Parameter("new", Kind.TEXT, "replacement"),
         ),
         (
             FunctionExample("%{replace(path, '/', '.')}", "a.b.c", {"path": "a/b/c"}),
@@ -198,12 +196,12 @@ FUNCTIONS = (
     ),
     Function(
         "replace_pattern",
-        "The text with every place where a pattern is found replaced by a text, taken literally.",
+        "The text with every match of a pattern replaced by a literal text.",
         _replace_pattern,
         (
             _TEXT,
-            Parameter("pattern", Kind.PATTERN, "what goes"),
-            Parameter("new", Kind.TEXT, "text that comes"),
+            Parameter("pattern", Kind.PATTERN, "pattern to replace"),
+            Parameter("new", Kind.TEXT, "replacement"),
         ),
         (
             FunctionExample("%{replace_pattern(url, '[0-9]+', 'N')}", "/user/N/N", {"url": "/user/17/3"}),
@@ -212,12 +210,12 @@ FUNCTIONS = (
     ),
     Function(
         "extract",
-        "What a pattern finds first, or one group of it; absent when it is not found.",
+        "The first match of a pattern, or one of its groups; absent without a match.",
         _extract,
         (
             _TEXT,
-            Parameter("pattern", Kind.PATTERN, "what is looked for"),
-            Parameter("group", Kind.INTEGER, "which group; the whole when left out", required=False, default=0),
+            Parameter("pattern", Kind.PATTERN, "pattern to search for"),
+            Parameter("group", Kind.INTEGER, "group; the whole match if left out", required=False, default=0),
         ),
         (
             FunctionExample("%{extract(url, '[0-9]+')}", "17", {"url": "/user/17/3"}),
@@ -227,12 +225,12 @@ FUNCTIONS = (
     ),
     Function(
         "piece",
-        "One piece of a text between separators; absent when there are not so many.",
+        "One piece of a text between separators; absent if there are fewer pieces.",
         _piece,
         (
             _TEXT,
             Parameter("separator", Kind.TEXT, "text between two pieces", minimum=1),
-            Parameter("index", Kind.INTEGER, "which piece, from 0; -1 is the last", minimum=_FROM_END),
+            Parameter("index", Kind.INTEGER, "index of the piece, from 0; -1 is the last", minimum=_FROM_END),
         ),
         (
             FunctionExample("%{piece(host, '.', 0)}", "web1", {}, lambda: Event(b"", host="web1.example.com")),
@@ -242,11 +240,11 @@ FUNCTIONS = (
     ),
     Function(
         "default",
-        "The first of the values that is neither absent nor empty, else the last.",
+        "The first value that is neither absent nor empty, else the last value.",
         lambda: _default,
         (
-            Parameter("value", Kind.VALUE, "what is wanted"),
-            Parameter("other", Kind.VALUE, "what is taken in its place", repeated=True),
+            Parameter("value", Kind.VALUE, "first choice"),
+            Parameter("other", Kind.VALUE, "next choice", repeated=True),
         ),
         (
             FunctionExample("%{default(user, 'nobody')}", "nobody"),
@@ -257,7 +255,7 @@ FUNCTIONS = (
     ),
     Function(
         "concat",
-        "The values one after the other; absent ones are empty.",
+        "All values concatenated; absent ones are empty.",
         lambda: _concat,
         (Parameter("value", Kind.VALUE, "a part", repeated=True),),
         (
@@ -268,7 +266,7 @@ FUNCTIONS = (
     ),
     Function(
         "pad_left",
-        "The text filled up in front to a width; longer text stays as it is.",
+        "The text padded on the left to a width; longer text is unchanged.",
         lambda width, fill: _pad(width, fill, left=True),
         (
             _TEXT,
@@ -282,7 +280,7 @@ FUNCTIONS = (
     ),
     Function(
         "pad_right",
-        "The text filled up behind to a width; longer text stays as it is.",
+        "The text padded on the right to a width; longer text is unchanged.",
         lambda width, fill: _pad(width, fill, left=False),
         (
             _TEXT,

@@ -1,7 +1,7 @@
 """
-Functions on time. A time is milliseconds since 1970 in UTC; left out, it is the event's timestamp.
+Functions on time. A time is in milliseconds since 1970 UTC; if it is left out, it is the event's timestamp.
 
-Parts of a millisecond count down to the whole one before, as in all decorators that read a time.
+Fractions of a millisecond are rounded down, as in all decorators that parse a time.
 """
 
 from collections.abc import Callable
@@ -44,13 +44,13 @@ def _event() -> Event:
     return Event(b"", timestamp_ms=1_309_275_728_123)  # 2011-06-28T15:42:08.123Z
 
 
-_TIME = Parameter("time", Kind.TIME, "the event's timestamp when left out", required=False)
-_ZONE = Parameter("zone", Kind.ZONE, "the pipeline's `timezone` when left out", required=False)
+_TIME = Parameter("time", Kind.TIME, "the event's timestamp if left out", required=False)
+_ZONE = Parameter("zone", Kind.ZONE, "the pipeline's `timezone` if left out", required=False)
 
 FUNCTIONS = (
     Function(
         "date",
-        "A time as text, by date letters.",
+        "A time formatted with date letters.",
         _date,
         (_TIME, Parameter("format", Kind.FORMAT, "text with date letters such as %Y"), _ZONE),
         (
@@ -62,7 +62,7 @@ FUNCTIONS = (
     ),
     Function(
         "iso",
-        "A time in the form of ISO 8601, with milliseconds.",
+        "A time in ISO 8601 format, with milliseconds.",
         _iso,
         (_TIME, _ZONE),
         (
@@ -73,7 +73,7 @@ FUNCTIONS = (
     ),
     Function(
         "epoch_s",
-        "A time as whole seconds.",
+        "A time in whole seconds.",
         lambda: lambda time: seconds_of(floor(time)),
         (_TIME,),
         (
@@ -84,9 +84,9 @@ FUNCTIONS = (
     ),
     Function(
         "truncate_time",
-        "The milliseconds at which a time's second, minute, hour, day, week (Monday), month or year begins in a zone.",
+        "A time truncated to the start of its second, minute, hour, day, week (Monday), month or year in a zone.",
         _truncate,
-        (_TIME, Parameter("unit", Kind.CHOICE, "what is cut to", choices=UNITS), _ZONE),
+        (_TIME, Parameter("unit", Kind.CHOICE, "unit to truncate to", choices=UNITS), _ZONE),
         (
             FunctionExample("%{truncate_time('hour')}", "1309273200000", event=_event),
             FunctionExample("%{truncate_time('day', 'Asia/Tokyo')}", "1309273200000", event=_event),
@@ -97,7 +97,7 @@ FUNCTIONS = (
     ),
     Function(
         "inverted_time",
-        "The largest time minus this one, in 19 digits: row keys that end with it put the newest first.",
+        "The largest time minus this one, in 19 digits: the newest row keys sort first.",
         lambda: _inverted,
         (_TIME,),
         (

@@ -29,7 +29,7 @@ _MILLIS = "RegexExtractorInterceptorMillisSerializer"
 _PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
 _SAME_PART = {"B": "b", "A": "a"}
 _PARTS = {"%Y": "year", "%m": "month", "%d": "day"}
-_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
+_INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
 _TEXT = "flume.text."  # begins the names of attributes that hold texts until they are dates
 _OWN_TIME = "flume.time"
 _JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
@@ -287,7 +287,7 @@ def steps_of(options: Options) -> list[Component]:
     if translate is None and "." in written:
         return [not_imported(written, _INSTEAD, options.comments(), place)]
     if translate is None:
-        hint = did_you_mean(written, _KNOWN) or "write a decorator of your own in Python, or take it out"
+        hint = did_you_mean(written, _KNOWN) or "write a custom decorator in Python, or take it out"
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
     origins = options.origins({(ours,): theirs for ours, theirs in _ORIGINS.get(name, {}).items()})

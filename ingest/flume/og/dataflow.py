@@ -23,7 +23,7 @@ from ingest.suggest import did_you_mean
 _DEFAULT_NAME = "flume"
 _MAX_BYTES = "32KiB"  # flume.event.max.size.bytes: a longer body was no event
 _COLLECTOR_MS = "30000"
-_DECORATOR_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
+_DECORATOR_INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
 _SINK_INSTEAD = "write a sink attr2hbase, hbase or one of your own, or remove this one where it stays in Flume"
 _BACKUP = "events wait in Kafka while the store is away, so no backup is needed"
 

@@ -126,6 +126,6 @@ class TestSecrets:
 
     @pytest.mark.parametrize(("kind", "option"), [("hmac", "secret"), ("hash", "salt")])
     def test_literal_secret_is_rejected_and_not_shown(self, write, kind, option):
-        with pytest.raises(Exception, match=r"a secret of .* stands in the file") as caught:
+        with pytest.raises(Exception, match=r"a secret of .* is in plain text in the file") as caught:
             write({kind: {option: "open sesame", "attributes": ["a"]}})
         assert "open sesame" not in str(caught.value) + caught.value.report.to_text()

@@ -1,4 +1,4 @@
-"""The catalog: names to classes, lazily, with the way out when something is missing."""
+"""The catalog: lazy lookup of classes by name, and the hints of its errors."""
 
 import subprocess
 import sys
@@ -34,15 +34,15 @@ def plugin(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize("room", COMPONENT_TYPES)
-def test_every_built_in_has_options_and_a_class(room):
+@pytest.mark.parametrize("component_type", COMPONENT_TYPES)
+def test_every_built_in_component_has_options_and_a_class(component_type):
     catalog = Catalog()
-    assert catalog.names(room) == tuple(sorted(catalog.names(room)))
-    for name in catalog.names(room):
-        settings = catalog(room, name)
+    assert catalog.names(component_type) == tuple(sorted(catalog.names(component_type)))
+    for name in catalog.names(component_type):
+        settings = catalog(component_type, name)
         assert settings is not None
         assert issubclass(settings, Model)
-        assert ":" in catalog.entry(room, name).path
+        assert ":" in catalog.entry(component_type, name).path
 
 
 def test_decorator_is_loaded_under_its_own_name():
@@ -56,7 +56,7 @@ def test_source_is_found_with_its_options():
     assert Catalog()("sources", "kafka") is KafkaSourceSettings
 
 
-def test_unknown_name_is_none_to_the_binder_and_an_error_to_others():
+def test_options_of_an_unknown_name_are_none_and_its_class_is_an_error():
     catalog = Catalog()
     assert catalog("decorators", "spilt") is None
     with pytest.raises(CatalogError) as caught:
@@ -65,10 +65,10 @@ def test_unknown_name_is_none_to_the_binder_and_an_error_to_others():
     assert caught.value.exit_code == 2
 
 
-def test_nothing_heavy_is_loaded():
+def test_options_of_built_in_components_import_no_client_libraries():
     script = (
         "import sys; from ingest.catalog import Catalog, COMPONENT_TYPES; c = Catalog()\n"
-        "for room in COMPONENT_TYPES:\n    for name in c.names(room): c(room, name)\n"
+        "for component_type in COMPONENT_TYPES:\n    for name in c.names(component_type): c(component_type, name)\n"
         "heavy = {'pyspark', 'pyarrow', 'kafka', 'happybase', 'thriftpy2', 'rocksdict', 'pandas'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
@@ -85,7 +85,7 @@ class TestPlugins:
         assert catalog.entry("decorators", "shout") == Entry("shouting_a:Shout", '"shouting_a"')
         assert "mark" in catalog("decorators", "shout").model_fields
 
-    def test_listed_classes_alone_count(self, plugin):
+    def test_only_listed_classes_are_components(self, plugin):
         text = shout("shout") + "DECORATORS = [Shout]\nclass Other(Shout):\n    kind = 'other'\n"
         catalog = Catalog([plugin("shouting_b", text)])
         assert {"shout", "other"} & set(catalog.names("decorators")) == {"shout"}
@@ -96,13 +96,13 @@ class TestPlugins:
         assert issubclass(catalog.load("stores", "mine"), Store)
         assert catalog("stores", "mine").__name__ == "MemorySettings"
 
-    def test_source_is_found_by_its_class_or_listed(self, plugin):
+    def test_source_is_found_by_its_class_unless_sources_are_listed(self, plugin):
         catalog = Catalog([plugin("ticking_a", TICKING)])
         assert issubclass(catalog.load("sources", "ticking"), Source)
         assert "per_second" in catalog("sources", "ticking").model_fields
         assert Catalog([plugin("ticking_b", TICKING + "SOURCES = []\n")]).names("sources") == ("files", "kafka")
 
-    def test_sink_is_found_by_its_class_or_listed(self, plugin):
+    def test_sink_is_found_by_its_class_and_by_its_list(self, plugin):
         catalog = Catalog([plugin("sinking_a", SINK)])
         assert issubclass(catalog.load("sinks", "mine"), Mapper)
         assert "table" in catalog("sinks", "mine").model_fields
@@ -114,7 +114,7 @@ class TestPlugins:
         assert issubclass(catalog.load("sinks", "lines"), Sink)
         assert not {"store", "table"} & catalog("sinks", "lines").model_fields.keys()
 
-    def test_sink_without_settings_is_told_what_to_write(self, plugin):
+    def test_error_for_a_sink_without_settings_has_a_hint(self, plugin):
         catalog = Catalog([plugin("lining_b", LINES.replace("Sink[LinesSettings]", "Sink"))])
         with pytest.raises(CatalogError, match='"Lines" has no settings') as caught:
             catalog.load("sinks", "lines")
@@ -147,7 +147,7 @@ class TestPlugins:
         with pytest.raises(CatalogError, match='"Ticking" is no Mapper nor Sink'):
             catalog.load("sinks", "ticking")
 
-    def test_built_in_name_can_not_be_taken(self, plugin):
+    def test_plugin_cannot_use_a_built_in_name(self, plugin):
         with pytest.raises(CatalogError) as caught:
             Catalog([plugin("shouting_c", shout("split"))])
         assert caught.value.code == "name_taken"
@@ -155,13 +155,13 @@ class TestPlugins:
             'there are 2 decorators named "split": built in and "shouting_c" (shouting_c:Shout)'
         )
 
-    def test_name_of_another_plugin_can_not_be_taken(self, plugin):
+    def test_plugin_cannot_use_the_name_of_another_plugin(self, plugin):
         first, second = plugin("shouting_d", shout("shout")), plugin("shouting_e", shout("shout"))
         with pytest.raises(CatalogError) as caught:
             Catalog([first, second])
         assert '"shouting_d" (shouting_d:Shout) and "shouting_e" (shouting_e:Shout)' in caught.value.message
 
-    def test_the_same_module_twice_is_one(self, plugin):
+    def test_module_named_twice_is_no_conflict(self, plugin):
         one = plugin("shouting_f", shout("shout"))
         assert Catalog([one, one]).load("decorators", "shout").kind == "shout"
 
@@ -175,7 +175,7 @@ class TestPlugins:
                 'needs the module "no_such_package_at_all"',
             ),
             ("broken_b", "def", "import_failed", '"broken_b" cannot be imported: SyntaxError: invalid syntax'),
-            ("broken_c", "DECORATORS = ['x']", "bad_plugin", "is no component"),
+            ("broken_c", "DECORATORS = ['x']", "bad_plugin", "is not a component"),
             ("broken_d", "from ingest.api import nothing_here", "import_failed", "cannot import name 'nothing_here'"),
             ("broken_e", "\n1 / 0", "import_failed", r"ZeroDivisionError: division by zero \(broken_e:2\)"),
             ("broken_f", "import sys; sys.exit(3)", "import_failed", r"SystemExit: 3 \(broken_f:1\)"),
@@ -187,20 +187,20 @@ class TestPlugins:
             ),
         ],
     )
-    def test_module_that_is_broken(self, plugin, name, text, code, message):
+    def test_module_that_fails_to_import(self, plugin, name, text, code, message):
         broken = plugin(name, text)
         with pytest.raises(CatalogError, match=message) as caught:
             Catalog([broken])
         assert caught.value.code == code
 
-    def test_module_that_is_not_there(self):
+    def test_missing_module(self):
         with pytest.raises(CatalogError) as caught:
             Catalog([Plugin("no_such_module.inside")])
         assert caught.value.hint == "install the package it is in, or write its file beside the pipeline file"
 
 
 class TestPackages:
-    """What is installed adds components, and disturbs nobody who does not use them."""
+    """Installed packages add components; a broken one affects only pipelines that use it."""
 
     @pytest.fixture
     def packages(self, tmp_path, monkeypatch):
@@ -223,20 +223,22 @@ class TestPackages:
         assert Catalog()("stores", "packaged").__name__ == "MemorySettings"
 
     @pytest.mark.parametrize(
-        ("room", "text", "kind"), [("sources", "TICKING", "ticking"), ("sinks", "SINK", "mine")], ids=["source", "sink"]
+        ("component_type", "text", "kind"),
+        [("sources", "TICKING", "ticking"), ("sinks", "SINK", "mine")],
+        ids=["source", "sink"],
     )
-    def test_entry_point_is_a_source_or_a_sink(self, packages, room, text, kind):
+    def test_entry_point_is_a_source_or_a_sink(self, packages, component_type, text, kind):
         module = f"packaged_{kind}"
         (packages / f"{module}.py").write_text({"TICKING": TICKING, "SINK": SINK}[text])
-        install(packages, "bringer", f"{kind} = {module}:{kind.title()}", group=f"ingest.{room}")
-        assert Catalog().load(room, kind).kind == kind
-        assert Catalog().entry(room, kind).provider == "bringer 1.0"
+        install(packages, "bringer", f"{kind} = {module}:{kind.title()}", group=f"ingest.{component_type}")
+        assert Catalog().load(component_type, kind).kind == kind
+        assert Catalog().entry(component_type, kind).provider == "bringer 1.0"
 
-    def test_packages_can_be_left_out(self, packages):
+    def test_packages_can_be_excluded(self, packages):
         install(packages, "louder", "packaged = packaged_a:Shout")
         assert "packaged" not in Catalog(with_packages=False).with_plugins([]).names("decorators")
 
-    def test_clash_names_both_and_hurts_those_alone_who_use_the_name(self, packages):
+    def test_name_conflict_lists_both_and_fails_only_the_lookup_of_that_name(self, packages):
         (packages / "packaged_c.py").write_text(shout("split"))
         install(packages, "louder", "split = packaged_c:Shout")
         catalog = Catalog()
@@ -246,7 +248,7 @@ class TestPackages:
         assert 'named "split": built in and louder 1.0 (packaged_c:Shout)' in caught.value.message
         assert catalog.load("decorators", "value").kind == "value"
 
-    def test_clash_of_two_packages(self, packages):
+    def test_name_conflict_of_two_packages(self, packages):
         install(packages, "louder", "packaged = packaged_a:Shout")
         install(packages, "quieter", "packaged = packaged_q:Whisper", version="2.1")
         with pytest.raises(CatalogError) as caught:
@@ -262,7 +264,7 @@ class TestPackages:
             ("packaged_f", "", 'there is no class "Shout" in "packaged_f"'),
         ],
     )
-    def test_one_that_is_broken_is_named_when_it_is_asked_for(self, packages, name, text, message):
+    def test_broken_component_fails_only_its_own_lookup(self, packages, name, text, message):
         (packages / f"{name}.py").write_text(text)
         install(packages, "louder", f"packaged = {name}:Shout")
         catalog = Catalog()

@@ -1,4 +1,4 @@
-"""Secrets in texts of any form."""
+"""Masking of secrets in text."""
 
 import json
 import pickle
@@ -27,7 +27,7 @@ def test_each_line_of_a_secret_is_hidden():
     assert Masks(["one\ntwo"]).hide("two, one") == "***, ***"
 
 
-def test_longer_secret_goes_before_one_inside_it():
+def test_longer_secret_is_replaced_before_one_inside_it():
     assert Masks(["abc", "abcdef"]).hide("abcdef abc") == "*** ***"
 
 
@@ -35,21 +35,21 @@ def test_without_secrets_text_is_unchanged():
     assert Masks(["", ""]).hide("a") == "a"
 
 
-def test_stars_of_one_secret_are_not_searched_for_another():
+def test_the_mask_itself_is_not_searched_for_secrets():
     assert Masks(["*", "abc"]).hide("abc") == "***"
 
 
-def test_bytes_that_are_no_text_stay_around_a_secret():
+def test_invalid_utf8_around_a_secret_is_unchanged():
     assert Masks(["abc"]).hide_bytes(b"\xffabc\x00") == b"\xff***\x00"
 
 
-def test_another_process_hides_the_same():
+def test_pickled_masks_hide_the_same():
     masks = Masks()
     masks.add("abc")
     assert pickle.loads(pickle.dumps(masks)).hide("abc") == "***"  # noqa: S301 - our own bytes
 
 
 @given(secret=st.text(min_size=1).filter(lambda text: "*" not in text), around=st.text(max_size=5))
-def test_no_secret_is_left(secret, around):
+def test_no_secret_remains(secret, around):
     masked = Masks([secret]).hide(around.replace("*", "") + secret + around.replace("*", ""))
     assert secret not in masked.split("***")

@@ -1,4 +1,4 @@
-"""What a task reports."""
+"""Receipts: sums of counts, and the serialized form."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from ingest.api import SinkResult
 from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
 
 
-def test_counts_add_up_over_partitions():
+def test_counts_of_tasks_are_added():
     total = Counts(records=1, read=1, dropped=Counter(a=1), flush_s=[0.1])
     total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), dead_lettered=Counter(x=1), rows_sent=4, cells=5))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2]))
@@ -26,8 +26,8 @@ def test_counts_add_up_over_partitions():
     )
 
 
-def test_names_that_are_no_text_travel_to_the_driver():
-    """A receipt that cannot be packed would fail the Spark task, again and again, without the reason."""
+def test_receipt_with_names_that_are_not_utf8_is_serializable():
+    """A receipt that cannot be serialized would fail every attempt of the Spark task and hide the reason."""
     sent = Receipt(
         status=TaskStatus.STOP,
         code="stopped_by_event",
@@ -36,7 +36,7 @@ def test_names_that_are_no_text_travel_to_the_driver():
         results={"logs": SinkResult(b"\xff", run_again=True)},
         probe=("logs", b"\x00"),
     )
-    (came,) = receipts_of(sent.rows())
-    assert (came.status, came.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
-    assert came.counts.dropped == Counter({"\\udcff": 1})
-    assert (came.results, came.probe) == (sent.results, sent.probe)
+    (received,) = receipts_of(sent.rows())
+    assert (received.status, received.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
+    assert received.counts.dropped == Counter({"\\udcff": 1})
+    assert (received.results, received.probe) == (sent.results, sent.probe)

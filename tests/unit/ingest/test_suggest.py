@@ -1,4 +1,4 @@
-"""Names that were probably meant: the same answer for options, components, functions and whatever is asked for."""
+"""Suggestions for unknown names of options, components and functions."""
 
 from pathlib import Path
 
@@ -32,43 +32,43 @@ KNOWN = ["split", "separator", "on_error", "2hb_f:ts", "Europe/Berlin"]
         ("separator" * 20, None),
     ],
 )
-def test_the_nearest_name_is_meant(name, meant):
+def test_most_similar_name_is_suggested(name, meant):
     assert closest(name, KNOWN) == meant
     assert did_you_mean(name, iter(KNOWN)) == ("" if meant is None else f'did you mean "{meant}"?')
     assert suggestion(name, iter(KNOWN)) == ("" if meant is None else f'; did you mean "{meant}"?')
 
 
-def test_nothing_is_near_where_nothing_is_known():
+def test_no_suggestion_without_known_names():
     assert (closest("split", []), did_you_mean("split", []), suggestion("split", [])) == (None, "", "")
 
 
 @given(st.text(max_size=120), st.lists(st.text(max_size=12), max_size=6))
-def test_what_is_meant_is_known_whatever_the_order(name, known):
+def test_suggestion_is_a_known_name_in_any_order(name, known):
     found = closest(name, known)
     assert found is None or found in known
     assert found == closest(name, reversed(known))
 
 
-def test_nobody_else_looks_for_likeness():
+def test_no_other_module_uses_difflib():
     folders = [Path(package.__file__).parent for package in (ingest, decorators, sinks)]
     users = [file.name for folder in folders for file in folder.rglob("*.py") if "difflib" in file.read_text()]
     assert users == ["suggest.py"]
 
 
-def test_other_names_lead_to_components_and_options_that_there_are():
+def test_names_of_other_tools_lead_to_existing_components_and_options():
     catalog = Catalog(with_packages=False)
-    components = {(room, name) for room in COMPONENT_TYPES for name in catalog.names(room)}
-    options = {field for room, name in components for field in catalog.settings(room, name).model_fields}
+    components = {(each, name) for each in COMPONENT_TYPES for name in catalog.names(each)}
+    options = {field for each, name in components for field in catalog.settings(each, name).model_fields}
     assert COMPONENTS_ELSEWHERE.keys() - {name for _, name in components} == set()
     assert OPTIONS_ELSEWHERE.keys() - options == set()
 
 
-def test_no_component_is_taken_for_another():
-    names = {name for room in COMPONENT_TYPES for name in Catalog(with_packages=False).names(room)}
+def test_no_component_name_is_mapped_to_another_component():
+    names = {name for component_type in COMPONENT_TYPES for name in Catalog(with_packages=False).names(component_type)}
     assert names & {name for others in COMPONENTS_ELSEWHERE.values() for name in others.split()} == set()
 
 
-def test_a_name_of_another_tool_counts_where_ours_is_known():
+def test_name_of_another_tool_is_mapped_to_the_known_name():
     assert did_you_mean_ours("bootstrap.servers", ["brokers", "topics"]) == 'did you mean "brokers"?'
     assert did_you_mean_ours("parse_json", ["json", "kv"]) == 'did you mean "json"?'
     assert did_you_mean_ours("bootstrap.servers", ["host"]) == ""

@@ -191,7 +191,7 @@ class TestError:
 
     def test_kind_of_configuration_problem(self, ingest):
         page = ingest("describe", "error", "conflict")
-        assert page.out.startswith("conflict\nOptions that are fine alone do not go together")
+        assert page.out.startswith("conflict\nOptions that are valid alone exclude each other")
         assert page.out.endswith("\nWhat to do: Change or remove one of the options that the message names.\n")
 
     def test_every_problem_of_a_configuration(self, ingest):

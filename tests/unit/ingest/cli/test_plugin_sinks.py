@@ -67,7 +67,7 @@ def test_it_has_no_option_store(ingest, file):
     assert ingest("validate", file(text)).code == 0
     result = ingest("validate", file(text.replace("./lines}", "./lines, store: s}")))
     assert result.code == 2
-    assert '"store" is not a setting of lines' in result.err
+    assert '"store" is not an option of lines' in result.err
 
 
 def test_explain_keeps_its_events_and_shows_no_puts(ingest, folder, file):

@@ -44,7 +44,7 @@ class TestPackage:
     def test_options_are_checked(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud: {marc: 5}"))
         result = ingest("validate", "p.yaml")
-        assert 'unknown-field: "marc" is not a setting of loud; did you mean "mark"?' in result.err
+        assert 'unknown-field: "marc" is not an option of loud; did you mean "mark"?' in result.err
 
     def test_explain_and_test(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))

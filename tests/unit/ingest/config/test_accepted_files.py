@@ -1,4 +1,4 @@
-"""What a file may say, and what it means when it says nothing."""
+"""Valid files: every option, and the defaults."""
 
 import pickle
 from pathlib import Path
@@ -148,7 +148,7 @@ def test_defaults_of_sources_and_sinks(tmp_path):
     assert (sink.columns.max_per_row, sink.columns.max_value_bytes, sink.columns.name_pattern) == (None, None, None)
 
 
-def test_everything_a_file_may_say_is_taken(tmp_path):
+def test_every_option_of_a_file_is_read(tmp_path):
     found = everything(tmp_path)
     assert found.report.errors == ()
     assert set(found.effective) == set(TOP_KEYS)
@@ -166,7 +166,7 @@ def test_everything_a_file_may_say_is_taken(tmp_path):
     )
 
 
-def test_everything_a_pipeline_may_say_is_taken(tmp_path):
+def test_every_option_of_a_pipeline_is_read(tmp_path):
     pipeline = everything(tmp_path).pipelines["ticks"]
     source = pipeline.source.settings
     assert source.brokers == "k1.example:9093,k2.example:9093"
@@ -174,7 +174,7 @@ def test_everything_a_pipeline_may_say_is_taken(tmp_path):
     assert source.start.time_ms == 1769857200000
     assert (source.format, source.tombstones) == ("flume_avro", "delete")
     assert source.security.sasl.password.get_secret_value() == "hunter2-canary"
-    assert [(step.kind, step.chain) for step in pipeline.decorators] == [
+    assert [(each.kind, each.chain) for each in pipeline.decorators] == [
         ("value", ("outer", "inner")),
         ("value", ("outer",)),
         ("value", ()),
@@ -182,13 +182,13 @@ def test_everything_a_pipeline_may_say_is_taken(tmp_path):
     assert pipeline.decorators[2].settings.on_error is OnError.DROP
     assert (pipeline.on_error, pipeline.timezone, pipeline.existing) == (OnError.STOP, "Europe/Berlin", "error")
     assert (pipeline.trigger_every_s, pipeline.error_budget.share, pipeline.error_budget.window) == (2.0, 0.01, 3600.0)
-    letters = pipeline.dead_letters.settings
-    assert isinstance(letters, DeadLetterTopic)
-    assert letters.connection().brokers == source.brokers
-    assert letters.connection().security == source.security
+    dead_letters = pipeline.dead_letters.settings
+    assert isinstance(dead_letters, DeadLetterTopic)
+    assert dead_letters.connection().brokers == source.brokers
+    assert dead_letters.connection().security == source.security
 
 
-def test_a_test_keeps_its_events_as_they_were_written(tmp_path):
+def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
     assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 70)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
@@ -202,7 +202,7 @@ def test_a_test_keeps_its_events_as_they_were_written(tmp_path):
     assert case.locations[("expect", "kept")].line == 76
 
 
-def test_configuration_travels(tmp_path):
+def test_configuration_can_be_pickled(tmp_path):
     found = everything(tmp_path)
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own
 
@@ -211,16 +211,16 @@ class TestFingerprint:
     def of(self, tmp_path, text, **env):
         return configured(tmp_path, text, **env).pipelines["ticks"].fingerprint
 
-    def test_is_the_same_for_the_same_meaning(self, tmp_path):
+    def test_does_not_depend_on_comments_and_order(self, tmp_path):
         other = SMALLEST.replace("version: 1\n", "").replace('"localhost:9092"', '"${K:localhost:9092}"')
         other = "# a comment\n" + other + "    description: x\nversion: 1\n"
         assert self.of(tmp_path, other) == self.of(tmp_path, SMALLEST)
 
-    def test_differs_when_a_step_of_a_chain_does(self, tmp_path):
+    def test_differs_if_a_decorator_of_a_chain_differs(self, tmp_path):
         text = SMALLEST + "    decorators: [{chain: c}]\nchains: {c: [{value: {attribute: a, value: VALUE}}]}\n"
         assert self.of(tmp_path, text) != self.of(tmp_path, text.replace("VALUE", "other"))
 
-    def test_does_not_know_secrets(self, tmp_path):
+    def test_does_not_depend_on_secrets(self, tmp_path):
         text = SMALLEST.replace("[ticks]", "[ticks], security: {sasl: {mechanism: plain, username: u, password: $P}}")
         text = text.replace("$P", '"${P}"')
         assert self.of(tmp_path, text, P="a") == self.of(tmp_path, text, P="b")

@@ -1,4 +1,4 @@
-"""Whatever the text: a configuration, or problems; never a crash."""
+"""Any text is either a valid configuration or has problems; it never crashes the reader."""
 
 import re
 import string
@@ -57,7 +57,7 @@ def check(folder, text):
         assert report.to_text() != ""
 
 
-def test_the_file_that_is_mutated_is_good(tmp_path):
+def test_unmutated_file_is_valid(tmp_path):
     assert result(tmp_path, GOOD) is None
 
 
@@ -74,7 +74,7 @@ mutations = st.lists(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutations)
-def test_mutated_file_is_never_a_crash(tmp_path, changes):
+def test_mutated_file_does_not_crash(tmp_path, changes):
     tokens = list(TOKENS)
     for change, index, part in changes:
         match change:
@@ -99,5 +99,5 @@ def test_mutated_file_is_never_a_crash(tmp_path, changes):
 @example("include: ['\\0']")
 @example("include: .")
 @example("secrets: {exec: ['/bin/false']}\nstate_dir: ${secret:a}")
-def test_any_text_is_never_a_crash(tmp_path, text):
+def test_any_text_does_not_crash(tmp_path, text):
     check(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Families that options and decorators name are compared with those that the table declares."""
+"""Families in options and attribute names are checked against the declared table."""
 
 import pytest
 
@@ -14,7 +14,7 @@ pipelines:
     source: {kafka: {brokers: "localhost:9092", topics: [t]}}
     decorators:
       - value: {attribute: "2hb_", value: "%{key}-%{offset}"}
-      - STEP
+      - DECORATOR
     sinks:
       - SINK
 """
@@ -26,8 +26,8 @@ DECLARED = "{colfam: {}, raw: {}}"
 def problems(tmp_path):
     path = tmp_path / "p.yaml"
 
-    def found(step=SPLIT, sink="attr2hbase: {table: t}", table=DECLARED):
-        path.write_text(FILE.replace("STEP", step).replace("SINK", sink).replace("TABLE", table))
+    def found(decorator=SPLIT, sink="attr2hbase: {table: t}", table=DECLARED):
+        path.write_text(FILE.replace("DECORATOR", decorator).replace("SINK", sink).replace("TABLE", table))
         return problems_of(path)
 
     return found
@@ -35,7 +35,7 @@ def problems(tmp_path):
 
 @pytest.mark.parametrize("on_unknown", ["", ", families: {on_unknown: error}", ", families: {on_unknown: drop}"])
 @pytest.mark.parametrize(
-    ("step", "place", "attribute"),
+    ("decorator", "place", "attribute"),
     [
         (SPLIT, "10:54", "2hb_colfma:ts"),
         ('template: {attributes: {"2hb_colfma:a": x}}', "10:49", "2hb_colfma:a"),
@@ -43,21 +43,21 @@ def problems(tmp_path):
         ("regex: {pattern: '(?P<a>.)', prefix: '2hb_colfma:'}", "10:9", "2hb_colfma:a"),
     ],
 )
-def test_a_family_that_no_table_declares(problems, on_unknown, step, place, attribute):
-    (found,) = problems(step, f"attr2hbase: {{table: t{on_unknown}}}")
+def test_undeclared_family_is_a_warning(problems, on_unknown, decorator, place, attribute):
+    (found,) = problems(decorator, f"attr2hbase: {{table: t{on_unknown}}}")
     assert found == (
-        f'{place}: undeclared-family: warning: "{attribute}" is for family "colfma", which table "t" does not declare; '
-        'did you mean "colfam"?'
+        f'{place}: undeclared-family: warning: "{attribute}" is a cell of family "colfma", which table "t" does not '
+        'declare; did you mean "colfam"?'
     )
 
 
-def test_a_family_like_none_is_to_be_declared(problems):
+def test_undeclared_family_without_a_similar_name_has_a_hint(problems):
     (found,) = problems('value: {attribute: "2hb_x:y", value: z}')
-    assert found.endswith("does not declare; declare it, or say on_unknown: create")
+    assert found.endswith("does not declare; declare it, or set on_unknown: create")
 
 
 @pytest.mark.parametrize(
-    ("step", "sink", "table"),
+    ("decorator", "sink", "table"),
     [
         ('value: {attribute: "2hb_colfam:ts", value: x}', "attr2hbase: {table: t}", DECLARED),
         (SPLIT, "attr2hbase: {table: t, families: {on_unknown: create}}", DECLARED),
@@ -69,8 +69,8 @@ def test_a_family_like_none_is_to_be_declared(problems):
         ('value: {attribute: "colfma:ts", value: x}', "attr2hbase: {table: t}", DECLARED),
     ],
 )
-def test_other_families_are_fine(problems, step, sink, table):
-    assert problems(step, sink, table) == []
+def test_family_that_is_declared_or_unknown_is_no_warning(problems, decorator, sink, table):
+    assert problems(decorator, sink, table) == []
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_other_families_are_fine(problems, step, sink, table):
         ),
     ],
 )
-def test_a_family_of_the_options_is_a_warning_where_the_store_may_create_it(problems, sink, place, family):
+def test_undeclared_family_in_options_is_a_warning_if_it_may_be_created(problems, sink, place, family):
     (found,) = problems('value: {attribute: "2hb_colfam:ts", value: x}', sink)
     assert found.startswith(f'{place}: undeclared-family: warning: there is no family "{family}" in table "t"; ')
 
 
 @pytest.mark.parametrize("family", ["a:b", ".a", "a/b", "a\\\\b", "a\\tb", "", "a" * 128, "recovered.edits"])
-def test_a_name_that_no_family_can_have(problems, family):
+def test_invalid_family_name_is_rejected(problems, family):
     (found, *_) = problems(table=f'{{colfma: {{}}, "{family}": {{}}}}')
     assert "cannot be the name of a family; 1 to 127 bytes, no leading dot, none of : / \\ and no control" in found
     assert found.startswith("4:")

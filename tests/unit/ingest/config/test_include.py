@@ -1,4 +1,4 @@
-"""Several files as one: lists replace, mappings merge, places stay."""
+"""Included files: mappings merge, lists are replaced, places are kept."""
 
 import pytest
 
@@ -45,13 +45,13 @@ def problems(folder):
     return [str(problem).replace(f"{folder}/", "") for problem in caught.value.report.problems]
 
 
-def test_upper_file_wins_and_mappings_merge(files):
+def test_including_file_overrides_and_mappings_merge(files):
     pipeline = loaded(files).pipelines["ticks"]
     assert [sink.settings.table.text for sink in pipeline.sinks] == ["mine"]
     assert (pipeline.on_error, pipeline.description, pipeline.source.kind) == ("drop", "deep", "files")
 
 
-def test_every_value_knows_its_file(files):
+def test_every_value_has_the_place_in_its_file(files):
     found = loaded(files)
     assert {path[-1]: place.file.rpartition("/")[2] for path, place in found.origins.items() if len(path) == 3} == {
         "sinks": "root.yaml",
@@ -61,56 +61,56 @@ def test_every_value_knows_its_file(files):
     }
 
 
-def test_problem_is_told_where_it_stands(files):
+def test_problem_has_the_place_in_the_included_file(files):
     (files / "parts/pipelines.yaml").write_text(PIPELINES.replace("path: x", "paht: x"))
     assert problems(files) == [
         'parts/pipelines.yaml:5:14: missing-field: files needs "path"',
-        'parts/pipelines.yaml:5:22: unknown-field: "paht" is not a setting of files; did you mean "path"?',
+        'parts/pipelines.yaml:5:22: unknown-field: "paht" is not an option of files; did you mean "path"?',
     ]
 
 
-def test_what_may_be_in_a_file_that_is_not_there_is_not_missed(files):
+def test_missing_included_file_is_the_only_problem(files):
     (files / "parts/stores.yaml").unlink()
     (found,) = problems(files)
     assert "unknown-reference: cannot read" in found
 
 
-def test_file_that_includes_itself(files):
+def test_file_that_includes_itself_is_rejected(files):
     (files / "deeper.yaml").write_text("include: parts/pipelines.yaml\n" + DEEPER)
     assert problems(files) == ['parts/../deeper.yaml:1:10: conflict: "parts/pipelines.yaml" includes itself']
 
 
-def test_more_files_than_anybody_needs(files):
+def test_number_of_included_files_is_limited(files):
     (files / "parts/stores.yaml").write_text(f"include: [{', '.join(['many.yaml'] * 60)}]\n{STORES}")
     (files / "parts/many.yaml").write_text("")
     found = problems(files)
     assert found[0].endswith("too-large: more than 50 files are included")
 
 
-def test_included_file_that_is_not_yaml(files):
+def test_syntax_error_in_an_included_file(files):
     (files / "parts/stores.yaml").write_text("a: [")
     assert problems(files)[0].startswith("parts/stores.yaml:2:1: syntax:") or problems(files)[0].startswith(
         "parts/stores.yaml:1:5: syntax:"
     )
 
 
-def test_included_path_that_can_be_none(files):
+def test_invalid_path_of_an_included_file(files):
     (files / "loop.yaml").symlink_to("loop.yaml")
     (files / "root.yaml").write_text('include: ["a\\0b", loop.yaml]\n' + ROOT.replace("include", "# include"))
     assert problems(files)[:2] == [
-        'root.yaml:1:11: unknown-reference: cannot read "a\\x00b": not a path',
-        'root.yaml:1:19: unknown-reference: cannot read "loop.yaml": not a path',
+        'root.yaml:1:11: unknown-reference: cannot read "a\\x00b": invalid path',
+        'root.yaml:1:19: unknown-reference: cannot read "loop.yaml": invalid path',
     ]
 
 
-def test_root_file_that_is_not_there(tmp_path):
+def test_missing_root_file(tmp_path):
     with pytest.raises(NotFoundError) as caught:
         loaded(tmp_path)
     assert caught.value.exit_code == 3
 
 
 class TestChains:
-    """Steps that several pipelines share, in a file of their own."""
+    """Chains in an included file, used by several pipelines."""
 
     ROOT = """\
 include: chains.yaml
@@ -136,29 +136,29 @@ chains:
 """
 
     @pytest.fixture
-    def told(self, tmp_path):
-        def told(chains: str) -> list[str]:
+    def problems_with(self, tmp_path):
+        def problems_with(chains: str) -> list[str]:
             (tmp_path / "root.yaml").write_text(self.ROOT)
             (tmp_path / "chains.yaml").write_text(chains)
             return problems(tmp_path)
 
-        return told
+        return problems_with
 
-    def test_are_put_in_where_they_are_used(self, tmp_path):
+    def test_are_expanded_where_they_are_used(self, tmp_path):
         (tmp_path / "root.yaml").write_text(self.ROOT)
         (tmp_path / "chains.yaml").write_text(self.CHAINS)
         pipelines = loaded(tmp_path).pipelines
-        assert [(step.kind, step.chain) for step in pipelines["a"].decorators] == [
+        assert [(each.kind, each.chain) for each in pipelines["a"].decorators] == [
             ("filter", ("clean",)),
             ("filter", ("keyed", "clean")),
             ("value", ("keyed",)),
         ]
-        assert [step.location.file.rpartition("/")[2] for step in pipelines["b"].decorators] == ["chains.yaml"] * 2
+        assert [each.location.file.rpartition("/")[2] for each in pipelines["b"].decorators] == ["chains.yaml"] * 2
 
     @pytest.mark.parametrize(
         ("before", "after", "expected"),
         [
-            ("drop", "dorp", ['3:16: unknown-field: "dorp" is not a setting of filter; did you mean "drop"?']),
+            ("drop", "dorp", ['3:16: unknown-field: "dorp" is not an option of filter; did you mean "drop"?']),
             ("'x'", "'x", ["3:34: bad-expression: the quote is never closed"]),
             ("%{key}", "%{lenght(key)}", ['6:44: bad-expression: unknown function "lenght"; did you mean "length"?']),
             ("filter", "fliter", ['3:7: unknown-component: there is no decorator "fliter"; did you mean "filter"?']),
@@ -168,8 +168,8 @@ chains:
             ("- chain: clean", "- chain: [", ["6:5: syntax:"]),
         ],
     )
-    def test_problems_stand_in_their_file_once(self, told, before, after, expected):
-        found = told(self.CHAINS.replace(before, after, 1))
+    def test_problem_is_reported_once_in_the_included_file(self, problems_with, before, after, expected):
+        found = problems_with(self.CHAINS.replace(before, after, 1))
         assert [line.startswith(f"chains.yaml:{start}") for line, start in zip(found, expected, strict=True)] == [
             True
         ] * len(expected), found

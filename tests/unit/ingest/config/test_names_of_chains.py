@@ -1,4 +1,4 @@
-"""Sinks whose row key or cells no decorator can make are told, and those that the data may make are not."""
+"""Warnings for sinks whose row key or cells no decorator can set."""
 
 import pytest
 
@@ -11,7 +11,7 @@ pipelines:
   p:
     source: SOURCE
     decorators:
-      - STEPS
+      - DECORATORS
     sinks: SINKS
 """
 FILES = "{files: {path: x.log}}"
@@ -19,13 +19,11 @@ KAFKA = '{kafka: {brokers: "localhost:9092", topics: [t]}}'
 CELL = 'value: {attribute: "2hb_a:b", value: "%{body}"}'
 KEY = 'value: {attribute: "2hb_", value: "%{key}x%{offset}"}'
 SINK = "[{attr2hbase: {table: t}}]"
-NO_KEY = (
-    '{}: missing-row-key: warning: no decorator sets the attribute "2hb_" that the row key is taken from, so {}; {}'
-)
-NOTHING, FEW = "nothing is stored", "only events that bring it are stored"
+NO_KEY = '{}: missing-row-key: warning: no decorator sets the attribute "2hb_" that holds the row key, so {}; {}'
+NOTHING, FEW = "nothing is stored", "only events that already have it are stored"
 NO_CELL = (
-    "9:14: missing-cells: warning: no decorator sets an attribute that becomes a cell here, so nothing is ever stored; "
-    'name one as "2hb_family:qualifier"'
+    "9:14: missing-cells: warning: no decorator sets an attribute that becomes a cell of this sink, so nothing is "
+    'stored; name one "2hb_family:qualifier"'
 )
 ADD = 'add `row_key`, or `value: {attribute: "2hb_", …}`'
 
@@ -34,8 +32,10 @@ ADD = 'add `row_key`, or `value: {attribute: "2hb_", …}`'
 def problems(tmp_path):
     path = tmp_path / "p.yaml"
 
-    def found(*steps, source=FILES, sinks=SINK, tests=""):
-        content = FILE.replace("STEPS", "\n      - ".join(steps)).replace("SOURCE", source).replace("SINKS", sinks)
+    def found(*decorators, source=FILES, sinks=SINK, tests=""):
+        content = (
+            FILE.replace("DECORATORS", "\n      - ".join(decorators)).replace("SOURCE", source).replace("SINKS", sinks)
+        )
         path.write_text(content + tests)
         return problems_of(path)
 
@@ -44,7 +44,7 @@ def problems(tmp_path):
 
 @pytest.mark.parametrize(("source", "what"), [(FILES, NOTHING), (KAFKA, FEW)])
 @pytest.mark.parametrize(
-    ("step", "why"),
+    ("decorator", "why"),
     [
         ('value: {attribute: "2bh_", value: "%{offset}"}', 'the value on line 8 sets "2bh_"'),
         ('value: {attribute: "2hb", value: "%{offset}"}', 'the value on line 8 sets "2hb"'),
@@ -61,12 +61,12 @@ def problems(tmp_path):
         ("headers: {only: [Host], first_line_attribute: x}", ADD),
     ],
 )
-def test_a_key_that_nothing_sets_is_told(problems, source, what, step, why):
-    assert problems(CELL, step, source=source) == [NO_KEY.format("9:14", what, why)]
+def test_row_key_that_no_decorator_sets_is_a_warning(problems, source, what, decorator, why):
+    assert problems(CELL, decorator, source=source) == [NO_KEY.format("9:14", what, why)]
 
 
 @pytest.mark.parametrize(
-    "step",
+    "decorator",
     [
         "json",
         "json: {prefix: '2hb'}",
@@ -90,18 +90,18 @@ def test_a_key_that_nothing_sets_is_told(problems, source, what, step, why):
         KEY,
     ],
 )
-def test_a_key_that_may_be_set_is_not(problems, step):
-    assert problems(CELL, step) == []
+def test_row_key_that_may_be_set_is_no_warning(problems, decorator):
+    assert problems(CELL, decorator) == []
 
 
-def test_a_slip_is_told_also_where_the_data_makes_names(problems):
-    slip = 'value: {attribute: "2bh_", value: "%{offset}"}'
-    (told,) = problems("json", CELL, slip)
-    assert told == NO_KEY.format("10:14", FEW, 'the value on line 9 sets "2bh_"')
+def test_misspelled_row_key_is_a_warning_even_if_data_sets_names(problems):
+    misspelled = 'value: {attribute: "2bh_", value: "%{offset}"}'
+    (warning,) = problems("json", CELL, misspelled)
+    assert warning == NO_KEY.format("10:14", FEW, 'the value on line 9 sets "2bh_"')
     assert problems("json", CELL, 'value: {attribute: id, value: "%{offset}"}') == []
 
 
-def test_what_comes_with_the_event_may_be_the_key(problems):
+def test_attribute_from_the_record_may_be_the_row_key(problems):
     no_key = NO_KEY.format("8:14", NOTHING, ADD)
     no_header = NO_KEY.format("8:14", FEW, ADD)
     assert problems(CELL) == [no_key]
@@ -115,7 +115,7 @@ def test_what_comes_with_the_event_may_be_the_key(problems):
     assert problems(CELL, tests=given, source=KAFKA) == [no_header]
 
 
-def test_other_prefixes_and_other_sinks(problems):
+def test_row_key_of_other_sinks_and_prefixes(problems):
     listed = "[{hbase: {table: t, row_key: {template: '%{offset}'}, cells: []}}]"
     assert not any("sets the attribute" in problem for problem in problems(CELL, sinks=listed))
     assert problems(CELL, sinks="[{attr2hbase: {table: t, attr_prefix: 'c_'}}]") == [
@@ -123,7 +123,7 @@ def test_other_prefixes_and_other_sinks(problems):
     ]
 
 
-def test_a_chain_without_cells_is_told(problems):
+def test_chain_that_sets_no_cells_is_a_warning(problems):
     assert problems(KEY, "value: {attribute: x, value: y}") == [NO_CELL]
     assert problems(KEY, "json") == []
     assert problems(KEY, "json: {prefix: 'x:'}") == [NO_CELL]
@@ -136,12 +136,12 @@ def test_a_chain_without_cells_is_told(problems):
 
 
 @pytest.mark.parametrize("name", ["2hb_noqual", "2hb_a:", "2hb_:q"])
-def test_an_attribute_that_is_passed_over_is_told(problems, name):
-    step = f'value: {{attribute: "{name}", value: x}}'
-    (found,) = problems(KEY, CELL, step)
+def test_attribute_that_does_not_become_a_cell_is_a_warning(problems, name):
+    decorator = f'value: {{attribute: "{name}", value: x}}'
+    (found,) = problems(KEY, CELL, decorator)
     assert found == (
-        f'9:28: not-a-cell: warning: the attribute "{name}" becomes no cell, as its name has no family and qualifier; '
-        'name it "2hb_family:qualifier", or give the sink a `sys_family`'
+        f'9:28: not-a-cell: warning: the attribute "{name}" does not become a cell: its name has no family and '
+        'qualifier; name it "2hb_family:qualifier", or set `sys_family` in the sink'
     )
     for user in (
         f"value: {{attribute: y, value: \"%{{'{name}'}}\"}}",
@@ -153,20 +153,20 @@ def test_an_attribute_that_is_passed_over_is_told(problems, name):
         f"prefix: {{attributes: ['{name}'], strip: 2hb_}}",
         f"trim: {{source: '{name}', attribute: '2hb_a:t'}}",
     ):
-        assert problems(KEY, CELL, step, user) == []
-    (told,) = problems(KEY, CELL, f"default: {{attributes: {{'{name}': y}}}}")
-    assert told.endswith(found.removeprefix("9:28"))
-    assert problems(KEY, CELL, step, f"redact: {{attributes: ['{name}'], find: [email]}}") == [found]
-    assert problems(KEY, CELL, step, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
+        assert problems(KEY, CELL, decorator, user) == []
+    (warning,) = problems(KEY, CELL, f"default: {{attributes: {{'{name}': y}}}}")
+    assert warning.endswith(found.removeprefix("9:28"))
+    assert problems(KEY, CELL, decorator, f"redact: {{attributes: ['{name}'], find: [email]}}") == [found]
+    assert problems(KEY, CELL, decorator, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
 
-def test_the_key_of_another_sink_is_no_cell(problems):
+def test_row_key_of_another_sink_is_no_malformed_cell(problems):
     sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
-    steps = (KEY, CELL, "static: {attributes: {'2hb_u_': k, '2hb_u_a:b': c}}")
-    assert not any("becomes no cell" in problem for problem in problems(*steps, sinks=sinks))
+    decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k, '2hb_u_a:b': c}}")
+    assert not any("does not become a cell" in problem for problem in problems(*decorators, sinks=sinks))
 
 
-def test_a_broken_step_is_enough_to_tell(problems):
+def test_invalid_decorator_is_reported_without_warnings_about_names(problems):
     found = problems("value: {attribut: x}")
     assert found
     assert not any("sets the attribute" in problem for problem in found)
@@ -174,18 +174,18 @@ def test_a_broken_step_is_enough_to_tell(problems):
 
 @pytest.mark.parametrize("source", [FILES, KAFKA])
 @pytest.mark.parametrize("name", ["uuid", "origin", "epoch_s"])
-def test_a_function_without_parentheses_is_told(problems, source, name):
-    told = f'%{{{name}}} is the attribute "{name}", which no decorator before sets; the function is %{{{name}()}}'
+def test_function_without_parentheses_is_a_warning(problems, source, name):
+    message = f'%{{{name}}} is the attribute "{name}", which no earlier decorator sets; the function is %{{{name}()}}'
     key = f'value: {{attribute: "2hb_", value: "%{{{name}}}"}}'
-    assert problems(CELL, key, source=source) == [f"8:9: doubtful: warning: {told}"]
-    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: doubtful: warning: {told}"]
-    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: doubtful: warning: {told}"]
+    assert problems(CELL, key, source=source) == [f"8:9: doubtful: warning: {message}"]
+    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: doubtful: warning: {message}"]
+    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: doubtful: warning: {message}"]
     cells = f"[{{family: f, qualifier: q, value: '%{{{name}}}'}}]"
     sink = f"[{{hbase: {{table: t, row_key: {{template: '%{{offset}}'}}, cells: {cells}}}}}]"
-    assert f"8:14: doubtful: warning: {told}" in problems(CELL, sinks=sink)
+    assert f"8:14: doubtful: warning: {message}" in problems(CELL, sinks=sink)
 
 
-def test_an_attribute_that_is_called_as_a_function_may_be_set(problems):
+def test_attribute_with_the_name_of_a_function_may_be_set(problems):
     key = 'value: {attribute: "2hb_", value: "%{uuid}"}'
     assert problems("json", CELL, key) == []
     assert problems("uuid: {attribute: uuid}", CELL, key) == []

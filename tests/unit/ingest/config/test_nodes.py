@@ -71,7 +71,7 @@ def test_place_inside_a_scalar(text, column):
     assert node.at(3).column == column
 
 
-def test_aliases_repeat_what_they_name():
+def test_alias_repeats_its_anchor():
     assert plain(node_of("a: &x {b: 1}\nc: *x\nd: [*x, *x]")) == {
         "a": {"b": 1},
         "c": {"b": 1},
@@ -79,7 +79,7 @@ def test_aliases_repeat_what_they_name():
     }
 
 
-def test_merging_keeps_the_upper_value_and_the_lower_rest():
+def test_merge_overrides_values_and_merges_mappings():
     merged = merge(node_of("{a: {b: 1, c: 2}, d: [1, 2], e: 1}"), node_of("{a: {b: 3}, d: [4], e: {f: 1}}"))
     assert plain(merged) == {"a": {"b": 3, "c": 2}, "d": [4], "e": {"f": 1}}
 
@@ -96,8 +96,8 @@ trees = st.recursive(
 
 
 @given(trees, st.booleans())
-def test_what_the_library_writes_is_read_back(tree, flow):
-    """The library writes YAML 1.1, which quotes nearly all that 1.2 asks for, so nothing changes its type."""
+def test_output_of_pyyaml_is_read_back(tree, flow):
+    """PyYAML writes YAML 1.1, whose quotes preserve the types of YAML 1.2, too."""
     text = yaml.safe_dump({"root": tree}, default_flow_style=flow, allow_unicode=True)
     node = node_of(text)
     assert isinstance(node, Mapping)

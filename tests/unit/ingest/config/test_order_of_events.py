@@ -9,7 +9,7 @@ PLUGIN = """\
 from ingest.api import Example, FanOut, Buffered, Settings
 
 class Late(FanOut[Settings]):
-    "Hold every event."
+    "Buffer every event."
 
     kind = "late"
     examples = (Example("one"),)
@@ -22,20 +22,20 @@ class Late(FanOut[Settings]):
 """
 FILE = """\
 version: 1
-plugins: [late_steps]
+plugins: [late_plugin]
 stores: {m: {memory: {}}}
 pipelines:
   p:
     source: {kafka: {brokers: "localhost:9092", topics: [t]}}
     decorators:
-      - STEP
+      - DECORATOR
       - value: {attribute: "2hb_", value: "%{key}"}
     sinks: SINKS
 """
 WHEN = "\"%{priority} == 'DEBUG'\""
-TOLD = (
-    "reordered: warning: {} holds events, and those that do not meet `when` bypass it and are written first: an "
-    "older value of a row may win; let `when` ask for what the row key is made of, or give cells the event's time: "
+REORDERED = (
+    "reordered: warning: {} buffers events; events that do not match `when` bypass it and are written first, so an "
+    "older value of a row may win; use only parts of the row key in `when`, or write the event's time: "
     "`timestamp: event`"
 )
 
@@ -49,34 +49,34 @@ ONE_TIME = (
 
 @pytest.fixture
 def problems(tmp_path, monkeypatch):
-    (tmp_path / "late_steps.py").write_text(PLUGIN)
+    (tmp_path / "late_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "p.yaml"
 
-    def found(step, sinks="[{attr2hbase: {table: t}}]"):
-        path.write_text(FILE.replace("STEP", step).replace("SINKS", sinks))
+    def found(decorator, sinks="[{attr2hbase: {table: t}}]"):
+        path.write_text(FILE.replace("DECORATOR", decorator).replace("SINKS", sinks))
         return problems_of(path)
 
     return found
 
 
 @pytest.mark.parametrize(
-    ("step", "is_told"),
+    ("decorator", "is_warned"),
     [("null_deco", True), ("truncate_time: {to: day}", True), ("timestamp", False), ("syslog", False)],
 )
-def test_events_of_a_file_that_have_one_time_are_told(tmp_path, step, is_told):
+def test_event_time_of_a_file_is_a_warning_unless_a_decorator_sets_it(tmp_path, decorator, is_warned):
     path = tmp_path / "p.yaml"
-    text = chain_file(step, 'value: {attribute: "2hb_", value: "%{topic}:%{offset}"}', CELL, sinks=BY_TIME)
+    text = chain_file(decorator, 'value: {attribute: "2hb_", value: "%{topic}:%{offset}"}', CELL, sinks=BY_TIME)
     path.write_text(text.replace('kafka: {brokers: "localhost:9092", topics: [t]}', "files: {path: x.log}"))
     found = [problem.split(";")[0] for problem in problems_of(path)]
-    assert found == ["10:48: " + ONE_TIME] * is_told
+    assert found == ["10:48: " + ONE_TIME] * is_warned
 
 
 @pytest.mark.parametrize(
-    ("step", "expected"),
+    ("decorator", "expected"),
     [
-        (f"reservoir_sampler: {{k: 5, when: {WHEN}}}", ["8:41: " + TOLD.format("reservoir_sampler")]),
-        (f"late: {{when: {WHEN}}}", ["8:22: " + TOLD.format("late")]),
+        (f"reservoir_sampler: {{k: 5, when: {WHEN}}}", ["8:41: " + REORDERED.format("reservoir_sampler")]),
+        (f"late: {{when: {WHEN}}}", ["8:22: " + REORDERED.format("late")]),
         ("reservoir_sampler: {k: 5}", []),
         ("""reservoir_sampler: {k: 5, when: "'a' == 'a'"}""", []),
         ("late", []),
@@ -84,13 +84,13 @@ def test_events_of_a_file_that_have_one_time_are_told(tmp_path, step, is_told):
         (f"mult: {{n: 1, when: {WHEN}}}", []),
     ],
 )
-def test_step_that_holds_some_events_is_told(problems, step, expected):
-    assert [problem for problem in problems(step) if "holds events" in problem] == expected
+def test_buffering_decorator_with_a_condition_is_a_warning(problems, decorator, expected):
+    assert [problem for problem in problems(decorator) if "buffers events" in problem] == expected
 
 
-def test_of_two_steps_that_hold_the_one_with_a_condition_is_told(problems):
-    [told] = problems(f"reservoir_sampler: {{k: 5}}\n      - late: {{when: {WHEN}}}")
-    assert told == "9:22: " + TOLD.format("late")
+def test_warning_names_the_buffering_decorator_with_a_condition(problems):
+    [warning] = problems(f"reservoir_sampler: {{k: 5}}\n      - late: {{when: {WHEN}}}")
+    assert warning == "9:22: " + REORDERED.format("late")
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_of_two_steps_that_hold_the_one_with_a_condition_is_told(problems):
         ("[{attr2hbase: {table: t, timestamp: event}}, {attr2hbase: {table: u}}]", 1),
     ],
 )
-def test_order_is_no_matter_where_every_cell_has_the_time_of_its_event(problems, sinks, count):
+def test_order_does_not_matter_if_every_cell_has_the_event_time(problems, sinks, count):
     assert len(problems(f"reservoir_sampler: {{k: 5, when: {WHEN}}}", sinks)) == count
 
 
-def test_catalog_knows_who_holds_events():
+def test_catalog_knows_which_decorators_buffer_or_multiply_events():
     catalog = Catalog()
     assert [name for name in catalog.names("decorators") if catalog.holds_events(name)] == ["reservoir_sampler"]
-    makers = [name for name in catalog.names("decorators") if catalog.makes_events(name)]
-    assert makers == ["explode", "mult", "unbatch"]
+    multiplying = [name for name in catalog.names("decorators") if catalog.makes_events(name)]
+    assert multiplying == ["explode", "mult", "unbatch"]

@@ -1,4 +1,4 @@
-"""What is said about sinks beside the rest of the file, with exact places: row keys, families, cells, names."""
+"""Problems of sinks, with exact places: row keys, families, cells, names."""
 
 import pytest
 
@@ -38,17 +38,17 @@ def hbase(*cells, key=KEY, more=""):
     return f"hbase: {{table: t, {key}, {more}cells: [{', '.join(cells or [CELL])}]}}"
 
 
-def test_good(tmp_path):
+def test_valid_sinks_have_no_problems(tmp_path):
     assert problems(tmp_path, hbase(), hbase(cell("n"), more='when: "exists(a)", ')) == []
 
 
 NANOS = (
-    "10:47: shared-row-key: warning: only %{nanos} makes this row key vary; it is unique for up to 10000 events of a "
-    "partition and millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
+    "10:47: shared-row-key: warning: only %{nanos} makes this row key unique, and only for up to 10000 events in a "
+    "partition and a millisecond; add %{key}, or %{topic}-%{partition}-%{offset}"
 )
 NANOS_IN_FILES = (
-    "10:47: conflict: %{nanos} of this source is not unique, and nothing else in this row key tells events of a file "
-    "apart; use %{topic}:%{offset}"
+    "10:47: conflict: %{nanos} is not unique for this source, and no other part of this row key differs between "
+    "events; use %{topic}:%{offset}"
 )
 
 
@@ -58,7 +58,7 @@ NANOS_IN_FILES = (
         (KAFKA, "%{nanos}", [NANOS]),
         (KAFKA, "%{key}-%{nanos}", []),
         (KAFKA, "%{user}", []),
-        (KAFKA, "k", ["10:47: shared-row-key: warning: this row key is the same for every event, so there is one row"]),
+        (KAFKA, "k", ["10:47: shared-row-key: warning: this row key is the same for every event"]),
         (FILES, "%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{key}-%{topic}-%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{topic}:%{offset}", []),
@@ -71,7 +71,7 @@ NANOS_IN_FILES = (
         ),
     ],
 )
-def test_row_key(tmp_path, source, template, expected):
+def test_row_key_template(tmp_path, source, template, expected):
     sink = hbase(key=f'row_key: {{template: "{template}"}}')
     assert problems(tmp_path, sink, source=source) == expected
 
@@ -92,9 +92,9 @@ CASES = {
     ),
     "unknown option of a cell": (
         hbase('{family: m, qualifier: q, value: "1", on_mising: unset}'),
-        ['10:104: unknown-field: "on_mising" is not a setting of cells; did you mean "on_missing"?'],
+        ['10:104: unknown-field: "on_mising" is not an option of cells; did you mean "on_missing"?'],
     ),
-    "a constant that is no number": (
+    "a constant that is not a number": (
         hbase('{family: m, qualifier: q, value: "x", encoding: int64}'),
         ['10:99: wrong-type: "x" is not a whole number'],
     ),
@@ -117,12 +117,12 @@ CASES = {
     "a missing family of a rule": (
         hbase(more="families: {on_unknown: drop}, rules: [{when: exists(a), delete: {family: x}}], "),
         [
-            '10:131: unknown-reference: there is no family "x" in table "t"; declare it, or say on_unknown: create',
+            '10:131: unknown-reference: there is no family "x" in table "t"; declare it, or set on_unknown: create',
         ],
     ),
     "a missing family that is denied": (
         hbase(more="families: {on_unknown: error, deny: [x]}, "),
-        ['10:95: unknown-reference: warning: there is no family "x" in table "t"; then nothing has to be denied'],
+        ['10:95: unknown-reference: warning: there is no family "x" in table "t"; it need not be denied'],
     ),
     "a cell twice": (
         hbase(CELL, cell(qualifier="'%{host}'"), CELL),
@@ -147,21 +147,21 @@ def test_sink_has_these_problems(tmp_path, name):
 
 
 class TestNames:
-    """A sink's name stands in dead letters and metrics, so no two may share one."""
+    """Names of sinks are unique, because dead letters and metrics contain them."""
 
     def test_label_that_is_the_name_of_another(self, tmp_path):
         assert problems(tmp_path, hbase(), "attr2hbase: {table: t, label: hbase}") == [
             (
-                '11:39: duplicate-label: the label "hbase" is what the hbase on line 10 is called; choose another, or '
-                "give that one a label"
+                '11:39: duplicate-label: the label "hbase" is the name of the hbase on line 10; choose another, or '
+                "give that component a label"
             )
         ]
 
     def test_label_that_is_a_numbered_name(self, tmp_path):
         assert problems(tmp_path, hbase(), hbase(), 'attr2hbase: {table: t, label: "hbase#2"}') == [
             (
-                '12:39: duplicate-label: the label "hbase#2" is what the hbase on line 11 is called; choose another, '
-                "or give that one a label"
+                '12:39: duplicate-label: the label "hbase#2" is the name of the hbase on line 11; choose another, '
+                "or give that component a label"
             )
         ]
 
@@ -170,7 +170,7 @@ class TestNames:
 
 
 class TestTableOfAnotherStore:
-    """A table stands once under `tables`, with the store it belongs to: elsewhere its settings would not hold."""
+    """A declaration under `tables` applies to one store only."""
 
     FILE = """\
 version: 1
@@ -194,27 +194,27 @@ tables:
             (
                 '8:44: conflict: table "t" is declared for store "a", and this sink writes it to '
                 'store "b"; '
-                "write `store: a` here or `store: b` under `tables`, or choose another table"
+                "write `store: a` here or `store: b` under `tables`, or use another table"
             )
         ]
 
-    def test_is_a_conflict_also_where_the_other_store_has_tables(self, tmp_path):
+    def test_is_a_conflict_if_the_other_store_has_tables_too(self, tmp_path):
         (problem,) = self.problems(tmp_path, tables="  u: {store: b}\n")
         assert problem.startswith('9:44: conflict: table "t" is declared for store "a"')
 
-    def test_is_a_warning_where_it_is_a_copy(self, tmp_path):
+    def test_is_a_warning_if_both_stores_are_written(self, tmp_path):
         assert self.problems(tmp_path, sinks=", {attr2hbase: {store: a, table: t}}") == [
             (
                 '8:44: other-store: warning: table "t" is declared for store "a", and this sink writes it to store '
-                '"b"; the settings under `tables` hold in "a" alone, and \'ingest scan\' reads that one'
+                '"b"; the definition under `tables` applies only to "a", and \'ingest scan\' reads that one'
             )
         ]
 
     @pytest.mark.parametrize(("store", "table"), [("a", "t"), ("b", "u"), ("b", "%{topic}")])
-    def test_all_else_is_fine(self, tmp_path, store, table):
+    def test_other_tables_are_valid(self, tmp_path, store, table):
         assert self.problems(tmp_path, store, table) == []
 
-    def test_store_that_is_not_there_is_told_alone(self, tmp_path):
+    def test_unknown_store_is_the_only_problem(self, tmp_path):
         assert self.problems(tmp_path, "c") == ['8:34: unknown-reference: there is no store "c"; there are "a", "b"']
 
 
@@ -236,7 +236,7 @@ tables:
         ("{thrift2: {host: localhost, port: 9091}}", "on_unknown: create", []),
     ],
 )
-def test_create_needs_a_store_that_can(tmp_path, store, families, expected):
+def test_on_unknown_create_requires_a_store_that_can_create_families(tmp_path, store, families, expected):
     path = tmp_path / "p.yaml"
     path.write_text(
         f"version: 1\nstores: {{logs: {{hbase: {store}}}}}\npipelines:\n  p:\n    source: {{{KAFKA}}}\n"

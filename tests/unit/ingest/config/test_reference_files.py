@@ -1,4 +1,4 @@
-"""Files that steps name: what is wrong with one is told at the place that names it, for all in the same words."""
+"""Reference files of decorators: all report problems at the option with the path, in the same words."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from ingest.config import load
 from tests.support.mmdb import database
 from tests.support.problems import chain_file, problems_of
 
-FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
+FILE = chain_file("DECORATOR", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
 
 
 @pytest.mark.parametrize(
-    ("step", "place", "reason"),
+    ("decorator", "place", "reason"),
     [
         ("geoip: {path: none.mmdb, fields: {a: b}}", "7:23", 'cannot use "none.mmdb": No such file or directory'),
         ("geoip: {path: p.yaml, fields: {a: b}}", "7:23", "it is not a MaxMind database, or truncated"),
@@ -25,10 +25,10 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
         ("lookup: {source: id, path: people.csv}", "7:36", "line 3 has 1 fields, there are 2 columns"),
     ],
 )
-def test_place_and_reason(tmp_path, monkeypatch, step, place, reason):
+def test_invalid_reference_file(tmp_path, monkeypatch, decorator, place, reason):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("id,team\n1,red\n2\n")
-    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
+    (tmp_path / "p.yaml").write_text(FILE.replace("DECORATOR", decorator))
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     (problem,) = caught.value.report.problems
@@ -38,7 +38,7 @@ def test_place_and_reason(tmp_path, monkeypatch, step, place, reason):
 
 
 HBASE = "{hbase: {table: t, row_key: {template: 'ROW'}, cells: [{family: f, qualifier: x, value: '%{body}'}]}}"
-STEPS = """\
+DECORATORS = """\
 lookup: {path: people.csv, columns: {team: color}}
       - copy: {source: color, attribute: shade}
       - geoip: {path: a.mmdb, fields: {city: town}}"""
@@ -47,18 +47,18 @@ lookup: {path: people.csv, columns: {team: color}}
 @pytest.mark.parametrize(
     ("row", "refused"), [("%{offset}", 0), ("%{color}", 1), ("%{shade}-%{offset}", 0), ("%{town}", 1)]
 )
-def test_no_row_key_is_made_of_what_files_say(tmp_path, monkeypatch, row, refused):
+def test_row_key_that_reads_a_reference_file_is_rejected(tmp_path, monkeypatch, row, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("id,team\n1,red\n")
     (tmp_path / "a.mmdb").write_bytes(database({}))
-    text = FILE.replace("STEP", STEPS).replace("{attr2hbase: {table: t}}", HBASE.replace("ROW", row))
+    text = FILE.replace("DECORATOR", DECORATORS).replace("{attr2hbase: {table: t}}", HBASE.replace("ROW", row))
     (tmp_path / "p.yaml").write_text(text)
     problems = problems_of(tmp_path / "p.yaml")
     assert sum("a replay adds a row" in problem for problem in problems) == refused
 
 
-def test_what_a_file_says_is_told_where_a_row_key_takes_it_alone(tmp_path, monkeypatch):
+def test_reference_file_that_the_row_key_does_not_read_is_no_problem(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("id,team\n1,red\n")
-    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", "lookup: {path: people.csv}"))
+    (tmp_path / "p.yaml").write_text(FILE.replace("DECORATOR", "lookup: {path: people.csv}"))
     assert load(tmp_path / "p.yaml", env={}, lookup=Catalog()).report.problems == ()

@@ -1,4 +1,4 @@
-"""Row keys that name what `lookup` or another decorator sets that is not deterministic are refused."""
+"""Row keys that depend on `lookup` or another decorator that is not deterministic are rejected."""
 
 import sqlite3
 
@@ -10,12 +10,12 @@ FILE = chain_file("filter: {keep: exists(x)}", "CHAIN", sinks="SINKS")
 SINK = "[{attr2hbase: {table: t}}]"
 LOOKUP = "lookup: {path: t.csv, source: id}"
 REST = (
-    "whose result may differ on replay: a replay adds a row; use what identifies the event: "
+    "whose result may differ on replay: a replay adds a row; use the identity of the event: "
     "%{topic}-%{partition}-%{offset}"
 )
 WARNING = (
-    "8:9: unstable: warning: a row key may be made of what {} sets, whose result may differ on replay: a replay may "
-    "add a row; use what identifies the event: %{{topic}}-%{{partition}}-%{{offset}}"
+    "8:9: unstable: warning: a row key may depend on {}, whose result may differ on replay: a replay may "
+    "add a row; use the identity of the event: %{{topic}}-%{{partition}}-%{{offset}}"
 )
 PLUGIN = """\
 from typing import ClassVar
@@ -81,8 +81,8 @@ def key(name, more=""):
     return f"value: {{attribute: '2hb_', value: \"%{{offset}}%{{'{name}'}}\"{more}}}"
 
 
-def refused(place, names, kind="lookup"):
-    return [f"{place}: conflict: this row key takes {names} of the {kind} on line 8, {REST}"]
+def rejected(place, names, kind="lookup"):
+    return [f"{place}: conflict: this row key contains {names} from the {kind} on line 8, {REST}"]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def refused(place, names, kind="lookup"):
         ("path: t.csv, columns: {city: c}", "c"),
     ],
 )
-def test_column_of_a_table_is_refused(problems, options, name):
+def test_row_key_with_a_lookup_column_is_rejected(problems, options, name):
     lookup = f"lookup: {{source: id, {options}}}"
-    assert problems(lookup, key(name)) == refused("9:43", f"%{{'{name}'}}")
-    assert problems(lookup, key("other")) == []  # it is no column
+    assert problems(lookup, key(name)) == rejected("9:43", f"%{{'{name}'}}")
+    assert problems(lookup, key("other")) == []  # not a column
 
 
 @pytest.mark.parametrize(
@@ -118,22 +118,22 @@ def test_column_of_a_table_is_refused(problems, options, name):
         ("uuid: {attribute: '2hb_', value: '%{city}'}", "9:9", "city"),
     ],
 )
-def test_whatever_makes_the_row_key_may_not_name_it(problems, decorator, place, name):
-    assert problems(LOOKUP, decorator) == refused(place, f"%{{'{name}'}}")
+def test_decorator_that_sets_the_row_key_may_not_read_a_lookup_column(problems, decorator, place, name):
+    assert problems(LOOKUP, decorator) == rejected(place, f"%{{'{name}'}}")
 
 
-def test_row_key_of_a_sink_may_not_name_it(problems):
+def test_row_key_of_a_sink_may_not_read_a_lookup_column(problems):
     sinks = (
         "[{hbase: {table: t, row_key: {template: '%{city}-%{land}'}, cells: [{family: a, qualifier: b, value: c}]}}]"
     )
-    assert problems(LOOKUP, sinks=sinks) == refused("9:52", "%{'city'} %{'land'}")
+    assert problems(LOOKUP, sinks=sinks) == rejected("9:52", "%{'city'} %{'land'}")
 
 
 def test_lookup_may_not_set_the_row_key(problems):
     lookup = "lookup: {path: t.csv, source: id, columns: {city: '2hb_'}}"
-    assert problems(lookup) == refused("8:9", "%{'2hb_'}")
+    assert problems(lookup) == rejected("8:9", "%{'2hb_'}")
     assert problems(lookup, key("id")) == []
-    assert problems(lookup, key("id", ", on_missing: unset")) == refused("8:9", "%{'2hb_'}")
+    assert problems(lookup, key("id", ", on_missing: unset")) == rejected("8:9", "%{'2hb_'}")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_lookup_may_not_set_the_row_key(problems):
         ["lookup: {path: t.csv, source: id, columns: {city: c}}", key("city")],
     ],
 )
-def test_others_are_accepted(problems, chain):
+def test_row_key_that_does_not_depend_on_lookup_is_valid(problems, chain):
     assert problems(*chain) == []
 
 
@@ -165,8 +165,8 @@ def test_others_are_accepted(problems, chain):
         "case: {source: city, to: upper}",
     ],
 )
-def test_what_is_not_always_replaced_is_refused(problems, decorator):
-    assert problems(LOOKUP, decorator, key("city")) == refused("10:43", "%{'city'}")
+def test_lookup_column_that_is_not_always_replaced_is_rejected(problems, decorator):
+    assert problems(LOOKUP, decorator, key("city")) == rejected("10:43", "%{'city'}")
 
 
 @pytest.mark.parametrize(
@@ -179,26 +179,26 @@ def test_what_is_not_always_replaced_is_refused(problems, decorator):
         (["format: {template: '%{city}'}", "digest: {attribute: c, algorithm: md5}"], "c"),
     ],
 )
-def test_other_decorators_between_are_a_warning(problems, chain, name):
+def test_indirect_dependency_is_a_warning(problems, chain, name):
     assert problems(LOOKUP, *chain, key(name)) == [WARNING.format("lookup")]
 
 
-def test_a_plugin_that_may_set_any_name_is_a_warning(problems):
+def test_plugin_that_may_set_any_attribute_is_a_warning(problems):
     assert problems("draw", key("id")) == [WARNING.format("draw")]
     assert problems("named", key("id")) == []
 
 
-def test_a_pipeline_has_one_such_warning(problems):
+def test_pipeline_has_at_most_one_such_warning(problems):
     sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: 'u_'}}]"
     chain = ["draw", "named", "value: {attribute: c, value: '%{lot}'}", key("c"), "copy: {source: c, attribute: u_}"]
     found = [problem for problem in problems(*chain, sinks=sinks) if "replay" in problem]
     assert found == [WARNING.format("draw")]
 
 
-def test_row_key_of_what_a_plugin_sets_is_refused(problems):
-    assert problems("named", key("lot")) == refused("9:43", "%{'lot'}", "named")
-    assert problems("named: {attribute: '2hb_'}") == refused("8:9", "%{'2hb_'}", "named")
+def test_row_key_that_a_plugin_sets_is_rejected(problems):
+    assert problems("named", key("lot")) == rejected("9:43", "%{'lot'}", "named")
+    assert problems("named: {attribute: '2hb_'}") == rejected("8:9", "%{'2hb_'}", "named")
 
 
-def test_a_template_for_what_is_not_set_is_passed_over(problems):
+def test_template_for_an_attribute_that_is_not_set_is_ignored(problems):
     assert problems("named", "careless", key("id")) == []

@@ -1,4 +1,4 @@
-"""Settings of Spark that hold a secret."""
+"""Spark properties that contain a secret."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def configuration(tmp_path):
     return make
 
 
-def test_settings_with_a_secret_are_known(configuration):
+def test_properties_with_a_secret_are_listed(configuration):
     assert configuration("spark.hadoop.fs.account.key").secret_settings == {"spark.hadoop.fs.account.key"}
 
 
@@ -37,10 +37,10 @@ def test_settings_with_a_secret_are_known(configuration):
     "name",
     ["spark.driver.extraJavaOptions", "spark.executor.defaultJavaOptions", "spark.jars.repositories", "spark.files"],
 )
-def test_secret_on_a_command_line_is_refused(configuration, name):
+def test_secret_on_a_command_line_is_rejected(configuration, name):
     with pytest.raises(ConfigError) as raised:
         configuration(name)
     (problem,) = raised.value.report.problems
     assert (problem.location.line, problem.location.column) == (3, 16 + len("spark.x: plain, ") + len(f"{name}: "))
-    assert problem.message == f'"{name}" becomes part of a command line, and its value holds a secret'
-    assert problem.hint.startswith("name a file in it that holds the secret")
+    assert problem.message == f'"{name}" becomes part of a command line, and its value contains a secret'
+    assert problem.hint.startswith("refer to a file that contains the secret")

@@ -98,7 +98,7 @@ pipelines:
         return load(tmp_path / "p.yaml", env=ENV, lookup=Catalog())
 
     @pytest.mark.parametrize("port", ['"${PORT}"', '"${NONE:9090}"', "'90${NONE:90}'"])
-    def test_quoted_variable_is_a_number_a_truth_value_or_text(self, tmp_path, port):
+    def test_quoted_variable_is_converted_to_the_type_of_the_option(self, tmp_path, port):
         found = self.load(tmp_path, port=port)
         store = found.stores["logs"].settings
         assert (store.host, store.port) == ("9090", 9090)
@@ -108,14 +108,14 @@ pipelines:
     @pytest.mark.parametrize(
         ("port", "message"),
         [
-            ('"${HOST}"', 'port wants a whole number, not the text "h1"'),
-            ('"${EMPTY}"', 'port wants a whole number, not the text ""'),
-            ('"${NONE:1.5}"', "port wants a whole number, not the number 1.5"),
-            ('"${secret:secret_port}"', 'port wants a whole number, not the text "***"'),
-            ('"9090"', 'port wants a whole number, not the text "9090"; remove the quotes'),
+            ('"${HOST}"', 'port must be a whole number, not the text "h1"'),
+            ('"${EMPTY}"', 'port must be a whole number, not the text ""'),
+            ('"${NONE:1.5}"', "port must be a whole number, not the number 1.5"),
+            ('"${secret:secret_port}"', 'port must be a whole number, not the text "***"'),
+            ('"9090"', 'port must be a whole number, not the text "9090"; remove the quotes'),
         ],
     )
-    def test_what_is_no_number_is_told(self, tmp_path, port, message):
+    def test_variable_that_is_not_a_number_is_reported(self, tmp_path, port, message):
         with pytest.raises(ConfigError) as caught:
             self.load(tmp_path, port=port)
         assert [str(problem).partition(": wrong-type: ")[2] for problem in caught.value.report.problems] == [message]
@@ -133,11 +133,11 @@ class TestSecrets:
         assert expanded("a${secret:pw}", SecretCommand([str(command), "x"])) == ("ax-pw", [])
 
     @pytest.mark.parametrize("command", [["/bin/false"], ["/no/such"], ["/bin/sh", "-c", "true"], ["a\0b"]])
-    def test_command_that_gives_none(self, command):
+    def test_command_that_returns_no_secret(self, command):
         assert expanded("${secret:pw}", SecretCommand(command))[1] == ["4: undefined-secret"]
 
     @pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff", b"x" * 70_000])
-    def test_file_that_is_none(self, tmp_path, content):
+    def test_file_that_contains_no_secret(self, tmp_path, content):
         if content is not None:
             (tmp_path / "pw").write_bytes(content)
         assert expanded("${secret:pw}", SecretDirectory(str(tmp_path)))[1] == ["4: undefined-secret"]
@@ -161,7 +161,7 @@ pipelines:
 
 
 class TestCanary:
-    """A secret is marked, and must not be seen anywhere."""
+    """A secret must not appear in any output."""
 
     def load(self, tmp_path, text):
         (tmp_path / "canary").write_text(CANARY + "\n")
@@ -169,7 +169,7 @@ class TestCanary:
         path.write_text(text.replace("FOLDER", str(tmp_path)))
         return load(path, env={"CANARY": CANARY + "-2"}, lookup=Catalog())
 
-    def test_is_not_in_what_is_shown(self, tmp_path):
+    def test_is_not_in_the_shown_configuration(self, tmp_path):
         text = FILE.replace("%{hash('sha256', '${secret:canary}')}", "x")
         found = self.load(tmp_path, text)
         assert found.pipelines["p"].source.settings.security.sasl.password.get_secret_value() == CANARY + "-2"

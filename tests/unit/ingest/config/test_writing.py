@@ -1,4 +1,4 @@
-"""Values as YAML: whatever is written is read as it was, and has no more quotes than it needs."""
+"""Values written as YAML are read back unchanged, with quotes only where needed."""
 
 import math
 
@@ -32,25 +32,25 @@ def read(written):
 
 
 @given(VALUES, st.sampled_from([None, quoted]))
-def test_every_value_is_read_as_it_was_written(value, text):
+def test_every_value_is_read_back_unchanged(value, text):
     written = flow(value, text)
     assert "\n" not in written
     assert read(written) == value
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-def test_awkward_text_is_read_as_it_was_written(text):
+def test_awkward_text_is_read_back_unchanged(text):
     assert read(plain_or_quoted(text)) == read(quoted(text)) == text
     assert plain(compose(f"{plain_or_quoted(text)}: 1\n", "file", [])) == {text: 1}
 
 
 @given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E)))
-def test_single_quotes_keep_what_can_be_seen(text):
+def test_printable_text_in_single_quotes_is_read_back_unchanged(text):
     assert read(single_quoted(text)) == text
 
 
 @given(st.text(max_size=12).filter(lambda text: text.isprintable() or text.isascii()))
-def test_other_readers_of_yaml_read_quoted_text_so_too(text):
+def test_pyyaml_reads_quoted_text_back_unchanged(text):
     assert yaml.safe_load(quoted(text)) == text
 
 
@@ -77,11 +77,11 @@ def test_other_readers_of_yaml_read_quoted_text_so_too(text):
         ((), "[]"),
     ],
 )
-def test_looks(value, written):
+def test_value_is_written_as(value, written):
     assert flow(value) == written
 
 
-def test_text_of_data_has_quotes():
+def test_text_can_be_quoted_always():
     assert flow({"a": ["b", 1]}, quoted) == '{a: ["b", 1]}'
 
 
@@ -90,6 +90,6 @@ def test_not_a_number():
 
 
 @pytest.mark.parametrize("length", [999, 1_001, 1_024, 5_000])
-def test_key_of_any_length_is_read_as_it_was_written(length):
+def test_key_of_any_length_is_read_back_unchanged(length):
     value = {"a" * length: 1, "b": {"\n" * length: 2}}
     assert read(flow(value)) == value

@@ -347,17 +347,17 @@ class TestInputs:
             (b"{", "2:2: syntax: not JSON: unexpected end of data"),
             (b"[]", '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
             (b'"a"', '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
-            (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not a setting of the event; did you mean "body"?'),
+            (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not an option of the event; did you mean "body"?'),
             (b"{}", '2:1: missing-field: an event needs "body" or "record"'),
-            (b'{"body": 1}', '2:10: wrong-type: body wants text, not the number 1; quote it: "1"'),
+            (b'{"body": 1}', '2:10: wrong-type: body must be text, not the number 1; quote it: "1"'),
             (
                 b'{"body": "", "priority": "WARNING"}',
                 '2:26: not-one-of: priority cannot be "WARNING"; did you mean "WARN"?',
             ),
-            (b'{"body": "x", "record": {"value": "x"}}', '2:25: conflict: nothing stands beside "record"'),
+            (b'{"body": "x", "record": {"value": "x"}}', '2:25: conflict: "record" excludes all other options'),
             (
                 b'{"record": {"valeu": "x"}}',
-                '2:13: unknown-field: "valeu" is not a setting of record; did you mean "value"?',
+                '2:13: unknown-field: "valeu" is not an option of record; did you mean "value"?',
             ),
         ],
     )

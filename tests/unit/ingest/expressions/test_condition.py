@@ -1,4 +1,4 @@
-"""Conditions compare bytes and numbers, and obey the laws of and, or and not."""
+"""Conditions: comparisons of bytes and numbers, and Boolean operators."""
 
 import pickle
 
@@ -103,25 +103,25 @@ TRUE = [
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_holds(text: str) -> None:
+def test_condition_is_true(text: str) -> None:
     of = event(a=b"x", same=b"x", n=b"7", d=b"0.50", empty=b"", **{"2hb_cf:q": b"v"})
     assert Condition.parse(text).holds(of) is True
     assert Condition.parse(f"not ({text})").holds(of) is False
 
 
 @pytest.mark.parametrize("example", CONDITION_EXAMPLES, ids=lambda example: example.written)
-def test_example(example: ConditionExample) -> None:
+def test_example_of_the_reference(example: ConditionExample) -> None:
     attributes = {name: value.encode() for name, value in example.attributes.items()}
     assert holds(example.written, **attributes) is example.holds
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b"7x", b" 7", b"\xff", b"0x7", b"1_0", b"nan", b"inf", b"9" * 101])
-def test_what_is_not_a_number_equals_none_and_has_no_order(value: bytes) -> None:
+def test_text_that_is_not_a_number_has_no_order_and_equals_no_number(value: bytes) -> None:
     results = [holds(f"%{{v}} {operator} 7", v=value) for operator in ("==", "!=", "<", "<=", ">", ">=")]
     assert results == [False, True, False, False, False, False]
 
 
-def test_bytes_compare_as_bytes() -> None:
+def test_quoted_text_is_compared_as_bytes() -> None:
     assert holds("%{v} > 'z'", v=b"\xff") is True
 
 
@@ -137,17 +137,17 @@ def test_unknown_function_has_its_column() -> None:
     assert (raised.value.column, raised.value.message) == (17, 'unknown function "lowr"; did you mean "lower"?')
 
 
-def test_function_without_a_value_fails_the_event() -> None:
+def test_function_that_fails_fails_the_event() -> None:
     with pytest.raises(ExpressionError):
         holds("%{add(a, 1)} == 2", a=b"x")
 
 
-def test_references_name_what_is_read() -> None:
+def test_references_are_all_names_it_reads() -> None:
     condition = Condition.parse("%{x} == 'a' or exists('host') and %{offset} in (1) and %{lower(y)} matches 'z'")
     assert condition.references == {"attribute:x", "attribute:host", "offset", "attribute:y"}
 
 
-def test_is_equal_by_text_and_zone_and_pickled_so() -> None:
+def test_equality_and_pickling_use_text_and_zone() -> None:
     condition = Condition.parse("%{date('%H')} == 0", "Asia/Tokyo")
     again = pickle.loads(pickle.dumps(condition))  # noqa: S301 - our own bytes
     assert again == condition
@@ -164,7 +164,7 @@ VALUES = st.one_of(st.none(), st.binary(max_size=3), st.integers(0, 12).map(lamb
 
 
 @given(ATOMS, ATOMS, ATOMS, VALUES, VALUES)
-def test_laws_of_and_or_not(p: str, q: str, r: str, a: bytes | None, n: bytes | None) -> None:
+def test_boolean_laws(p: str, q: str, r: str, a: bytes | None, n: bytes | None) -> None:
     of = Event(b"", {name: value for name, value in (("a", a), ("n", n)) if value is not None})
 
     def true(text: str) -> bool:
@@ -180,14 +180,14 @@ def test_laws_of_and_or_not(p: str, q: str, r: str, a: bytes | None, n: bytes | 
 
 
 @given(st.sampled_from(["'x'", "7", "%{b}"]), VALUES, VALUES)
-def test_equal_and_not_equal_are_opposites(right: str, a: bytes | None, b: bytes | None) -> None:
+def test_equal_is_the_negation_of_not_equal(right: str, a: bytes | None, b: bytes | None) -> None:
     of = Event(b"", {name: value for name, value in (("a", a), ("b", b)) if value is not None})
     equal = Condition.parse(f"%{{a}} == {right}").holds(of)
     assert Condition.parse(f"%{{a}} != {right}").holds(of) is not equal
 
 
 @given(st.text())
-def test_no_text_does_anything_but_compile_or_say_where(text: str) -> None:
+def test_any_text_compiles_or_is_a_syntax_error(text: str) -> None:
     try:
         Condition.parse(text).holds(event())
         column = 1

@@ -1,4 +1,4 @@
-"""Conditions written at random hold exactly where a second reading of the language, in plain Python, says so."""
+"""Random conditions give the same results as an independent implementation in plain Python."""
 
 import operator
 import re
@@ -40,7 +40,7 @@ Attributes = dict[str, bytes]
 
 
 class Operand(NamedTuple):
-    """How it is written, what it is for an event (None when absent), whether it is text or a number by itself."""
+    """Its source, its value for an event (None if absent), and whether it is a text or number literal."""
 
     written: str
     value: Callable[[Attributes], bytes | None]
@@ -49,7 +49,7 @@ class Operand(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """How it is written, and for which events it holds."""
+    """Its source, and its result for an event."""
 
     written: str
     holds: Callable[[Attributes], bool]
@@ -173,14 +173,14 @@ EVENTS = st.dictionaries(NAMES, VALUES)
 
 @settings(max_examples=800)
 @given(st.one_of(ATOMS, CLAUSES), EVENTS)
-def test_condition_holds_where_plain_python_says_so(clause: Clause, attributes: Attributes) -> None:
+def test_condition_agrees_with_the_oracle(clause: Clause, attributes: Attributes) -> None:
     event = Event(BODY, dict(attributes), priority=Priority.DEBUG, origin=Origin("ticks", 3, OFFSET))
     assert Condition.parse(clause.written).holds(event) is clause.holds(attributes), clause.written
 
 
 @given(CLAUSES, st.data())
-def test_condition_cut_or_spoilt_anywhere_says_where(clause: Clause, data: st.DataObject) -> None:
-    """Far nearer to the language than random text is."""
+def test_mutated_condition_compiles_or_is_a_syntax_error(clause: Clause, data: st.DataObject) -> None:
+    """Mutations are closer to valid conditions than random text."""
     place = data.draw(st.integers(0, len(clause.written)))
     rest = data.draw(st.sampled_from(["", clause.written[place:], clause.written[place + 1 :]]))
     text = (

@@ -1,4 +1,4 @@
-"""Date letters in zones, at the edges of days and of the calendar."""
+"""Date formats in time zones, at the limits of days and of the calendar."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -30,7 +30,7 @@ def test_every_letter_is_documented() -> None:
         ("2024-01-01T13:05:00Z", "13 01 13 1 PM"),
     ],
 )
-def test_hours_of_both_clocks(moment: str, expected: str) -> None:
+def test_hours_on_12_and_24_hour_clocks(moment: str, expected: str) -> None:
     assert at("%H %I %k %l %p", moment) == expected
 
 
@@ -44,7 +44,7 @@ def test_hours_of_both_clocks(moment: str, expected: str) -> None:
         ("America/St_Johns", "2024-01-01T00:00:00Z", "2023-12-31 20:30:00 -0330"),
     ],
 )
-def test_zone_of_the_pipeline(zone: str, moment: str, expected: str) -> None:
+def test_date_uses_the_zone_of_the_pipeline(zone: str, moment: str, expected: str) -> None:
     assert at("%Y-%m-%d %H:%M:%S %z", moment, zone) == expected
 
 
@@ -56,7 +56,7 @@ def test_day_of_a_leap_year() -> None:
     assert at("%j %y", "2024-12-31T00:00:00Z") == "366 24"
 
 
-def test_percent_signs_beside_dates() -> None:
+def test_percent_signs_next_to_date_letters() -> None:
     assert at("%%%Y%%Y%%", "2024-12-31T00:00:00Z") == "%2024%Y%"
 
 
@@ -72,13 +72,13 @@ def test_seconds_and_milliseconds_need_no_calendar() -> None:
     assert Template.parse("%s/%t").render(of) == b"-100000000000000/-100000000000000001"
 
 
-def test_unknown_zone_names_a_near_one() -> None:
+def test_unknown_zone_has_a_suggestion() -> None:
     with pytest.raises(ValueError, match='did you mean "Europe/Berlin"'):
         zone_of("Europe/Berln")
 
 
 @pytest.mark.parametrize("name", ["", "..", "/etc/passwd", "Europe", "a\0b"])
-def test_what_is_no_zone_is_refused(name: str) -> None:
+def test_invalid_zone_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="is not a time zone"):
         zone_of(name)
 
@@ -88,8 +88,8 @@ STEPS = st.lists(st.integers(min_value=-90_000, max_value=90_000), min_size=1, m
 
 
 @given(MOMENTS, STEPS, st.sampled_from(["UTC", "Europe/Amsterdam", "Africa/Monrovia", "Australia/Lord_Howe"]))
-def test_what_was_written_before_changes_nothing(start_ms: int, steps: list[int], zone: str) -> None:
-    """Times that go on and back by less than a minute, through one template and through fresh ones."""
+def test_cached_result_equals_a_fresh_one(start_ms: int, steps: list[int], zone: str) -> None:
+    """Times that differ by less than a minute, in both directions, in one template and in new ones."""
     for text in ("%Y-%m-%d %H:%M %z", "%H:%M:%S", "%c|%t"):
         kept = Template.parse(text, zone)
         time_ms = start_ms

@@ -1,4 +1,4 @@
-"""Every mistake of a template is found, each once."""
+"""All syntax errors of a template are found, each once."""
 
 import pytest
 from hypothesis import given
@@ -30,10 +30,10 @@ def columns(text):
         ("%{}" * 30, list(range(1, 63, 3))),
     ],
 )
-def test_columns_of_mistakes(text, expected):
+def test_columns_of_all_errors(text, expected):
     assert sorted(columns(text)) == expected
 
 
 @given(st.text(alphabet="%{}()',ab t", max_size=40))
-def test_any_text_has_an_end_and_columns_inside_it(text):
+def test_search_terminates_with_columns_inside_the_text(text):
     assert all(1 <= column <= len(text) + 1 for column in columns(text))

@@ -1,4 +1,4 @@
-"""Text of digits is an exact number, and is written without an exponent."""
+"""Exact numbers are parsed from text and written without an exponent."""
 
 from decimal import Decimal
 
@@ -32,25 +32,25 @@ from ingest.expressions import Number, read_number, write_number
         (b"9" * 101, None),
     ],
 )
-def test_read(text: bytes, expected: Number | None) -> None:
+def test_text_is_parsed_as_a_number(text: bytes, expected: Number | None) -> None:
     assert read_number(text) == expected
 
 
 @given(st.integers(min_value=-(10**90), max_value=10**90))
-def test_whole_numbers_are_read_as_they_were_written(number: int) -> None:
+def test_whole_number_is_read_back_unchanged(number: int) -> None:
     assert read_number(write_number(number)) == number
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**20), max_value=10**20))
-def test_decimals_are_read_as_they_were_written(number: Decimal) -> None:
+def test_decimal_is_read_back_unchanged(number: Decimal) -> None:
     assert read_number(write_number(number)) == number
 
 
-def test_an_exponent_is_written_out() -> None:
+def test_exponent_is_expanded() -> None:
     assert write_number(Decimal("1E+3")) == b"1000"
 
 
-def test_what_is_too_large_fails_the_event() -> None:
+def test_too_large_number_fails_the_event() -> None:
     with pytest.raises(ExpressionError) as raised:
         write_number(10**5000)
     assert raised.value.code == "number_too_large"

@@ -1,4 +1,4 @@
-"""Templates, conditions and patterns are fields of settings: text in YAML, compiled in Python, written as text."""
+"""Templates, conditions and patterns as types of option fields."""
 
 import pickle
 
@@ -25,12 +25,12 @@ def test_text_is_compiled_in_the_zone_of_the_context() -> None:
     assert [template.text for template in options.several] == ["a", "%{x}"]
 
 
-def test_defaults_are_text_too_and_the_zone_is_utc() -> None:
+def test_default_is_text_and_the_default_zone_is_utc() -> None:
     assert Options().value == Template.parse("%H", "UTC")
     assert Options().pattern.split(b"a:b") == [b"a", b"b"]
 
 
-def test_a_value_passes_as_it_is() -> None:
+def test_compiled_value_is_accepted_unchanged() -> None:
     template = Template.parse("%{x}")
     assert Options(value=template).value is template
 
@@ -44,7 +44,7 @@ def test_a_value_passes_as_it_is() -> None:
         ({"several": ["ok", "%"]}, "bad_expression", 1),
     ],
 )
-def test_bad_text_is_an_error_with_its_column(values: dict[str, object], kind: str, column: int) -> None:
+def test_invalid_text_is_an_error_with_the_column(values: dict[str, object], kind: str, column: int) -> None:
     with pytest.raises(ValidationError) as raised:
         Options.model_validate(values)
     (error,) = raised.value.errors()
@@ -52,26 +52,26 @@ def test_bad_text_is_an_error_with_its_column(values: dict[str, object], kind: s
     assert error["msg"] == error["ctx"]["problem"]
 
 
-def test_a_message_with_braces_is_shown_as_it_is() -> None:
+def test_braces_in_a_message_are_kept() -> None:
     with pytest.raises(ValidationError) as raised:
         Options.model_validate({"value": "%{column x}"})
     assert "%{'column x'}" in raised.value.errors()[0]["msg"]
 
 
 @pytest.mark.parametrize("value", [5, 1.5, True, None, ["x"], b"x"])
-def test_what_is_no_text_is_refused_as_pydantic_does(value: object) -> None:
+def test_value_that_is_not_text_is_rejected(value: object) -> None:
     with pytest.raises(ValidationError) as raised:
         Options.model_validate({"value": value})
     assert [error["type"] for error in raised.value.errors()] == ["string_type"]
 
 
-def test_written_as_text() -> None:
+def test_value_is_serialized_as_text() -> None:
     options = Options(value=Template.parse("%{x}"), condition=Condition.parse("exists(x)"))
     plain = options.model_dump(mode="json", exclude_none=True)
     assert plain == {"value": "%{x}", "condition": "exists(x)", "pattern": ":", "several": []}
 
 
-def test_schema_names_the_format() -> None:
+def test_schema_has_the_format() -> None:
     properties = Options.model_json_schema()["properties"]
     assert {name: properties[name].get("format") for name in ("value", "pattern")} == {
         "value": "template",
@@ -80,6 +80,6 @@ def test_schema_names_the_format() -> None:
     assert {"type": "string", "format": "condition"} in properties["condition"]["anyOf"]
 
 
-def test_settings_with_them_are_pickled() -> None:
+def test_settings_with_expressions_can_be_pickled() -> None:
     options = Options(condition=Condition.parse("exists(x)"))
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301 - our own bytes

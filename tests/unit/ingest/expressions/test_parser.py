@@ -1,4 +1,4 @@
-"""Text becomes nodes and can be written again; what is no template or condition says where."""
+"""Parsing of templates and conditions, and the places of syntax errors."""
 
 import pytest
 from hypothesis import given
@@ -67,13 +67,13 @@ class TestTemplate:
             ("%{" + "f(" * (MAX_DEPTH + 1), 3 + 2 * MAX_DEPTH, "nested"),
         ],
     )
-    def test_what_is_no_template_says_where(self, text: str, column: int, says: str) -> None:
+    def test_invalid_template_is_an_error_with_the_column(self, text: str, column: int, says: str) -> None:
         with pytest.raises(ExpressionSyntaxError) as raised:
             parse_template(text)
         assert raised.value.column == column
         assert says in raised.value.message
 
-    def test_an_error_points_with_a_caret(self) -> None:
+    def test_error_has_a_caret(self) -> None:
         with pytest.raises(ExpressionSyntaxError) as raised:
             parse_template("ab%{a:b}")
         assert raised.value.caret == "ab%{a:b}\n  ^"
@@ -94,17 +94,17 @@ class TestCondition:
             ("! exists(a)", 1, 'did you mean "not"?'),
             ("%{a} == 'x' AND %{b} == 'y'", 13, 'did you mean "and"?'),
             ("%{a} IN ('x')", 6, 'did you mean "in"?'),
-            ("NOT exists(a)", 1, '"NOT" is no word of conditions; did you mean "not"?'),
-            ("%{a} not == 'x'", 10, '"not" stands before a word; did you mean "!="?'),
+            ("NOT exists(a)", 1, '"NOT" is not a keyword; did you mean "not"?'),
+            ("%{a} not == 'x'", 10, '"not" cannot precede a sign; did you mean "!="?'),
             ("%{a} not < 5", 10, 'did you mean ">="?'),
-            ("exist('s')", 1, '"exist" is no word of conditions; did you mean "exists"?'),
+            ("exist('s')", 1, '"exist" is not a keyword; did you mean "exists"?'),
             ("exists(2hb_a:id)", 8, "must be quoted: exists('2hb_a:id')"),
             ("%{a} =~ 'x'", 6, 'did you mean "matches"'),
             ("%{a} like 'x'", 6, "expected a comparison (== != < <= > >= in matches contains starts_with ends_with)"),
             ("%{a} starts_with", 17, "expected a value"),
             ("%{a} contains b", 15, "write %{b} for the value, 'b' for the text"),
             ("%{a} not contains", 18, "found the end"),
-            ("starts_with(%{a}, 'x')", 1, "stands between: %{name} starts_with"),
+            ("starts_with(%{a}, 'x')", 1, "needs a value before it: %{name} starts_with"),
             ("%{a} ends_with ('x')", 16, "expected a value"),
             ("%{a} in 'x'", 9, "expected a list"),
             ("%{a} in ('b'", 13, 'expected "," or ")"'),
@@ -113,7 +113,7 @@ class TestCondition:
             ("%{a == 1", 1, 'a "}" is missing'),
             ("%{} == 1", 1, "empty tag"),
             ("%{a} in ()", 10, "expected a value"),
-            ("%{a} in (%{b})", 10, "quoted text and numbers only"),
+            ("%{a} in (%{b})", 10, "only quoted text and numbers"),
             ("%{a} in ('b' 'c')", 14, 'expected "," or ")"'),
             ("%{a} matches b", 14, "expected a quoted pattern"),
             ("(%{a} == 1", 11, 'expected "and", "or" or ")"'),
@@ -128,13 +128,13 @@ class TestCondition:
             ("not " * (MAX_DEPTH + 1) + "exists(a)", 1 + 4 * MAX_DEPTH, "nested"),
         ],
     )
-    def test_what_is_no_condition_says_where(self, text: str, column: int, says: str) -> None:
+    def test_invalid_condition_is_an_error_with_the_column(self, text: str, column: int, says: str) -> None:
         with pytest.raises(ExpressionSyntaxError) as raised:
             parse_condition(text)
         assert raised.value.column == column
         assert says in raised.value.message
 
-    def test_and_binds_closer_than_or_and_not_closest(self) -> None:
+    def test_precedence_of_not_and_or(self) -> None:
         plain = parse_condition("exists(a) or not exists(b) and exists(c)")
         grouped = parse_condition("exists(a) or ((not exists(b)) and exists(c))")
         assert plain == grouped
@@ -225,19 +225,19 @@ def _condition(clause: nodes.Clause) -> str:
 
 class TestRoundTrips:
     @given(st.lists(PARTS, max_size=6).map(_texts_joined))
-    def test_a_template_written_and_read_is_the_same(self, template: tuple[Node, ...]) -> None:
+    def test_written_template_is_parsed_back(self, template: tuple[Node, ...]) -> None:
         assert parse_template(_template(template)) == template
 
     @given(CLAUSES)
-    def test_a_condition_written_and_read_is_the_same(self, clause: nodes.Clause) -> None:
+    def test_written_condition_is_parsed_back(self, clause: nodes.Clause) -> None:
         assert parse_condition(_condition(clause)) == clause
 
     @given(st.text())
-    def test_quoted_text_is_read_as_it_was(self, text: str) -> None:
+    def test_quoted_text_is_parsed_back(self, text: str) -> None:
         assert parse_template(f"%{{f({quoted(text)})}}") == (Call("f", (Text(text),)),)
 
     @given(st.text(alphabet=st.sampled_from("%{}()'\",.aY0-= \nén<>!"), max_size=30))
-    def test_no_text_does_anything_but_parse_or_say_where(self, text: str) -> None:
+    def test_any_text_parses_or_is_a_syntax_error(self, text: str) -> None:
         for parse in (parse_template, parse_condition):
             try:
                 parse(text)

@@ -1,4 +1,4 @@
-"""Patterns work on bytes, split as Java does but for trailing pieces, and say where they are wrong."""
+"""Patterns on bytes: search, split, replacement, and the places of errors."""
 
 import pickle
 import re
@@ -11,7 +11,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.expressions import ExpressionSyntaxError, Pattern
 
 
-def test_search_finds_the_first_place() -> None:
+def test_search_finds_the_first_match() -> None:
     match = Pattern.parse(r"(\d+):(\d+)").search(b"a 55:66 77:88")
     assert match is not None
     assert (match[0], match[1], match[2]) == (b"55:66", b"55", b"66")
@@ -30,13 +30,13 @@ def test_groups_are_counted_and_named() -> None:
     assert dict(pattern.names) == {"ip": 1, "user": 3}
 
 
-def test_dot_is_one_byte_and_stops_at_a_newline() -> None:
+def test_dot_matches_one_byte_except_a_newline() -> None:
     pattern = Pattern.parse("a.b")
     assert pattern.fullmatch(b"a\xffb") is not None
     assert pattern.search(b"a\nb") is None
 
 
-def test_text_beyond_ascii_is_utf8() -> None:
+def test_non_ascii_pattern_is_utf8() -> None:
     assert Pattern.parse("größe").search("die größe".encode()) is not None
 
 
@@ -57,7 +57,7 @@ def test_text_beyond_ascii_is_utf8() -> None:
         ("é", "aéb".encode(), [b"a", b"b"]),
     ],
 )
-def test_split_gives_all_pieces_and_no_groups(separator: str, data: bytes, expected: list[bytes]) -> None:
+def test_split_returns_all_pieces_without_groups(separator: str, data: bytes, expected: list[bytes]) -> None:
     assert Pattern.parse(separator).split(data) == expected
 
 
@@ -68,12 +68,12 @@ def test_escaped_text_splits_as_literal(separator: str, data: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=4), min_size=1, max_size=5))
-def test_grouped_separator_splits_like_the_bare_one(pieces: list[bytes]) -> None:
+def test_group_in_a_separator_does_not_change_the_split(pieces: list[bytes]) -> None:
     data = b", ".join(pieces)
     assert Pattern.parse(r"(,)( )").split(data) == Pattern.parse(r",[ ]").split(data)
 
 
-def test_replace_takes_the_replacement_literally() -> None:
+def test_replacement_is_literal() -> None:
     assert Pattern.parse("[0-9]+").replace(rb"\1\n", b"a1b22") == rb"a\1\nb\1\n"
 
 
@@ -92,7 +92,7 @@ def test_replace_takes_the_replacement_literally() -> None:
     ],
     ids=lambda given: str(given)[:20],
 )
-def test_bad_pattern_says_where(text: str, column: int) -> None:
+def test_invalid_pattern_is_an_error_with_the_column(text: str, column: int) -> None:
     with pytest.raises(ExpressionSyntaxError, match="bad pattern") as raised:
         Pattern.parse(text)
     assert raised.value.column == column
@@ -108,7 +108,7 @@ def test_bad_pattern_says_where(text: str, column: int) -> None:
         ("[a[:^digit:]]", 3, "[:^digit:]"),
     ],
 )
-def test_habits_of_other_dialects_get_a_way_out(text: str, column: int, hint: str) -> None:
+def test_syntax_of_another_dialect_has_a_hint(text: str, column: int, hint: str) -> None:
     with pytest.raises(ExpressionSyntaxError, match="bad pattern") as raised:
         Pattern.parse(text)
     assert raised.value.column == column
@@ -116,15 +116,15 @@ def test_habits_of_other_dialects_get_a_way_out(text: str, column: int, hint: st
 
 
 @pytest.mark.parametrize("text", [r"\[:alpha:]", "[[:alpha]", "[[:name:]]", "(?P<a>x)(?<=x)(?<!y)"])
-def test_what_only_looks_like_another_dialect(text: str) -> None:
+def test_valid_pattern_similar_to_another_dialect(text: str) -> None:
     assert Pattern.parse(text).text == text
 
 
-def test_brackets_that_python_wonders_about_are_fine() -> None:
+def test_pattern_with_a_future_warning_of_python_is_valid() -> None:
     assert Pattern.parse("[[a]").search(b"[") is not None
 
 
-def test_is_equal_by_text_and_pickled_so() -> None:
+def test_equality_and_pickling_use_the_text() -> None:
     pattern = Pattern.parse("a(b)")
     again = pickle.loads(pickle.dumps(pattern))  # noqa: S301 - our own bytes
     assert again == pattern
@@ -135,19 +135,19 @@ def test_is_equal_by_text_and_pickled_so() -> None:
 
 
 @pytest.mark.parametrize(("text", "column"), [("(?L)x", 4), ("(?iL)x", 5), ("é(?L:x)", 5), ("(?a:x)(?L-i:x)", 10)])
-def test_the_machines_locale_has_no_say(text: str, column: int) -> None:
+def test_locale_flag_is_rejected(text: str, column: int) -> None:
     with pytest.raises(ExpressionSyntaxError, match="locale") as raised:
         Pattern.parse(text)
     assert raised.value.column == column
 
 
 @pytest.mark.parametrize("text", [r"\(?L:x", "[(?L:x)]", "(?P<L>x)", "(?#(?L)L", "(?x)L # (?L)", "(?i:L)[[L]"])
-def test_the_letter_of_that_flag_may_stand_elsewhere(text: str) -> None:
+def test_letter_of_the_locale_flag_is_valid_elsewhere(text: str) -> None:
     assert Pattern.parse(text).text == text
 
 
 @given(st.text(max_size=20) | st.text(alphabet="(?iaLux-:)\\[]#é", max_size=20))
-def test_no_text_does_anything_but_compile_or_say_where(text: str) -> None:
+def test_any_text_compiles_or_is_a_syntax_error(text: str) -> None:
     try:
         Pattern.parse(text)
         column = 1
@@ -174,20 +174,20 @@ class TestReplacer:
     def test_text_and_groups(self, pattern: str, replacement: str, before: bytes, after: bytes) -> None:
         assert Pattern.parse(pattern).replacer(replacement)(before) == after
 
-    def test_so_many_from_the_left(self) -> None:
+    def test_number_of_replacements_is_limited(self) -> None:
         assert Pattern.parse("(a)").replacer(r"\1b", 2)(b"aaa") == b"ababa"
 
     @pytest.mark.parametrize(
         ("replacement", "column"),
         [(r"\2", 1), (r"a\n", 2), ("x\\", 2), (r"\g<n>", 1), (r"\g<>", 1), (r"\g", 1), (r"\²", 1)],
     )
-    def test_what_is_no_group_is_refused(self, replacement: str, column: int) -> None:
+    def test_unknown_group_is_rejected(self, replacement: str, column: int) -> None:
         with pytest.raises(ExpressionSyntaxError) as caught:
             Pattern.parse("(a)").replacer(replacement)
         assert caught.value.column == column
 
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.binary(), st.integers(0, 3))
-    def test_text_without_backslash_is_put_in_as_it_is(self, text: str, data: bytes, most: int) -> None:
+    def test_replacement_without_a_backslash_is_literal(self, text: str, data: bytes, most: int) -> None:
         literal = text.replace("\\", r"\\")
         count = most or -1
         assert Pattern.parse("a").replacer(literal, most)(data) == data.replace(b"a", name_to_bytes(text), count)

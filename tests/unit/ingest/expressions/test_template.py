@@ -1,4 +1,4 @@
-"""Templates give what Flume's escapes gave, and what was added to them."""
+"""Templates: Flume's escapes and our extensions."""
 
 import pickle
 
@@ -32,7 +32,7 @@ def rendered(text: str, of: Event | None = None) -> bytes:
 
 
 class TestEscapesOfFlume:
-    """Each row of the table of escapes, and of the examples under it."""
+    """The table of escapes in Flume's user guide, and its examples."""
 
     @pytest.mark.parametrize(
         ("tag", "expected"),
@@ -93,11 +93,11 @@ class TestEscapesOfFlume:
         assert rendered("[%{host}]", Event(b"")) == b"[]"
 
     @pytest.mark.parametrize("text", ["%", "% ", "%{}", "%{a:b}", "%é", "%P", "%{weekday_short"])
-    def test_what_flume_left_alone_is_an_error(self, text: str) -> None:
+    def test_unknown_escape_is_an_error(self, text: str) -> None:
         with pytest.raises(ExpressionSyntaxError):
             Template.parse(text)
 
-    def test_a_quoted_name_reaches_any_attribute(self) -> None:
+    def test_quoted_name_is_always_an_attribute(self) -> None:
         assert rendered("%{'2hb_cf:q'}", Event(b"", {"2hb_cf:q": b"v"})) == b"v"
         assert rendered("%{2hb_}", Event(b"", {"2hb_": b"row"})) == b"row"
 
@@ -111,7 +111,7 @@ class TestPartsOfTheEvent:
         assert rendered(tag) == expected
 
     @pytest.mark.parametrize("name", CORE_NAMES)
-    def test_core_name_wins_over_an_attribute_and_quotes_over_both(self, name: str) -> None:
+    def test_core_name_precedes_an_attribute_unless_quoted(self, name: str) -> None:
         of = event(**{name: b"attribute"})
         assert rendered(f"%{{{name}}}", of) != b"attribute"
         assert rendered(f"%{{'{name}'}}", of) == b"attribute"
@@ -131,13 +131,13 @@ class TestBytes:
         assert rendered("%{x}%{body}%{x}%{body}", of) == (value + body) * 2
 
     @given(st.binary())
-    def test_names_that_are_not_utf8_can_be_asked_for(self, name: bytes) -> None:
+    def test_attribute_name_that_is_not_utf8(self, name: bytes) -> None:
         of = Event(b"", {name.decode("utf-8", "surrogateescape"): b"v"})
         text = name.decode("utf-8", "surrogateescape").replace("'", "''")
         assert rendered(f"%{{'{text}'}}", of) == b"v"
 
     @given(st.text())
-    def test_no_text_does_anything_but_compile_or_say_where(self, text: str) -> None:
+    def test_any_text_compiles_or_is_a_syntax_error(self, text: str) -> None:
         try:
             Template.parse(text).render(event())
             column = 1
@@ -149,7 +149,7 @@ class TestBytes:
         st.text(alphabet=st.sampled_from("%{}()',aY01 "), max_size=12),
         st.sampled_from(["lower", "date", "substring", "add", "extract", "decode", "bucket", "uuid", "default"]),
     )
-    def test_no_call_does_anything_but_compile_or_say_where(self, inside: str, function: str) -> None:
+    def test_any_call_compiles_or_is_a_syntax_error(self, inside: str, function: str) -> None:
         text = f"%{{{function}({inside})}}"
         column, code = 1, ""
         try:
@@ -180,7 +180,7 @@ class TestConstant:
         assert template.references == frozenset()
 
     @pytest.mark.parametrize("text", ["%{x}", "a%Y", "%{uuid()}", "%{date('%Y')}", "%{lower(host)}"])
-    def test_is_none_when_events_matter(self, text: str) -> None:
+    def test_is_none_if_it_reads_the_event(self, text: str) -> None:
         assert Template.parse(text).constant is None
 
 
@@ -199,7 +199,7 @@ class TestReferences:
             ("%{lower(concat(x, topic))}", {"attribute:x", "topic"}),
         ],
     )
-    def test_name_what_is_read(self, text: str, expected: set[str]) -> None:
+    def test_are_all_names_it_reads(self, text: str, expected: set[str]) -> None:
         assert Template.parse(text).references == expected
 
 
@@ -223,7 +223,7 @@ class TestMissing:
             ("%{a}%{upper(lower(b))}", "b"),
         ],
     )
-    def test_is_the_first_absent_attribute_that_matters(self, text: str, expected: str | None) -> None:
+    def test_error_names_the_first_absent_attribute(self, text: str, expected: str | None) -> None:
         given, template = event(a=b""), Template.parse(text)
         if expected is None:
             assert [template.renderer(on_missing)(given) for on_missing in OnMissing] == [template.render(given)] * 3
@@ -235,7 +235,7 @@ class TestMissing:
         assert raised.value.code == "no_attribute"
 
     @given(st.lists(st.sampled_from(TAGS), max_size=6), st.booleans(), st.sampled_from(OnMissing))
-    def test_every_part_is_computed_once(self, tags: list[str], is_there: bool, on_missing: OnMissing) -> None:
+    def test_every_part_is_evaluated_once(self, tags: list[str], is_there: bool, on_missing: OnMissing) -> None:
         reads = Reads({"a": b"1"} if is_there else {})
         of = Event(b"body", reads, timestamp_ms=TIME_MS)
         try:
@@ -249,14 +249,14 @@ class TestMissing:
         else:
             assert (found, reads.of["a"]) == (None, 1)
 
-    def test_what_is_absent_is_told_before_another_part_fails(self) -> None:
+    def test_absent_attribute_precedes_an_error_of_another_part(self) -> None:
         too_late = Event(b"body", {"a": b"1"}, timestamp_ms=1 << 62)
         assert Template.parse("%Y-%{b}").renderer(OnMissing.UNSET)(too_late) is None
         with pytest.raises(ExpressionError) as raised:
             Template.parse("%Y-%{a}").renderer(OnMissing.UNSET)(too_late)
         assert raised.value.code == "time_out_of_range"
 
-    def test_what_has_no_value_and_reads_no_attribute_is_empty(self) -> None:
+    def test_absent_part_without_attributes_is_empty(self) -> None:
         template = Template.parse("%{extract(body, '(x)|b', 1)}|%{a}")
         assert template.renderer(OnMissing.ERROR)(event(a=b"1")) == b"|1"
 
@@ -276,7 +276,7 @@ class TestValue:
         assert again == template
         assert again.render(event(x=b"a")) == b"a/00"
 
-    def test_what_it_is_made_of_is_in_no_message_of_an_event(self) -> None:
+    def test_error_of_an_event_does_not_contain_the_template(self) -> None:
         with pytest.raises(ExpressionError, match='no attribute "user"') as raised:
             Template.parse("%{hmac_sha256(user, 'pepper')}").renderer(OnMissing.ERROR)(event())
         assert "pepper" not in str(raised.value)
@@ -284,7 +284,7 @@ class TestValue:
     def test_shows_as_its_text(self) -> None:
         assert str(Template.parse("%{x}")) == "%{x}"
 
-    def test_unknown_zone_is_an_error_where_the_date_stands(self) -> None:
+    def test_unknown_zone_is_an_error_at_the_date(self) -> None:
         assert Template.parse("no date", "Nowhere").render(event()) == b"no date"
         with pytest.raises(ExpressionSyntaxError) as raised:
             Template.parse("%{x}%H", "Europe/Berln")

@@ -84,7 +84,7 @@ class TestPages:
         assert next(row for row in option_rows(SparkOptions) if row.name == "driver_memory").type == "size"
 
     def test_table_of_options(self):
-        assert "| `on_error` | dead_letter, drop, stop | `dead_letter` | What becomes" in options_table(
+        assert "| `on_error` | dead_letter, drop, stop | `dead_letter` | Failure action" in options_table(
             option_rows(PipelineOptions)
         )
 

@@ -1,4 +1,4 @@
-"""Every function does what its examples say, and each misuse is an error where it stands."""
+"""Functions: their documented examples, and the places of errors."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ def rendered(text: str, zone: str = "UTC", **attributes: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_example(example: FunctionExample) -> None:
+def test_documented_example(example: FunctionExample) -> None:
     template = Template.parse(example.template)
     if example.error is not None:
         with pytest.raises(ExpressionError) as raised:
@@ -40,13 +40,13 @@ def test_example(example: FunctionExample) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
 class TestDeclaration:
-    def test_says_what_it_does(self, function: Function) -> None:
+    def test_is_documented(self, function: Function) -> None:
         assert function.doc.endswith(".")
         assert all(parameter.doc for parameter in function.parameters)
         assert len(function.examples) >= 2
         assert all(f"{function.name}(" in example.template for example in function.examples)
 
-    def test_parameters_that_may_be_left_out_stand_at_an_end(self, function: Function) -> None:
+    def test_optional_parameters_are_first_or_last(self, function: Function) -> None:
         required = [parameter.required for parameter in function.parameters]
         if required and function.parameters[0].kind is functions.Kind.TIME:
             required = required[1:]
@@ -61,7 +61,7 @@ DEMANDING = [function for function in FUNCTIONS.values() if any(one.required for
 
 
 @pytest.mark.parametrize("function", LIMITED, ids=lambda function: function.name)
-def test_too_many_arguments_are_refused(function: Function) -> None:
+def test_too_many_arguments_are_rejected(function: Function) -> None:
     arguments = ", ".join(["x"] * (len(function.parameters) + 1))
     with pytest.raises(ExpressionSyntaxError, match=r"takes .* not") as raised:
         Template.parse(f"%{{{function.name}({arguments})}}")
@@ -69,21 +69,21 @@ def test_too_many_arguments_are_refused(function: Function) -> None:
 
 
 @pytest.mark.parametrize("function", DEMANDING, ids=lambda function: function.name)
-def test_too_few_arguments_are_refused(function: Function) -> None:
+def test_too_few_arguments_are_rejected(function: Function) -> None:
     with pytest.raises(ExpressionSyntaxError, match=r"takes .* not 0"):
         Template.parse(f"%{{{function.name}()}}")
 
 
-def test_names_of_other_tools_lead_to_ours() -> None:
+def test_names_of_other_tools_map_to_functions() -> None:
     assert set(functions.OURS.values()) <= set(FUNCTIONS)
     assert not set(functions.OURS) & set(FUNCTIONS)
 
 
-def test_names_are_in_order() -> None:
+def test_functions_are_sorted_by_name() -> None:
     assert list(FUNCTIONS) == sorted(FUNCTIONS)
 
 
-def test_signature_shows_what_may_be_left_out() -> None:
+def test_signature_shows_optional_parameters() -> None:
     assert [FUNCTIONS[name].signature for name in ("date", "add", "uuid", "substring")] == [
         "date([time], format, [zone])",
         "add(number, other, …)",
@@ -134,7 +134,7 @@ def test_signature_shows_what_may_be_left_out() -> None:
         ("%{date('%Y %{host}')}", 12, "date letters"),
         ("%{date('%Y', 'Europe/Berln')}", 14, 'did you mean "Europe/Berlin"'),
         ("%{date('%Y', 5)}", 14, "must be a quoted time zone"),
-        ("%{date(5)}", 3, 'lacks its "format"'),
+        ("%{date(5)}", 3, 'needs "format"'),
         ("%{iso('Nowhere')}", 7, "is not a time zone"),
         ("%{epoch_s('x')}", 11, "must be a time"),
         ("%{add('x', 1)}", 7, "must be a number"),
@@ -146,7 +146,7 @@ def test_signature_shows_what_may_be_left_out() -> None:
         ("%{uuid(x)}", 8, "must be quoted text"),
     ],
 )
-def test_misuse_is_an_error_where_it_stands(text: str, column: int, says: str) -> None:
+def test_misuse_is_an_error_with_the_column(text: str, column: int, says: str) -> None:
     with pytest.raises(ExpressionSyntaxError) as raised:
         Template.parse(text)
     assert raised.value.column == column
@@ -155,7 +155,7 @@ def test_misuse_is_an_error_where_it_stands(text: str, column: int, says: str) -
 
 class TestText:
     @given(st.binary())
-    def test_bytes_that_are_not_text_survive(self, value: bytes) -> None:
+    def test_bytes_that_are_not_utf8_are_kept(self, value: bytes) -> None:
         assert rendered("%{concat(substring(x, 0, 3), substring(x, 3))}", x=value) == value
         assert rendered("%{substring(x, -99999)}", x=value) == value
         assert rendered("%{pad_left(x, 0)}%{pad_right(x, 0)}", x=value) == value * 2
@@ -186,7 +186,7 @@ class TestText:
             absent = Template.parse(f"%{{piece(x, ':', {number})}}")
             assert absent.renderer(OnMissing.UNSET)(Event(b"", {"x": value})) is None
 
-    def test_group_that_took_no_part_is_absent(self) -> None:
+    def test_group_that_did_not_match_is_absent(self) -> None:
         assert rendered("%{default(extract(x, '(a)|b', 1), 'none')}", x=b"b") == b"none"
 
 
@@ -199,7 +199,7 @@ class TestHash:
             assert rendered(f"%{{{name}(x, 'bytes')}}", x=value) == digest.digest()
 
     @given(st.binary(), st.text(min_size=1).filter(lambda key: "%" not in key))
-    def test_digest_with_a_key_is_that_of_the_library(self, value: bytes, key: str) -> None:
+    def test_hmac_is_that_of_the_library(self, value: bytes, key: str) -> None:
         digest = hmac.new(key.encode(), value, "sha256")
         assert rendered(f"%{{hmac_sha256(x, {quoted(key)})}}", x=value) == digest.hexdigest().encode()
 
@@ -223,17 +223,17 @@ class TestTime:
             ("year", "2024-01-01T00:00:00.000+01:00"),
         ],
     )
-    def test_truncation_keeps_to_the_zone_through_a_change_of_the_clock(self, unit: str, expected: str) -> None:
+    def test_truncation_respects_daylight_saving_time(self, unit: str, expected: str) -> None:
         template = Template.parse(f"%{{iso(truncate_time('{unit}'))}}", "Europe/Berlin")
         assert template.render(Event(b"", timestamp_ms=1_711_892_528_999)) == expected.encode()
 
     @given(st.integers(0, 2**53), st.integers(0, 2**53))
-    def test_inverted_times_sort_the_other_way(self, one: int, other: int) -> None:
+    def test_inverted_times_sort_in_reverse(self, one: int, other: int) -> None:
         first, second = (rendered("%{inverted_time(x)}", x=b"%d" % time) for time in (one, other))
         assert (first > second) == (one < other)
         assert len(first) == 19
 
-    def test_zone_is_the_pipelines_unless_it_is_given(self) -> None:
+    def test_default_zone_is_that_of_the_pipeline(self) -> None:
         assert rendered("%{date(0, '%H')} %{date(0, '%H', 'UTC')}", "Asia/Tokyo") == b"09 00"
 
     def test_time_outside_the_calendar_fails_the_event(self) -> None:
@@ -262,7 +262,7 @@ class TestNumber:
             assert rendered("%{mod(a, b)}", **values) == b"%d" % (a % b)
 
     @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
-    def test_inverted_numbers_sort_the_other_way(self, a: int, b: int) -> None:
+    def test_inverted_numbers_sort_in_reverse(self, a: int, b: int) -> None:
         first, second = (rendered("%{inverted(x)}", x=b"%d" % number) for number in (a, b))
         assert (first > second) == (a < b)
 
@@ -293,13 +293,13 @@ class TestNumber:
             assert number("%{mod(a, b)}") == one - floor(one / other) * other
 
     @pytest.mark.parametrize("x", [b"9" * 100, b"9" * 50 + b"." + b"9" * 50])
-    def test_product_gone_wild_fails_the_event(self, x: bytes) -> None:
+    def test_product_with_too_many_digits_fails_the_event(self, x: bytes) -> None:
         template = "%{mul(" + ", ".join(["x"] * 50) + ")}"
         with pytest.raises(ExpressionError) as raised:
             rendered(template, x=x)
         assert raised.value.code == "number_too_large"
 
-    def test_sum_of_what_lies_too_far_apart_fails_the_event(self) -> None:
+    def test_sum_with_too_many_digits_fails_the_event(self) -> None:
         with pytest.raises(ExpressionError) as raised:
             rendered("%{add(mul(x, x, x, x, x), y)}", x=b"1e99", y=b"0.1")
         assert raised.value.code == "number_too_large"
@@ -319,10 +319,10 @@ class TestIdentity:
         assert made == uuid.UUID(bytes=expected, version=5)
         assert template.render(Event(b"", origin=origin._replace(offset=offset + 1))) != str(made).encode()
 
-    def test_salt_gives_another_series(self) -> None:
+    def test_salt_selects_another_series(self) -> None:
         assert rendered("%{uuid('a')}") != rendered("%{uuid('b')}") != rendered("%{uuid()}")
 
 
-def test_a_function_of_an_absent_attribute_is_absent_but_for_those_that_take_one():
+def test_function_of_an_absent_attribute_is_absent_unless_lenient():
     takes_absent = {name for name, function in FUNCTIONS.items() if function.lenient}
     assert takes_absent == {"concat", "default"}

@@ -517,7 +517,7 @@ CELLS_INSTEAD = (
     "write decorators that set the attribute 2hb_ (the row key) and attributes 2hb_FAMILY:QUALIFIER (the cells) as the "
     "serializer did"
 )
-DECORATOR_INSTEAD = "write a decorator of your own in Python that does what it did, or remove this one"
+DECORATOR_INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
 SINK_INSTEAD = (
     "write a sink attr2hbase, hbase or one of your own, or remove this pipeline where the sink stays in Flume"
 )

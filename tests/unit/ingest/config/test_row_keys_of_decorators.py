@@ -1,23 +1,23 @@
-"""Row keys that steps make, in whichever way: whether they vary, and whether a replay gives the same."""
+"""Row keys that decorators set: whether they vary between events."""
 
 import pytest
 
 from tests.support.problems import chain_file, problems_of
 
-FILE = chain_file("STEP")
-NO_KEY = 'missing-row-key: warning: no decorator sets the attribute "2hb_" that the row key is taken from'
-NANOS = "shared-row-key: warning: only %{nanos} makes this row key vary"
-SAME = "shared-row-key: warning: this row key is the same for every event, so there is one row"
+FILE = chain_file("DECORATOR")
+NO_KEY = 'missing-row-key: warning: no decorator sets the attribute "2hb_" that holds the row key'
+NANOS = "shared-row-key: warning: only %{nanos} makes this row key unique"
+SAME = "shared-row-key: warning: this row key is the same for every event"
 
 
-def problems(tmp_path, step):
+def problems(tmp_path, decorator):
     path = tmp_path / "p.yaml"
-    path.write_text(FILE.replace("STEP", step))
+    path.write_text(FILE.replace("DECORATOR", decorator))
     return problems_of(path)
 
 
 @pytest.mark.parametrize(
-    ("step", "expected"),
+    ("decorator", "expected"),
     [
         ('row_key: {parts: [{value: a}, {value: "%{nanos}", encoding: inverted}]}', f"7:26: {NANOS}"),
         ("row_key: {parts: [{value: a}, {value: b}], buckets: 4}", f"7:26: {SAME}"),
@@ -33,11 +33,11 @@ def problems(tmp_path, step):
         ('template: {attributes: {"2hb_": "%{nanos}"}}\n      - row_key: {parts: [{value: "%{key}"}]}', None),
         ('value: {attribute: "2hb_", value: k, when: exists(x)}', f"7:43: {SAME}"),
         ('default: {attributes: {"2hb_": "%{nanos}"}}', f"7:40: {NANOS}"),
-        ('default: {attributes: {"2hb_": k}}', None),  # of those events that have no other
+        ('default: {attributes: {"2hb_": k}}', None),  # set only in events that have none
     ],
 )
-def test_a_key_that_does_not_vary_is_told(tmp_path, step, expected):
-    found = problems(tmp_path, step)
+def test_constant_row_key_is_a_warning(tmp_path, decorator, expected):
+    found = problems(tmp_path, decorator)
     assert len(found) == (expected is not None)
     assert all(problem.startswith(str(expected)) for problem in found)
 
@@ -50,7 +50,7 @@ PLACE = value("%{topic}-%{partition}-%{offset}")
 
 
 @pytest.mark.parametrize(
-    ("steps", "by"),
+    ("decorators", "by"),
     [
         (["explode", PLACE], "explode"),
         (["explode", "row_key: {parts: [{value: '%{key}'}, {value: '%{nanos}'}]}"], "explode"),
@@ -68,10 +68,10 @@ PLACE = value("%{topic}-%{partition}-%{offset}")
         (["dedupe: {by: '%{key}'}", PLACE], None),
     ],
 )
-def test_a_key_that_parts_of_an_event_share_is_told(tmp_path, steps, by):
-    told = f": shared-row-key: warning: the events that {by} makes of one share this row key"
-    found = problems(tmp_path, "\n      - ".join(steps))
-    assert [told in problem for problem in found] == ([] if by is None else [True])
+def test_row_key_shared_by_events_of_a_fan_out_is_a_warning(tmp_path, decorators, by):
+    expected = f": shared-row-key: warning: all events that {by} produces from one event have this row key"
+    found = problems(tmp_path, "\n      - ".join(decorators))
+    assert [expected in problem for problem in found] == ([] if by is None else [True])
 
 
 TIME = value("%{timestamp}")
@@ -79,7 +79,7 @@ SECONDS = "timestamp: {formats: '%Y-%m-%d %H:%M:%S'}"
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("decorators", "expected"),
     [
         ([SECONDS, TIME], "8:43: KEY, and the timestamp"),
         (
@@ -102,8 +102,8 @@ SECONDS = "timestamp: {formats: '%Y-%m-%d %H:%M:%S'}"
         (["truncate_time: {to: hour}", TIME], None),
     ],
 )
-def test_a_key_of_a_time_that_was_a_text_is_told(tmp_path, steps, told):
-    found = problems(tmp_path, "\n      - ".join(steps))
-    assert len(found) == (told is not None)
-    start = str(told).replace("KEY", "shared-row-key: warning: only %{timestamp} makes this row key vary")
+def test_row_key_of_a_parsed_time_is_a_warning(tmp_path, decorators, expected):
+    found = problems(tmp_path, "\n      - ".join(decorators))
+    assert len(found) == (expected is not None)
+    start = str(expected).replace("KEY", "shared-row-key: warning: only %{timestamp} makes this row key unique")
     assert all(problem.startswith(start) for problem in found)

@@ -1,4 +1,4 @@
-"""Common slips: what is told says how to write it."""
+"""Hints for common mistakes."""
 
 import pytest
 
@@ -9,24 +9,24 @@ from ingest.config import load
 from ingest.suggest import COMPONENTS_ELSEWHERE
 from tests.support.problems import chain_file
 
-FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
+FILE = chain_file("DECORATOR", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
 
 
 @pytest.mark.parametrize(
-    ("step", "says"),
+    ("decorator", "hint"),
     [
         ("hmac: {key: x, attributes: [a]}", 'did you mean "secret"?'),
         ("mask: {}", "missing-field: mask needs `attributes` or `pattern`"),
         ("remove: {}", "missing-field: remove needs `attributes` or `pattern`"),
         ("digest: {algorithm: md5}", "missing-field: digest needs `attribute`"),
-        ("mask: {find: [email]}", "what is found inside values is for `redact`"),
+        ("mask: {find: [email]}", "`redact` replaces matches inside values"),
         ("access_log: {formats: combine}", 'did you mean "combined"?'),
         ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is not a range; did you mean 10.0.0.0/8?'),
         ("ip: {networks: {a: [ten]}}", "as in 10.0.0.0/8"),
         ("regex: {pattern: (a), attributes: [a, b]}", "`attributes` has 2 names, but the pattern has 1 groups"),
         ("regex: {pattern: (a, index: 0, attribute: b}", "bad-pattern: missing )"),
         ("timestamp: {zone: CEST}", '"CEST" is not a time zone; write one such as UTC or Europe/Berlin'),
-        (r'regex: {pattern: "(\d+)", attribute: a}', "between single quotes a backslash stands for itself"),
+        (r'regex: {pattern: "(\d+)", attribute: a}', "use single quotes, in which a backslash has no special meaning"),
         ("json: {prefix: 2hb_a:}", 'text with a ":" in it must be quoted'),
         ("json: 2hb_a: b", 'text with a ":" in it must be quoted'),
         (
@@ -34,13 +34,13 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
             '8:6: syntax: while parsing a block mapping: did not find expected key; indent this "-"',
         ),
         ("trim: {}\n       - trim: {}", "did not find expected '-' indicator; indent this \"-\""),
-        ("value: {attribute: a, value: b}\n        when: exists(c)", "belong inside: `value: {…, when: …}`"),
-        ("trim: {}\n        on_error: drop\n        label: a", "belong inside: `trim: {…, on_error: …}`"),
+        ("value: {attribute: a, value: b}\n        when: exists(c)", "go inside: `value: {…, when: …}`"),
+        ("trim: {}\n        on_error: drop\n        label: a", "go inside: `trim: {…, on_error: …}`"),
         ('value: {attribute: a, value: "${id}"}', "the attribute id of an event is %{id}"),
         ('value: {attribute: a, value: b, when: "exists(2hb_a:id)"}', "must be quoted: exists('2hb_a:id')"),
         ("redact: {find: email}", "write [email]"),
         ('mask: {attributes: "a: b"}', 'write ["a: b"]'),
-        ("sample: {share: 30%, by: b}", 'share wants a number, not the text "30%"; write 0.3'),
+        ("sample: {share: 30%, by: b}", 'share must be a number, not the text "30%"; write 0.3'),
         ("sample: {share: 30, by: b}", "out-of-range: share must be at most 1, not 30"),
         (
             "timestamp: {formats: yyyy-MM-dd}",
@@ -57,16 +57,16 @@ FILE = chain_file("STEP", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}'
         ),
     ],
 )
-def test_the_way_out_is_told(tmp_path, monkeypatch, step, says):
+def test_hint_for_a_common_mistake(tmp_path, monkeypatch, decorator, hint):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("id,team\n1,red\n")
-    (tmp_path / "p.yaml").write_text(FILE.replace("STEP", step))
+    (tmp_path / "p.yaml").write_text(FILE.replace("DECORATOR", decorator))
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    assert any(says in str(problem) for problem in caught.value.report.errors)
+    assert any(hint in str(problem) for problem in caught.value.report.errors)
 
 
-def told(path, text):
+def problems(path, text):
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load(path, env={}, lookup=Catalog())
@@ -79,8 +79,8 @@ OF_DECORATORS = [
 
 
 @pytest.mark.parametrize(("name", "ours"), OF_DECORATORS)
-def test_what_others_call_a_decorator_leads_to_ours(tmp_path, name, ours):
-    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", f"{name}: {{}}"))
+def test_decorator_name_of_another_tool_has_a_hint(tmp_path, name, ours):
+    (problem,) = problems(tmp_path / "p.yaml", FILE.replace("DECORATOR", f"{name}: {{}}"))
     assert f'there is no decorator "{name}"; did you mean "{ours}"?' in problem
 
 
@@ -94,37 +94,37 @@ def test_what_others_call_a_decorator_leads_to_ours(tmp_path, name, ours):
         ("startingOffsets", "start"),
     ],
 )
-def test_what_others_call_an_option_leads_to_ours(tmp_path, name, ours):
+def test_option_name_of_another_tool_has_a_hint(tmp_path, name, ours):
     (tmp_path / "p.yaml").write_text(f"version: 1\npipelines: {{p: {{source: {{kafka: {{{name}: x}}}}}}}}\n")
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    expected = f'"{name}" is not a setting of kafka; did you mean "{ours}"?'
+    expected = f'"{name}" is not an option of kafka; did you mean "{ours}"?'
     assert any(expected in str(problem) for problem in caught.value.report.errors)
 
 
-def test_a_program_of_another_tool_is_a_plugin_here(tmp_path):
-    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", "ruby: {}"))
-    assert "write a decorator of your own in Python, and name its file under `plugins`" in problem
+def test_scripting_decorator_of_another_tool_has_a_hint_to_plugins(tmp_path):
+    (problem,) = problems(tmp_path / "p.yaml", FILE.replace("DECORATOR", "ruby: {}"))
+    assert "write a custom decorator in Python, and name its file under `plugins`" in problem
 
 
-def test_the_list_of_all_decorators_is_whole(tmp_path):
-    (problem,) = told(tmp_path / "p.yaml", FILE.replace("STEP", "qqqqq: {}"))
+def test_hint_lists_all_decorators(tmp_path):
+    (problem,) = problems(tmp_path / "p.yaml", FILE.replace("DECORATOR", "qqqqq: {}"))
     assert all(f'"{name}"' in problem for name in BUILTIN)
 
 
-def test_a_plugin_that_can_not_be_used_is_not_taken_for_a_slip(tmp_path):
-    (tmp_path / "steps.py").write_text("import no_such_library")
-    text = "plugins: [steps]\n" + FILE.replace("STEP", "leev: {}")
-    lost, unknown = told(tmp_path / "p.yaml", text)
-    assert "no_such_library" in lost
-    assert 'it may be of the plugin "steps", which cannot be used' in unknown
+def test_unknown_decorator_may_belong_to_a_failed_plugin(tmp_path):
+    (tmp_path / "custom.py").write_text("import no_such_library")
+    text = "plugins: [custom]\n" + FILE.replace("DECORATOR", "leev: {}")
+    failed, unknown = problems(tmp_path / "p.yaml", text)
+    assert "no_such_library" in failed
+    assert 'it may belong to the plugin "custom", which cannot be used' in unknown
 
 
-def test_a_zone_of_the_pipeline_that_is_none(tmp_path):
-    for zone, way_out in (
+def test_unknown_timezone_has_a_hint(tmp_path):
+    for zone, hint in (
         ("CEST", "; write one such as UTC or Europe/Berlin"),
         ("Europe/Berln", '; did you mean "Europe/Berlin"?'),
     ):
-        text = FILE.replace("STEP", "trim: {}").replace("    sinks", f"    timezone: {zone}\n    sinks")
-        (problem,) = told(tmp_path / "p.yaml", text)
-        assert problem.endswith(f'not-one-of: "{zone}" is not a time zone{way_out}')
+        text = FILE.replace("DECORATOR", "trim: {}").replace("    sinks", f"    timezone: {zone}\n    sinks")
+        (problem,) = problems(tmp_path / "p.yaml", text)
+        assert problem.endswith(f'not-one-of: "{zone}" is not a time zone{hint}')
