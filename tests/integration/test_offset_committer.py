@@ -44,7 +44,7 @@ class Offsets:
             checkpoint=Checkpoint(folder),
             metrics=self.metrics,
             topics=[self.topic],
-            known=self.known,
+            topic_ids=self.known,
             times=BatchTimes(folder / "times", lambda: 0),
             clock=lambda: self._now_s,
         )

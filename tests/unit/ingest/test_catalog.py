@@ -144,7 +144,7 @@ class TestPlugins:
 
     def test_component_of_another_type_is_refused(self, plugin):
         catalog = Catalog([plugin("ticking_c", TICKING + "SINKS = [Ticking]\n")])
-        with pytest.raises(CatalogError, match='"Ticking" is no Mapper nor Sink'):
+        with pytest.raises(CatalogError, match='"Ticking" is not a Mapper or Sink'):
             catalog.load("sinks", "ticking")
 
     def test_plugin_cannot_use_a_built_in_name(self, plugin):
@@ -196,7 +196,7 @@ class TestPlugins:
     def test_missing_module(self):
         with pytest.raises(CatalogError) as caught:
             Catalog([Plugin("no_such_module.inside")])
-        assert caught.value.hint == "install the package it is in, or write its file beside the pipeline file"
+        assert caught.value.hint == "install the package that contains it, or put its file beside the pipeline file"
 
 
 class TestPackages:

@@ -499,7 +499,7 @@ CASES = {
         [
             (
                 '5:11: unknown-reference: there is no module "no_such_module"; '
-                "install the package it is in, or write its file beside the pipeline file"
+                "install the package that contains it, or put its file beside the pipeline file"
             )
         ],
     ),
