@@ -269,7 +269,7 @@ def slice_of(
         if key[start] != COLUMNS:
             # the first delete is the newest; the others hide nothing more
             is_deleted = True
-            gone = at < row_floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
+            is_garbage = at < row_floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
@@ -279,14 +279,14 @@ def slice_of(
                     return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
-                gone = at < floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
+                is_garbage = at < floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
                 floor = max(floor, at + 1)
             else:
-                gone = at < floor or found >= retention.versions
-                if not gone:
+                is_garbage = at < floor or found >= retention.versions
+                if not is_garbage:
                     found += 1
                     expires_ms = min(expires_ms, at + retention.ttl_ms)
-        if gone:
+        if is_garbage:
             remove(key)
             removed += 1
         count += 1

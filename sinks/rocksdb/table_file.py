@@ -48,8 +48,8 @@ class _Shapes(dict[tuple[bytes, ...], list[tuple[bytes, bytes]]]):
     """Columns of a put -> the same in the order of their keys, each with the part of the key between row and time."""
 
     def __missing__(self, shape: tuple[bytes, ...]) -> list[tuple[bytes, bytes]]:
-        made = self[shape] = sorted(((column, cell_column(column)) for column in shape), key=itemgetter(1))
-        return made
+        columns = self[shape] = sorted(((column, cell_column(column)) for column in shape), key=itemgetter(1))
+        return columns
 
 
 def write(path: str, puts: Sequence[Put], compression: str) -> Metadata:
