@@ -217,7 +217,7 @@ class Source(ABC, Generic[S]):
             NotFoundError: nothing that the options name exists.
             SourceUnavailableError: the source does not answer.
         """
-        return "cannot be asked"
+        return "not checked: this source cannot report it"
 
     @abstractmethod
     def identity(self) -> Mapping[str, str]:

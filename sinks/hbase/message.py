@@ -193,12 +193,12 @@ class _Cells(dict[bytes, bytes]):
 
     def __missing__(self, column: bytes) -> bytes:
         self._check(column)
-        made = self.end + self._begin + self._wire.size(len(column)) + column + self._wire.text(3)
+        encoded = self.end + self._begin + self._wire.size(len(column)) + column + self._wire.text(3)
         if len(column) <= _MAX_COLUMN_BYTES:
             if len(self) >= _MAX_COLUMNS:
                 self.clear()
-            self[column] = made
-        return made
+            self[column] = encoded
+        return encoded
 
 
 class _Sizes(dict[int, bytes]):

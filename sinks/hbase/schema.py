@@ -170,8 +170,8 @@ class Thrift2:
             after = self._without_attributes(before, table, family)
         else:
             # the attributes are complete, so the other fields are not needed
-            kept = {"attributes": before.attributes, "configuration": before.configuration}
-            after = self._interface.TColumnFamilyDescriptor(name=family.name, **kept)
+            unchanged = {"attributes": before.attributes, "configuration": before.configuration}
+            after = self._interface.TColumnFamilyDescriptor(name=family.name, **unchanged)
         wanted = self._family(family)
         for field in ("bloomFilterType", "compressionType", "maxVersions", "timeToLive"):
             setattr(after, field, getattr(wanted, field))

@@ -1,4 +1,4 @@
-"""The folder of RocksDB: locked by one writer, followed by readers, written to atomically."""
+"""The folder of RocksDB: one writer locks it, readers follow the writer."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ class Opened(NamedTuple):
 
     Attributes:
         records: table -> family -> its specification.
-        column_families: name of a table's column family -> its reader; RocksDB stays open as long as one of them lives.
+        column_families: name of a table's column family -> its reader; RocksDB stays open while one of them exists.
     """
 
     root: Rdict
@@ -36,20 +36,23 @@ class Database:
     """
     One folder, as its writer or as a reader.
 
-    After an error the content of RocksDB's memory is not trusted: the next use opens the database again.
+    After an error the state in memory is not trusted: the next use reopens the database.
 
     Args:
         path: created by a writer if missing.
-        sync: whether writes with the log are synced.
+        sync: whether writes to the write-ahead log are synced.
+
+    Attributes:
+        generation: changes whenever tables must be reopened.
     """
 
     def __init__(self, path: Path, *, sync: bool, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
         self.generation = 0
-        self._until_look: dict[str, int] = {}
+        self._files_until_check: dict[str, int] = {}
         self._opened: Opened | None = None
-        self._is_wanted = False
+        self._is_open = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
         self._logged = WriteOptions()
         self._logged.sync = sync
@@ -62,17 +65,17 @@ class Database:
 
     def open(self) -> None:
         """Lock the folder, or start to follow its writer."""
-        self._is_wanted = True
+        self._is_open = True
         self.opened()
 
     def close(self) -> None:
         """Release the folder."""
-        self._is_wanted = False
-        self._let_go()
+        self._is_open = False
+        self._detach()
 
     def opened(self) -> Opened:
-        """The open database, without catching up."""
-        if not self._is_wanted:
+        """The open database; a reader does not catch up with the writer."""
+        if not self._is_open:
             raise LifecycleError("the rocksdb store is not open")
         if self._opened is None:
             try:
@@ -85,28 +88,28 @@ class Database:
         return self._opened
 
     def current(self) -> Opened:
-        """The database as it is now: a reader catches up with the writer."""
+        """The open database; a reader catches up with the writer."""
         opened = self.opened()
         if not self.read_only or self._has_caught_up(opened):
             return opened
         del opened
-        self._let_go()
+        self._detach()
         return self.opened()
 
     def writable(self) -> Opened:
-        """The database, to change it."""
+        """The open database, for writes."""
         if self.read_only:
             raise LifecycleError("this store was opened for reading")
         return self.opened()
 
     def guarded(self, call: Callable[[], T]) -> T:
-        """Call RocksDB; its errors become ours."""
+        """Call RocksDB and translate its errors."""
         try:
             return call()
         except Exception as error:
             if not is_from_rocksdb(error):
                 raise
-            self._let_go()
+            self._detach()
             raise translated(error, self.path) from error
 
     def write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
@@ -121,34 +124,34 @@ class Database:
 
         self.guarded(write)
 
-    def remember(self, key: bytes, value: bytes) -> None:
+    def put_unsynced(self, key: bytes, value: bytes) -> None:
         """Write a record that survives a crash of the process, but not always of the machine."""
         root = self.writable().root
         self.guarded(lambda: root.put(key, value, self._unsynced))
 
-    def take(self, table: str, file: Path) -> None:
-        """Ingest a sorted file into a table, atomically; the file stays where it is."""
+    def ingest(self, table: str, file: Path) -> None:
+        """Ingest a sorted file into a table, atomically; the file stays."""
         opened = self.writable()
         options = IngestExternalFileOptions()
-        taken = file
+        source = file
         with on_disk(file):
-            second = file.with_name(f"{file.name}.taken")
-            second.unlink(missing_ok=True)
-            # RocksDB makes a hard link to the file; without one it copies the file
+            link = file.with_name(f"{file.name}.link")
+            link.unlink(missing_ok=True)
+            # RocksDB moves a hard link into its folder; if links are not supported it copies the file
             with suppress(OSError):
-                second.hardlink_to(file)
+                link.hardlink_to(file)
                 options.set_move_files(True)
-                taken = second
+                source = link
         reader = opened.column_families[tables.column_family(table)]
-        self.guarded(lambda: reader.ingest_external_file([str(taken)], options))
+        self.guarded(lambda: reader.ingest_external_file([str(source)], options))
 
-    def join_neighbours(self, table: str) -> None:
-        """Merge adjacent small files into large ones; done once for a number of ingested files."""
-        left = self._until_look.get(table, 0)
-        self._until_look[table] = (left or small_files.LOOK_EVERY) - 1
-        if left == 0:
+    def merge_small_files(self, table: str) -> None:
+        """Merge adjacent small files, once for a number of ingested files."""
+        remaining = self._files_until_check.get(table, 0)
+        self._files_until_check[table] = (remaining or small_files.CHECK_EVERY) - 1
+        if remaining == 0:
             reader = self.writable().column_families[tables.column_family(table)]
-            self.guarded(lambda: small_files.join(reader))
+            self.guarded(lambda: small_files.merge(reader))
 
     def add_families(self, table: str, missing: list[FamilySpec]) -> None:
         """Create families, and the table with them."""
@@ -157,7 +160,7 @@ class Database:
         name = tables.column_family(table)
 
         def make() -> None:
-            # it exists already if a process was killed before it wrote the table's record
+            # it exists if a process was killed before it wrote the table's record
             if name not in opened.column_families:
                 opened.column_families[name] = opened.root.create_column_family(name, tables.table_options())
             tables.compress(opened.column_families[name], specs.values())
@@ -168,7 +171,7 @@ class Database:
         self.generation += 1
 
     def change_family(self, table: str, family: FamilySpec) -> None:
-        """Give a family that exists other options."""
+        """Change the options of an existing family."""
         opened = self.writable()
         specs = opened.records[table] | {family.name: family}
 
@@ -187,7 +190,7 @@ class Database:
         except Exception as error:
             if not is_from_rocksdb(error):
                 raise
-            # the writer removed a file meanwhile: follow again from the start
+            # the writer has removed a file: reopen
             return False
 
     def _attach(self) -> Opened:
@@ -216,14 +219,14 @@ class Database:
                 tables.compress(opened.column_families[tables.column_family(table)], specs.values())
         return opened
 
-    def _let_go(self) -> None:
+    def _detach(self) -> None:
         opened, self._opened = self._opened, None
         self.generation += 1
         if opened is not None:
             if not self.read_only:
                 (self.path / OWNER).unlink(missing_ok=True)
             for part in (*opened.column_families.values(), opened.root):
-                # this flushes, which fails if the disk failed; acknowledged writes are in the log or in a file already
+                # closing flushes, which fails with the disk; acknowledged writes are already in the log or a file
                 with suppress(Exception):
                     part.close()
             opened.column_families.clear()

@@ -1,14 +1,14 @@
-"""How many files RocksDB may have open at a time: a part of the limit that sockets, logs and Spark use too."""
+"""Maximum number of files that RocksDB may have open: a part of the process's limit."""
 
 import resource
 from pathlib import Path
 
 MAX_OPEN = 4_096
-"""Of one store; further files are opened again for each read, which costs far less than the read."""
+"""Of one store; further files are opened for each read, which costs far less than the read."""
 MIN_OPEN = 20
-"""RocksDB allows no smaller number."""
+"""The minimum that RocksDB allows."""
 ALL = -1
-"""No bound, as RocksDB writes it."""
+"""RocksDB's value for no limit."""
 
 
 def raise_limit() -> None:
@@ -18,7 +18,7 @@ def raise_limit() -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
-            # some systems report a limit that they do not grant; the old one remains in force
+            # some systems report a hard limit that they do not grant; the old limit remains
             return
 
 
@@ -32,9 +32,9 @@ def max_open() -> int:
 
 def max_open_of_reader(path: Path) -> int:
     """
-    The same for a store that another process writes.
+    The same for a reader of a store that another process writes.
 
-    A reader can still read a file that the writer removed while it has it open: so it opens all, if it can.
+    A reader can read a file that the writer has removed if it is still open, so it opens all files if the limit allows.
     """
     bound = max_open()
     count = sum(1 for _ in path.glob("*.sst"))

@@ -1,4 +1,4 @@
-"""The one table from RocksDB's errors to ours."""
+"""Maps RocksDB's errors to ours."""
 
 import errno
 from pathlib import Path
@@ -16,13 +16,13 @@ from ingest.api import (
 from ingest.durable import unusable
 
 OWNER = "OWNER"
-"""File beside RocksDB's LOCK that says who has the store; stale after a kill, so it is only read when LOCK is held."""
+"""File beside RocksDB's LOCK that names the process; stale after a kill, so it is read only if LOCK is held."""
 
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def is_from_rocksdb(error: Exception) -> bool:
-    """Errors of RocksDB or the file system; the package has no class of its own for them."""
+    """Whether an error is RocksDB's or the file system's; rocksdict has no class of its own for them."""
     return type(error) is Exception or isinstance(error, (OSError, DbClosedError))
 
 
@@ -38,10 +38,10 @@ def number_of(text: str) -> int:
 
 def translated(error: Exception, path: Path) -> IngestError:
     """
-    Our error for one of RocksDB's, which are all plain exceptions with a text.
+    Our error for one of RocksDB's, which are plain exceptions with a text.
 
-    A full disk gets free space, and open files are closed again, so both are retried. Any other failure of the disk is
-    final: after a failed sync the content of the disk is unknown, and a second sync that succeeds proves nothing.
+    A full disk and too many open files are temporary and retried. Any other failure of the disk is permanent: after a
+    failed sync the content of the disk is unknown, even if a second sync succeeds.
     """
     text = str(error)
     lowered = text.lower()
@@ -70,7 +70,7 @@ def translated(error: Exception, path: Path) -> IngestError:
 
 
 def _suspects(text: str, path: Path) -> str:
-    """Files that damage may be in: RocksDB names every file but a log."""
+    """Files that may be damaged: RocksDB names all files except logs."""
     if "checksum mismatch" not in text or "MANIFEST" in text or ".sst" in text:
         return ""
     logs = ", ".join(sorted(log.name for log in path.glob("*.log")))
@@ -78,7 +78,7 @@ def _suspects(text: str, path: Path) -> str:
 
 
 def owner_of(path: Path) -> str:
-    """Who holds the store, in words."""
+    """The process that holds the store, for messages."""
     try:
         return (path / OWNER).read_text(encoding="utf-8").strip() or "another process"
     except OSError:

@@ -7,11 +7,11 @@ One RocksDB column family holds one table, so the table is not in the key::
     text(row) text(family) 0x01 text(qualifier) 0x00 inverted(time)    delete of one column
     text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)    a cell
 
-A cell has its value, a delete the time at which it was written.
+The value of a cell's key is the cell's value, that of a delete the time at which it was written.
 
-`text` ends with 0x00 0x01 and writes a 0x00 inside as 0x00 0xFF: so no text is the beginning of another, and a shorter
-one comes first. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete
-before everything it hides.
+`text` ends with 0x00 0x01 and escapes 0x00 as 0x00 0xFF: so no text is a prefix of another, and texts sort as their
+bytes do. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete before
+all that it hides.
 
 Source: the escaping is that of ordered strings in Google's Orderly and FoundationDB's tuple layer.
 """
@@ -27,7 +27,7 @@ _INVERT = (1 << 64) - 1
 
 
 def encode_text(data: bytes) -> bytes:
-    """Bytes in a form that keeps their order also when something follows."""
+    """Bytes in a form that keeps their order whatever follows."""
     return (data.replace(b"\x00", b"\x00\xff") if b"\x00" in data else data) + END
 
 
@@ -48,36 +48,36 @@ def decode_time(key: bytes) -> int:
 
 
 def cell_column(column: bytes) -> bytes:
-    """What stands between row and time in the key of a cell of `family:qualifier`."""
+    """The part of a cell's key between row and time, for a column `family:qualifier`."""
     family, _, qualifier = column.partition(b":")
     return encode_text(family) + b"\x01" + encode_text(qualifier) + b"\x01"
 
 
 def column_delete_suffix(family: bytes, qualifier: bytes, timestamp_ms: int) -> bytes:
-    """What follows a row in the key of a column's delete."""
+    """The part of a column delete's key after the row."""
     return encode_text(family) + b"\x01" + encode_text(qualifier) + b"\x00" + encode_time(timestamp_ms)
 
 
 def family_delete_suffix(family: bytes, timestamp_ms: int) -> bytes:
-    """What follows a row in the key of a family's delete."""
+    """The part of a family delete's key after the row."""
     return encode_text(family) + b"\x00" + encode_time(timestamp_ms)
 
 
 def row_head(key: bytes) -> bytes:
-    """The part of a key that is its row, with the end of the text."""
+    """The row of a key, with the end of the text."""
     return key[: key.index(END) + len(END)]
 
 
 def family_head(rest: bytes) -> bytes:
-    """The part of a key after its row that is the family, with the end of the text."""
+    """The family at the start of a key without its row, with the end of the text."""
     return rest[: rest.index(END) + len(END)]
 
 
 def column_head(rest: bytes) -> bytes:
-    """The part of a key after its family that is the column, with the end of the text; the kind and the time follow."""
+    """The qualifier at the start of a key without row and family, with the end of the text."""
     return rest[: rest.index(END, 1) + len(END)]
 
 
 def after(head: bytes) -> bytes:
-    """The first key that does not begin with a text, and comes after all that do."""
+    """The first key after all keys that begin with a text."""
     return head[:-1] + b"\x02"

@@ -1,4 +1,4 @@
-"""A table of an open database, and the estimate of its garbage."""
+"""A table of an open database, with its garbage estimate."""
 
 from typing import cast
 
@@ -11,31 +11,31 @@ from sinks.rocksdb.reading import Cursor
 from sinks.rocksdb.sweep import GarbageEstimate
 from sinks.rocksdb.tables import column_family
 
-MAX_PREPARED = 50_000
-"""Columns whose key parts are kept; those of further columns are encoded again each time."""
+MAX_CACHED_COLUMNS = 50_000
+"""Maximum number of columns with cached key parts."""
 
 
 class OpenTable:
     """
-    One table, ready for writes until its families change or the database is opened again.
+    One table, open for writes until its families change or the database is reopened.
 
     Attributes:
         specs: family -> its specification.
-        shortest_ttl_s: the shortest time to live of a family, None when all live for ever.
-        gauge: estimate of the cells that no read returns.
+        shortest_ttl_s: the shortest time to live of a family; None if no cells expire.
+        estimate: of the cells that no read returns.
 
     Raises:
         NoTableError: there is no such table.
     """
 
-    def __init__(self, opened: Opened, name: str, gauge: GarbageEstimate) -> None:
+    def __init__(self, opened: Opened, name: str, estimate: GarbageEstimate) -> None:
         if name not in opened.records:
             raise NoTableError(f'there is no table "{name}"')
         self.name = name
         self.specs = opened.records[name]
         lives = [spec.ttl_s for spec in self.specs.values() if spec.ttl_s is not None]
         self.shortest_ttl_s = min(lives, default=None)
-        self.gauge = gauge
+        self.estimate = estimate
         self._prepared: dict[bytes, bytes] = {}
         place = column_family(name)
         self._handles: tuple[ColumnFamily, Rdict] | None = (
@@ -45,29 +45,29 @@ class OpenTable:
 
     @property
     def handle(self) -> ColumnFamily:
-        """Where RocksDB keeps the table."""
-        return self._held()[0]
+        """The column family of the table."""
+        return self._open_handles()[0]
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Drop all handles: the folder stays locked while one exists, even in a traceback."""
         self._handles = None
 
     def cursor(self) -> Cursor:
         """An iterator over the table; it keeps the database open while it exists."""
-        return cast("Cursor", self._held()[1].iter())
+        return cast("Cursor", self._open_handles()[1].iter())
 
     def prepared(self) -> dict[bytes, bytes]:
-        """Column -> what stands between row and time in its key; filled by `prepare`."""
-        if len(self._prepared) > MAX_PREPARED:
+        """Column -> the part of its keys between row and time; `prepare` adds to it."""
+        if len(self._prepared) > MAX_CACHED_COLUMNS:
             self._prepared = {}
         return self._prepared
 
     def prepare(self, column: bytes) -> bytes:
         """
-        The same for a new column.
+        Add a column; returns the part of its keys.
 
         Raises:
-            KeyError: there is no such family, or no colon.
+            KeyError: the table has no such family, or the column has no colon.
         """
         family, colon, _ = column.partition(b":")
         if not colon or family not in self.specs:
@@ -75,7 +75,7 @@ class OpenTable:
         found = self._prepared[column] = cell_column(column)
         return found
 
-    def _held(self) -> tuple[ColumnFamily, Rdict]:
+    def _open_handles(self) -> tuple[ColumnFamily, Rdict]:
         if self._handles is None:
-            raise LifecycleError("a table of the rocksdb store is used after it was closed")
+            raise LifecycleError("a table of the rocksdb store is used after close")
         return self._handles

@@ -1,4 +1,4 @@
-"""Reads cells from the iterator of a table."""
+"""Reads rows from the iterator of a table."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -7,16 +7,16 @@ from ingest.api import Cell, FamilySpec, Row
 from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_text, decode_time, encode_text, row_head
 
 PAGE_BYTES = 8 << 20
-"""A page of a scan ends early at this size, so that large values do not add up in memory."""
-STEPS_BEFORE_SEEK = 16
-"""Old versions passed one by one before the iterator seeks: a seek costs about as much as this many calls of `next`."""
+"""Size at which a page of a scan ends, to bound memory."""
+NEXTS_BEFORE_SEEK = 16
+"""Old versions skipped with `next` before a seek, which costs about as much as this many calls."""
 
 
 class Cursor(Protocol):
     """The methods of RocksDB's iterator that are used here."""
 
     def valid(self) -> bool:
-        """Whether it is at a key."""
+        """Whether it is positioned at a key."""
 
     def key(self) -> bytes:
         """The current key."""
@@ -25,27 +25,23 @@ class Cursor(Protocol):
         """The current value."""
 
     def next(self) -> None:
-        """To the next key."""
+        """Move to the next key."""
 
     def seek(self, key: bytes) -> None:
-        """To the first key that is not smaller."""
+        """Move to the first key that is not smaller."""
 
     def seek_for_prev(self, key: bytes) -> None:
-        """To the last key that is not greater."""
+        """Move to the last key that is not greater."""
 
     def seek_to_last(self) -> None:
-        """To the last key."""
+        """Move to the last key."""
 
     def status(self) -> None:
-        """Raises the iterator's error, if any; the next seek clears it."""
+        """Raise the iterator's error, if any; the next seek clears it."""
 
 
 def at_key(cursor: Cursor) -> bool:
-    """
-    Whether a cursor is at a key.
-
-    At a damaged block it is at no key, as at the end; this then raises RocksDB's error.
-    """
+    """Whether a cursor is at a key; raises RocksDB's error if it stopped at a damaged block, not at the end."""
     if cursor.valid():
         return True
     cursor.status()
@@ -54,13 +50,13 @@ def at_key(cursor: Cursor) -> bool:
 
 class Part(NamedTuple):
     """
-    One family of a table, for one read.
+    One family of a read.
 
     Attributes:
         text: its name as encoded in keys.
         qualifiers: None for the whole family.
         oldest_ms: older cells have expired.
-        versions: how many to return of a cell, at most as many as the family keeps.
+        versions: maximum number of versions of a cell to return, at most that of the family.
     """
 
     spec: FamilySpec
@@ -70,9 +66,9 @@ class Part(NamedTuple):
     versions: int
 
 
-class Question(NamedTuple):
+class ReadPlan(NamedTuple):
     """
-    A table's cursor, and the parts of each row to read.
+    A table's cursor, and the families to read of each row.
 
     Attributes:
         parts: sorted by family.
@@ -82,25 +78,25 @@ class Question(NamedTuple):
     parts: Sequence[Part]
 
 
-def rows_forward(question: Question, start: bytes, stop: bytes | None) -> Iterator[Row]:
+def rows_forward(plan: ReadPlan, start: bytes, stop: bytes | None) -> Iterator[Row]:
     """Rows of [start, stop) in byte order."""
-    cursor = question.cursor
+    cursor = plan.cursor
     last = None if stop is None else encode_text(stop)[: -len(END)]
     cursor.seek(encode_text(start)[: -len(END)])
     while at_key(cursor):
         head = row_head(cursor.key())
         if last is not None and head[: -len(END)] >= last:
             return
-        cells = tuple(_cells(question, head))
+        cells = tuple(_cells(plan, head))
         if cells:
             yield Row(decode_text(head[: -len(END)]), cells)
         if at_key(cursor) and cursor.key().startswith(head):
             cursor.seek(after(head))
 
 
-def rows_backward(question: Question, start: bytes, stop: bytes | None) -> Iterator[Row]:
+def rows_backward(plan: ReadPlan, start: bytes, stop: bytes | None) -> Iterator[Row]:
     """Rows of [start, stop), the last one first."""
-    cursor = question.cursor
+    cursor = plan.cursor
     first = encode_text(start)[: -len(END)]
     if stop is None:
         cursor.seek_to_last()
@@ -111,17 +107,17 @@ def rows_backward(question: Question, start: bytes, stop: bytes | None) -> Itera
         if head[: -len(END)] < first:
             return
         cursor.seek(head)
-        cells = tuple(_cells(question, head))
+        cells = tuple(_cells(plan, head))
         if cells:
             yield Row(decode_text(head[: -len(END)]), cells)
         cursor.seek_for_prev(head)
 
 
-def page_of(question: Question, bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
-    """The first rows of a range, or the last ones, last one first."""
+def page_of(plan: ReadPlan, bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
+    """The first rows of a range; with `reverse` the last ones, last one first."""
     page = []
     size = 0
-    for row in (rows_backward if reverse else rows_forward)(question, *bounds):
+    for row in (rows_backward if reverse else rows_forward)(plan, *bounds):
         page.append(row)
         size += sum(len(cell.value) for cell in row.cells)
         if len(page) >= wanted or size >= PAGE_BYTES:
@@ -129,11 +125,11 @@ def page_of(question: Question, bounds: tuple[bytes, bytes | None], wanted: int,
     return page
 
 
-def row_at(question: Question, key: bytes) -> Row | None:
+def row_at(plan: ReadPlan, key: bytes) -> Row | None:
     """One row."""
     head = encode_text(key)
-    question.cursor.seek(head)
-    cells = tuple(_cells(question, head))
+    plan.cursor.seek(head)
+    cells = tuple(_cells(plan, head))
     return Row(key, cells) if cells else None
 
 
@@ -143,10 +139,10 @@ def last_row(cursor: Cursor) -> bytes:
     return row_head(cursor.key()) if at_key(cursor) else b""
 
 
-def _cells(question: Question, head: bytes) -> Iterator[Cell]:
-    """The visible cells of one row; the cursor is at the row's first key, and ends in the row or after it."""
-    cursor = question.cursor
-    for part in question.parts:
+def _cells(plan: ReadPlan, head: bytes) -> Iterator[Cell]:
+    """The visible cells of one row; the cursor starts at the row's first key and ends in the row or after it."""
+    cursor = plan.cursor
+    for part in plan.parts:
         family = head + part.text
         if not at_key(cursor):
             return
@@ -156,7 +152,7 @@ def _cells(question: Question, head: bytes) -> Iterator[Cell]:
 
 
 def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
-    """The same for one family, whose first key in the row it is, if it has any."""
+    """The visible cells of one family; the cursor starts at its first key, if it has any."""
     start = len(head)
     floor = part.oldest_ms
     if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
@@ -175,9 +171,9 @@ def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
 
 
 def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
-    """Visible versions of one column; the cursor stands at its first key, if it has any, and ends after its last."""
+    """Visible versions of one column; the cursor starts at its first key, if it has any, and ends after its last."""
     kind_at = len(column)
-    found = steps = 0
+    found = passed = 0
     while at_key(cursor) and (key := cursor.key()).startswith(column):
         at = decode_time(key)
         if key[kind_at] != CELL:
@@ -185,9 +181,9 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
         elif found < part.versions and at >= floor:
             found += 1
             yield Cell(part.spec.name, qualifier, at, cursor.value())
-        steps += 1
-        if steps % STEPS_BEFORE_SEEK == 0 and (found == part.versions or at < floor):
-            # every kind is 0 or 1, so this column has no key after that
+        passed += 1
+        if passed % NEXTS_BEFORE_SEEK == 0 and (found == part.versions or at < floor):
+            # the kind is 0 or 1, so the column has no key after \x02
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()

@@ -1,4 +1,4 @@
-"""Settings of the embedded store; imports nothing heavy, so checking a file stays quick."""
+"""Settings of the embedded store, without heavy imports, so that checking a file is quick."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ class RocksDBSettings(StoreSettings):
 
     path: LocalPath = option("Folder of the store; created if missing. One process writes it.", example="./data")
     sync: bool = option(
-        "True makes every write wait for the disk, so it survives a power cut; false survives a killed process only.",
+        "True syncs every write to disk, so it survives a power failure; with false it survives only a killed process.",
         default=True,
     )
 

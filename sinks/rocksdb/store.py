@@ -28,11 +28,11 @@ from sinks.rocksdb.database import Database
 from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import encode_text
 from sinks.rocksdb.open_table import OpenTable
-from sinks.rocksdb.reading import Cursor, Part, Question, last_row, page_of, row_at
+from sinks.rocksdb.reading import Cursor, Part, ReadPlan, last_row, page_of, row_at
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, GarbageEstimate, RetentionRule, count_superseded, slice_of
-from sinks.rocksdb.table_file import Note
-from sinks.rocksdb.tables import column_family, gauge_key, strongest
+from sinks.rocksdb.table_file import Metadata
+from sinks.rocksdb.tables import column_family, estimate_key, strongest
 from sinks.rocksdb.writing import batch_of
 
 
@@ -40,17 +40,17 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
     Tables in a folder, one column family of RocksDB for each table.
 
-    One process writes; RocksDB's own lock keeps a second writer out, and the file OWNER beside it names the writer. Any
-    number of other processes read at the same time: each read sees all writes that were acknowledged before it.
+    One process writes: RocksDB's lock excludes a second writer, and the file OWNER beside it names the first. Other
+    processes can read at the same time; a read returns all writes that were acknowledged before it.
 
-    Durable: with the WAL on, a write ends with one sync (`sync: true`). One without WAL is in a file of its own before
-    it is acknowledged; one that mixes both is written with the WAL. So a killed process leaves no torn row either way.
-    A write is atomic, and is refused as a whole if one mutation is refused.
+    A write is atomic, and is rejected as a whole if one mutation is rejected. With the WAL on, it ends with one sync
+    (`sync: true`). Without WAL it is flushed to a file before it is acknowledged; a write with both kinds of mutations
+    uses the WAL.
 
-    Cells that no read returns any more are removed in slices, after writes.
+    Cells that no read returns are removed in slices, after writes.
 
     Args:
-        read_only: for a reader beside the writer.
+        read_only: for a reader while another process writes.
         clock_ms: the current time, for the age of cells.
     """
 
@@ -65,11 +65,11 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         self._clock_ms = clock_ms
         self._generation = -1
         self._open_tables: dict[str, OpenTable] = {}
-        self._gauges: dict[str, GarbageEstimate] = {}
+        self._estimates: dict[str, GarbageEstimate] = {}
 
     @classmethod
     def reader(cls, settings: RocksDBSettings) -> Self:
-        """A reader beside the writer."""
+        """A reader while another process writes."""
         return cls(settings, read_only=True)
 
     def open(self) -> None:
@@ -78,41 +78,41 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def close(self) -> None:
         """Release the folder."""
-        # handles keep RocksDB open, so they are dropped first
-        self._forget()
-        self._gauges.clear()
+        # handles keep RocksDB open, so they are released first
+        self._release_tables()
+        self._estimates.clear()
         self._database.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Write mutations atomically, then sweep a slice of the table if that is due."""
+        """Write mutations atomically, then sweep a slice of the table if due."""
         found = self._open_table(table)
         batch, logged, cells = batch_of(mutations, found, self._clock_ms())
-        self._count(found, cells, found.gauge.sample_of(mutations))
-        gauge = found.gauge.record()
+        self._count(found, cells, found.estimate.sample_of(mutations))
+        record = found.estimate.record()
         if logged:
-            batch.put(gauge_key(table), gauge)
+            batch.put(estimate_key(table), record)
         self._write(table, batch, logged=logged)
         if not logged:
-            # without the log only the table is flushed, which does not hold the estimate
-            with self._forgetting():
-                self._database.remember(gauge_key(table), gauge)
-        self._look_after(found)
+            # only the column family of the table is flushed, and the estimate is in another one
+            with self._releasing_on_error():
+                self._database.put_unsynced(estimate_key(table), record)
+        self._sweep_if_due(found)
 
     def file_compression(self, table: str) -> str:
-        """The strongest compression of the families: a file holds all of them."""
+        """The strongest compression of the families: a file has cells of all of them."""
         specs = self._database.current().records.get(table)
         if specs is None:
             raise NotFoundError(f'there is no table "{table}"')
         return strongest(specs.values())
 
     def write_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
-        """A sorted table of RocksDB."""
+        """Write an SST file of RocksDB."""
         return table_file.write(path, puts, compression).packed()
 
-    def ingest_file(self, table: str, path: str, note: bytes) -> None:
+    def ingest_file(self, table: str, path: str, metadata: bytes) -> None:
         """Ingest the file into the table through a hard link, so that it can be ingested again."""
         found = self._open_table(table)
-        cells, named, samples = Note.of(note)
+        cells, named, samples = Metadata.of(metadata)
         unknown = named.difference(found.specs)
         if unknown:
             raise WriteRejectedError(
@@ -120,27 +120,27 @@ class RocksDBStore(FileStore[RocksDBSettings]):
                 hint="restart the service: the events are checked again against the families that exist",
             )
         self._count(found, cells, samples)
-        with self._forgetting():
-            self._database.take(table, Path(path))
-        self._remember(found)
-        with self._forgetting():
-            self._database.join_neighbours(table)
-        self._look_after(found)
+        with self._releasing_on_error():
+            self._database.ingest(table, Path(path))
+        self._save_estimate(found)
+        with self._releasing_on_error():
+            self._database.merge_small_files(table)
+        self._sweep_if_due(found)
 
     def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """One row as it is now."""
-        return self._database.guarded(lambda: row_at(self._question(table, columns, versions), row))
+        return self._database.guarded(lambda: row_at(self._plan(table, columns, versions), row))
 
     def scan(self, table: str, scan: Scan) -> Iterator[Row]:
         """Rows of a range, page by page; each page is consistent in itself."""
         start, stop = scan.bounds()
-        left = scan.limit
-        while left is None or left > 0:
-            page = self._page(table, scan, (start, stop), left)
+        remaining = scan.limit
+        while remaining is None or remaining > 0:
+            page = self._page(table, scan, (start, stop), remaining)
             yield from page
             if not page:
                 return
-            left = None if left is None else left - len(page)
+            remaining = None if remaining is None else remaining - len(page)
             if scan.reverse:
                 stop = page[-1].key
             else:
@@ -151,22 +151,22 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         existing = self._database.writable().records.get(spec.name)
         missing = {family.name: family for family in spec.families if family.name not in (existing or {})}
         if existing is None or missing:
-            with self._forgetting():
+            with self._releasing_on_error():
                 self._database.add_families(spec.name, list(missing.values()))
 
     def change_family(self, table: str, family: FamilySpec) -> None:
-        """Give a family other options; existing files get the new compression when they are compacted."""
+        """Change the options of a family; existing files get the new compression when they are compacted."""
         if family.name not in self._database.writable().records.get(table, {}):
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         found = self._open_table(table)
-        # cells may expire sooner now; recorded first, since after a crash in between no sweep would look for them
-        found.gauge.expiry = ExpiryIndex(0, self._last_row(found))
-        self._remember(found)
-        with self._forgetting():
+        # cells may expire earlier; recorded first, so that a sweep finds them after a crash in between
+        found.estimate.expiry = ExpiryIndex(0, self._last_row(found))
+        self._save_estimate(found)
+        with self._releasing_on_error():
             self._database.change_family(table, family)
 
     def describe_table(self, name: str) -> TableSpec | None:
-        """The table's families, as they were declared; bloom filters are ignored here."""
+        """The table's families, as they were declared; the store ignores bloom filters."""
         specs = self._database.current().records.get(name)
         return None if specs is None else TableSpec(name, tuple(spec for _, spec in sorted(specs.items())))
 
@@ -180,75 +180,75 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         return tuple(sorted(self._database.current().records))
 
     def _count(self, table: OpenTable, cells: int, samples: Sequence[Mutation]) -> None:
-        """Count mutations that are about to be written in the table's estimate."""
-        gauge = table.gauge
-        gauge.count(cells, samples, table.specs)
-        with self._forgetting():
-            gauge.superseded += self._database.guarded(
-                lambda: count_superseded(samples, table.cursor(), table.specs, gauge.passed)
+        """Add mutations that are about to be written to the table's estimate."""
+        estimate = table.estimate
+        estimate.count(cells, samples, table.specs)
+        with self._releasing_on_error():
+            estimate.superseded += self._database.guarded(
+                lambda: count_superseded(samples, table.cursor(), table.specs, estimate.skipped)
             )
 
     def _last_row(self, table: OpenTable) -> bytes:
-        with self._forgetting():
+        with self._releasing_on_error():
             return self._database.guarded(lambda: last_row(table.cursor()))
 
-    def _look_after(self, table: OpenTable) -> None:
-        if table.gauge.resume is None:
-            table.gauge.start_if_due(ttl_s=table.shortest_ttl_s, now_ms=self._clock_ms())
-        if table.gauge.resume is not None:
+    def _sweep_if_due(self, table: OpenTable) -> None:
+        if table.estimate.resume is None:
+            table.estimate.start_if_due(ttl_s=table.shortest_ttl_s, now_ms=self._clock_ms())
+        if table.estimate.resume is not None:
             self._sweep(table)
 
     def _sweep(self, table: OpenTable) -> int:
-        gauge = table.gauge
+        estimate = table.estimate
         now = self._clock_ms()
         batch = WriteBatch(raw_mode=True)
         removed = 0
-        span = gauge.next_span(now)
+        span = estimate.next_span(now)
         if span is None:
-            gauge.ended()
+            estimate.end()
         else:
-            kept = {encode_text(name): _kept(spec, now) for name, spec in table.specs.items()}
+            retention = {encode_text(name): _retention(spec, now) for name, spec in table.specs.items()}
             handle = table.handle
-            with self._forgetting():
+            with self._releasing_on_error():
                 done = self._database.guarded(
                     lambda: slice_of(
-                        table.cursor(), kept, span, gauge.slice_keys, lambda key: batch.delete(key, handle)
+                        table.cursor(), retention, span, estimate.slice_keys, lambda key: batch.delete(key, handle)
                     )
                 )
-            gauge.went_on(span[0], done, now)
+            estimate.add_slice(span[0], done, now)
             removed = done.removed
-        self._remember(table, batch)
+        self._save_estimate(table, batch)
         return removed
 
-    def _remember(self, table: OpenTable, batch: WriteBatch | None = None) -> None:
-        """Write the estimate of a table, with the batch that is written."""
+    def _save_estimate(self, table: OpenTable, batch: WriteBatch | None = None) -> None:
+        """Write the estimate of a table, together with a batch."""
         batch = batch or WriteBatch(raw_mode=True)
-        batch.put(gauge_key(table.name), table.gauge.record())
+        batch.put(estimate_key(table.name), table.estimate.record())
         self._write(table.name, batch, logged=True)
 
     def _write(self, table: str, batch: WriteBatch, *, logged: bool) -> None:
-        with self._forgetting():
+        with self._releasing_on_error():
             self._database.write(table, batch, logged=logged)
 
     @contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        """After an error the database is opened again, which fails while a handle keeps it open."""
+    def _releasing_on_error(self) -> Iterator[None]:
+        """After an error the database is reopened, which requires that all handles are released."""
         try:
             yield
         except BaseException:
-            self._forget()
-            # it is not known either which part of the estimate was written
-            self._gauges.clear()
+            self._release_tables()
+            # it is unknown which estimates were written
+            self._estimates.clear()
             raise
 
-    def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], left: int | None) -> list[Row]:
-        """The next rows. The cursors end with the call: they would keep RocksDB open while the caller uses the rows."""
-        wanted = scan.page_rows if left is None else min(left, scan.page_rows)
+    def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], remaining: int | None) -> list[Row]:
+        """The next rows, without an open cursor, which would keep RocksDB open while the caller uses the rows."""
+        wanted = scan.page_rows if remaining is None else min(remaining, scan.page_rows)
         return self._database.guarded(
-            lambda: page_of(self._question(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
+            lambda: page_of(self._plan(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
         )
 
-    def _question(self, table: str, columns: Sequence[bytes] | None, versions: int) -> Question:
+    def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int) -> ReadPlan:
         opened = self._database.current()
         specs = opened.records.get(table)
         if specs is None:
@@ -268,30 +268,32 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             )
             for name in sorted(wanted.keys() & specs.keys())
         ]
-        return Question(cast("Cursor", opened.column_families[column_family(table)].iter()), parts)
+        return ReadPlan(cast("Cursor", opened.column_families[column_family(table)].iter()), parts)
 
     def _open_table(self, name: str) -> OpenTable:
         opened = self._database.writable()
         if self._generation != self._database.generation:
-            self._forget()
+            self._release_tables()
             self._generation = self._database.generation
         found = self._open_tables.get(name)
         if found is None:
-            gauge = self._gauges.get(name) or GarbageEstimate.of(opened.root.get(gauge_key(name)), self._clock_ms())
-            found = self._open_tables[name] = OpenTable(opened, name, gauge)
-            if name not in self._gauges:
-                gauge.expiry.top = self._last_row(found)
-                self._gauges[name] = gauge
+            estimate = self._estimates.get(name)
+            if estimate is None:
+                estimate = GarbageEstimate.of(opened.root.get(estimate_key(name)), self._clock_ms())
+            found = self._open_tables[name] = OpenTable(opened, name, estimate)
+            if name not in self._estimates:
+                estimate.expiry.last_row = self._last_row(found)
+                self._estimates[name] = estimate
         return found
 
-    def _forget(self) -> None:
+    def _release_tables(self) -> None:
         for table in self._open_tables.values():
-            table.let_go()
+            table.release()
         self._open_tables.clear()
         self._generation = -1
 
 
-def _kept(spec: FamilySpec, now: int) -> RetentionRule:
+def _retention(spec: FamilySpec, now: int) -> RetentionRule:
     ttl_ms = NEVER if spec.ttl_s is None else spec.ttl_s * 1000
     return RetentionRule(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS, ttl_ms)
 

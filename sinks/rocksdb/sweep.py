@@ -1,18 +1,18 @@
 """
-Removes keys that no read returns any more: versions beyond what a family keeps, hidden and expired cells, old deletes.
+Removes garbage, which is keys that no read returns: superseded versions, hidden and expired cells, and old deletes.
 
-RocksDB keeps every version, for the time is part of the key, and offers no filter for its own compaction here. Looking
-at each cell as it is written would cost a read each. So one row of each hundred that are written is looked at: how many
-of its cells push out an older version tells how fast those gather, whatever the order of keys. When they are estimated
-to be a quarter of all cells, the whole table is swept once, in slices between writes.
+RocksDB keeps every version, because the timestamp is part of the key, and rocksdict offers no compaction filter. A read
+for each written cell would be too slow. So one row of each hundred written is read, and the number of its cells that
+supersede an older version gives an estimate of the garbage, whatever the order of keys. When the estimate reaches a
+quarter of all cells, the whole table is swept once, in slices between writes.
 
-A slice looks at three times as many cells as were written since the last one. So a store holds at most about a third
+A slice reads three times as many keys as cells were written since the last one. So a store has at most about a third
 more cells than are readable, and a table without updates is never swept.
 
-Expired cells are looked for when a quarter of the shortest time to live has passed, if there are any (`ExpiryIndex`).
-Where keys rise with time they are a quarter of the readable ones at most, and cost little. Where rows of every age are
-mixed each sweep reads all rows: they are about a third of the readable ones there, and more than half for a while when
-the first of them expire.
+A sweep for expired cells starts after a quarter of the shortest time to live, if there are any (`ExpiryIndex`). If row
+keys rise with time, expired cells are at most a quarter of the readable ones, and a sweep is cheap. If rows of all ages
+are mixed, each sweep reads all rows; expired cells are then about a third of the readable ones, and for a while, when
+the first ones expire, more than half.
 """
 
 import json
@@ -37,16 +37,17 @@ from sinks.rocksdb.reading import Cursor, at_key
 
 SAMPLE_EVERY = 100
 MIN_SUPERSEDED = 100_000
-"""Cells; a smaller table is not swept."""
-SHARE = 0.25
+"""Tables with fewer superseded cells are not swept."""
+GARBAGE_FRACTION = 0.25
+"""Estimated fraction of superseded cells at which a sweep starts."""
 SLICE_KEYS = 100_000
-"""Least number of keys of a slice: about a tenth of a second."""
+"""Minimum number of keys of a slice: about 0.1 s."""
 PACE = 3
 """Keys that a sweep reads for each cell that is written."""
 DELETE_KEPT_MS = 24 * 3600 * 1000
-"""How long a delete is kept, since it hides cells that are written after it with an earlier time."""
+"""How long a delete is kept after it was written, since it also hides older cells that are written later."""
 TTL_CHECK_MS = 3600 * 1000
-"""Least time between two sweeps for expired cells alone."""
+"""Minimum time between two sweeps for expired cells."""
 
 
 class RetentionRule(NamedTuple):
@@ -54,7 +55,10 @@ class RetentionRule(NamedTuple):
     Retention of a family.
 
     Attributes:
-        ttl_ms: how long a cell lives; `NEVER` for one that does not expire.
+        versions: maximum number of versions of a cell.
+        oldest_ms: older cells have expired.
+        deletes_from_ms: deletes that were written before are removed.
+        ttl_ms: time to live of a cell; `NEVER` if it does not expire.
     """
 
     versions: int
@@ -68,9 +72,9 @@ class Slice(NamedTuple):
     The result of a slice.
 
     Attributes:
-        removed: how many keys.
-        after: where the next slice starts: at a row, within one, or None at the end.
-        expires_ms: when the first of the cells that stay expires.
+        removed: number of removed keys.
+        after: where the next slice starts, at or within a row; None at the end of the table.
+        expires_ms: when the first of the remaining cells expires.
     """
 
     removed: int
@@ -81,28 +85,28 @@ class Slice(NamedTuple):
 @dataclass(slots=True)
 class GarbageEstimate:
     """
-    An estimate of the cells of a table that no read returns, and when to sweep it.
+    An estimate of the superseded cells of a table, and the state of its sweep.
 
     Attributes:
-        cells: of the table, as found by the last sweep and written since.
-        superseded: how many of them no read returns.
-        walked_ms: when the last sweep started, or the table was created.
-        resume: where the sweep continues; None while there is none.
-        ages: when cells expire.
-        sampled_rows: how many rows the samples were taken of; starts at another number after each restart.
-        passed: see `count_superseded`.
+        cells: number of cells, as found by the last sweep and written since.
+        superseded: estimated number of superseded cells.
+        swept_ms: when the last sweep started, or the table was created.
+        resume: where the sweep continues; None if no sweep runs.
+        expiry: when cells expire.
+        sampled_rows: number of rows written, for the choice of samples; starts with another number after a restart.
+        skipped: see `count_superseded`.
     """
 
     cells: int = 0
     superseded: int = 0
-    walked_ms: int = 0
+    swept_ms: int = 0
     resume: bytes | None = None
     expiry: ExpiryIndex = field(default_factory=ExpiryIndex)
     sampled_rows: int = 0
-    passed: dict[int, int] = field(default_factory=dict)
+    skipped: dict[int, int] = field(default_factory=dict)
     _written: int = 0
     _for_expired: bool = False
-    _seen_at_start: int = 0
+    _superseded_at_start: int = 0
     _removed: int = 0
     _row_expires_ms: int = NEVER
     """When the first cell expires in the row that the sweep has reached, and before it."""
@@ -111,48 +115,51 @@ class GarbageEstimate:
     def of(cls, record: bytes | None, now_ms: int) -> "GarbageEstimate":
         """The estimate from its record; without a record, that of a new table."""
         if record is None:
-            return cls(walked_ms=now_ms)
-        cells, superseded, walked_ms, *more = json.loads(record)
-        earliest_ms, *walk = more or [0]
-        gauge = cls(cells, superseded, walked_ms, expiry=ExpiryIndex(earliest_ms))
-        gauge.sampled_rows = cells  # any number that differs from restart to restart
-        if walk:
-            resume, gauge._for_expired, gauge._seen_at_start, gauge._removed = walk
-            gauge.resume = bytes.fromhex(resume)
-            gauge._row_expires_ms = earliest_ms
-        return gauge
+            return cls(swept_ms=now_ms)
+        cells, superseded, swept_ms, *more = json.loads(record)
+        earliest_ms, *sweep = more or [0]
+        estimate = cls(cells, superseded, swept_ms, expiry=ExpiryIndex(earliest_ms))
+        estimate.sampled_rows = cells  # any number that differs after each restart
+        if sweep:
+            resume, estimate._for_expired, estimate._superseded_at_start, estimate._removed = sweep
+            estimate.resume = bytes.fromhex(resume)
+            estimate._row_expires_ms = earliest_ms
+        return estimate
 
     def record(self) -> bytes:
-        """The record for a restart: a sweep resumes then, but the expiry is kept for the whole table alone."""
-        walk = [] if self.resume is None else [self.resume.hex(), self._for_expired, self._seen_at_start, self._removed]
-        return json.dumps([self.cells, self.superseded, self.walked_ms, self.expiry.earliest_ms, *walk]).encode()
+        """The record for a restart: with the state of a sweep, but only the earliest expiry of the table."""
+        sweep: list[object] = []
+        if self.resume is not None:
+            sweep = [self.resume.hex(), self._for_expired, self._superseded_at_start, self._removed]
+        return json.dumps([self.cells, self.superseded, self.swept_ms, self.expiry.earliest_ms, *sweep]).encode()
 
     def sample_of(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """One of each hundred rows that are written, also over many short calls."""
+        """One of each hundred rows written, also over many short calls."""
         before = self.sampled_rows
         self.sampled_rows = end = before + len(mutations)
         numbers = range(before // SAMPLE_EVERY, -(-end // SAMPLE_EVERY))
-        places = [number * SAMPLE_EVERY + place_in_hundred(number) - before for number in numbers]
-        return [mutations[place] for place in places if 0 <= place < len(mutations)]
+        indexes = [number * SAMPLE_EVERY + sample_offset(number) - before for number in numbers]
+        return [mutations[index] for index in indexes if 0 <= index < len(mutations)]
 
     def count(self, cells: int, samples: Iterable[Mutation], specs: Mapping[bytes, FamilySpec]) -> None:
-        """Take note of what is about to be written."""
+        """Record mutations that are about to be written."""
         self.cells += cells
         self._written = cells if self.resume is None else self._written + cells
-        lives = {name: spec.ttl_s * 1000 for name, spec in specs.items() if spec.ttl_s is not None}
-        if lives:
+        ttls_ms = {name: spec.ttl_s * 1000 for name, spec in specs.items() if spec.ttl_s is not None}
+        if ttls_ms:
             puts = [put for put in samples if isinstance(put, Put)]
-            self.expiry.wrote(cells, [(encode_text(put.row), put.timestamp_ms + _life_of(put, lives)) for put in puts])
+            rows = [(encode_text(put.row), put.timestamp_ms + _shortest_ttl_ms(put, ttls_ms)) for put in puts]
+            self.expiry.add_written(cells, rows)
 
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
         """Start a sweep of the table if it is due."""
-        # a clock that was ahead once must not delay a sweep until it is right
-        self.walked_ms = min(self.walked_ms, now_ms)
-        if self.superseded >= max(MIN_SUPERSEDED, SHARE * self.cells):
+        # a clock that was ahead must not delay a sweep
+        self.swept_ms = min(self.swept_ms, now_ms)
+        if self.superseded >= max(MIN_SUPERSEDED, GARBAGE_FRACTION * self.cells):
             self.start(now_ms)
         elif (
             ttl_s is not None
-            and now_ms - self.walked_ms >= max(TTL_CHECK_MS, ttl_s * 250)
+            and now_ms - self.swept_ms >= max(TTL_CHECK_MS, ttl_s * 250)
             and self.expiry.earliest_ms < now_ms
         ):
             self.start(now_ms, for_expired=True)
@@ -160,62 +167,61 @@ class GarbageEstimate:
     def start(self, now_ms: int, *, for_expired: bool = False) -> None:
         """Start a sweep of the whole table, or of the ranges with expired cells."""
         self.resume = b""
-        self.walked_ms = now_ms
+        self.swept_ms = now_ms
         self._for_expired = for_expired
-        # superseded cells of ranges without expired ones stay
-        self._seen_at_start = 0 if for_expired else self.superseded
+        # superseded cells in ranges without expired cells are not removed
+        self._superseded_at_start = 0 if for_expired else self.superseded
         self._removed = 0
         self._row_expires_ms = NEVER
 
     def next_span(self, now_ms: int) -> tuple[bytes, bytes | None] | None:
-        """Start and stop of the next slice; None if the sweep is at its end."""
+        """Start and stop of the next slice; None at the end of the sweep."""
         if self.resume is None:
             return None
         return self.expiry.expired(self.resume, now_ms) if self._for_expired else (self.resume, None)
 
     @property
     def slice_keys(self) -> int:
-        """How many keys the next slice looks at."""
+        """Number of keys that the next slice reads."""
         return max(SLICE_KEYS, PACE * self._written)
 
-    def went_on(self, first: bytes, done: Slice, now_ms: int) -> None:
-        """Take note of a finished slice."""
-        self._tell_ages(first, done)
+    def add_slice(self, first: bytes, done: Slice, now_ms: int) -> None:
+        """Record a finished slice."""
+        self._record_expiry(first, done)
         self._removed += done.removed
         self._written = 0
         self.resume = done.after
         if self.next_span(now_ms) is None:
-            self.ended()
+            self.end()
 
-    def _tell_ages(self, first: bytes, done: Slice) -> None:
-        """Whole rows: writes are recorded by row, so no range may start within one."""
+    def _record_expiry(self, first: bytes, done: Slice) -> None:
+        """Record whole rows: writes are recorded by row, so no range may start within one."""
         begin = row_head(first) if first else b""
         end = None if done.after is None else row_head(done.after)
         expires_ms = min(self._row_expires_ms, done.expires_ms)
         if end is None or end > begin:
-            self.expiry.walked(begin, end, expires_ms)
+            self.expiry.add_swept(begin, end, expires_ms)
             expires_ms = NEVER if done.after == end else done.expires_ms
         self._row_expires_ms = expires_ms
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """End the sweep."""
         self.resume = None
         self.cells = max(0, self.cells - self._removed)
-        self.superseded -= self._seen_at_start
+        self.superseded -= self._superseded_at_start
 
 
-def place_in_hundred(number: int, start: int = 0) -> int:
+def sample_offset(number: int, seed: int = 0) -> int:
     """
-    The number of the row of a hundred that is sampled.
+    The index of the row that is sampled in a hundred rows.
 
-    One that differs and follows no rule of the rows: in calls of one shape a fixed place shows the same rows again and
-    again, and never the others.
+    It is pseudo-random: with a fixed index, calls of one shape would always sample the same rows.
 
     Args:
-        number: of the hundred; in the first one it is the first row, unless there is a start.
-        start: another one for other rows, where the hundreds are numbered from 0 again.
+        number: of the hundred.
+        seed: for a file, in which the hundreds are numbered from 0.
     """
-    return crc32(number.to_bytes((number.bit_length() + 7) // 8), start) % SAMPLE_EVERY
+    return crc32(number.to_bytes((number.bit_length() + 7) // 8), seed) % SAMPLE_EVERY
 
 
 def slice_of(
@@ -226,80 +232,80 @@ def slice_of(
     remove: Callable[[bytes], None],
 ) -> Slice:
     """
-    Remove the garbage among about `limit` keys; a slice ends at the end of a column, or of a family that was deleted.
+    Remove the garbage among about `limit` keys; a slice ends after a column, or after a deleted family of a row.
 
-    A delete is removed together with the cells it hides. It precedes them, so all are removed in one slice, whose size
-    is bounded only by the versions of a column, and by the cells of a row whose family was deleted.
+    A delete is removed together with the cells it hides. It precedes them, so all are removed in one slice: its size
+    also depends on the versions of a column, and on the cells of a deleted family in a row.
 
     Args:
         cursor: over the table.
-        families: what each family keeps, by its name as it stands in keys.
-        span: where to begin, and at which key to stop.
-        limit: of keys that are looked at.
-        remove: called with each key that can go.
+        families: name as encoded in keys -> retention.
+        span: start and stop.
+        limit: number of keys to read.
+        remove: called with each key to remove.
     """
     cursor.seek(span[0])
     stop = span[1]
     row = head = column = b""
-    kept = RetentionRule(0, 0, 0, NEVER)
+    retention = RetentionRule(0, 0, 0, NEVER)
     is_deleted = False
     floor = row_floor = found = count = removed = 0
     expires_ms = NEVER
-    valid, key_here, step = cursor.valid, cursor.key, cursor.next
+    valid, current_key, advance = cursor.valid, cursor.key, cursor.next
     while valid():
-        key = key_here()
+        key = current_key()
         if not head or not key.startswith(head):
             before, row = row, row_head(key)
             if count >= limit or (stop is not None and key >= stop):
                 return Slice(removed, key if row == before else row, expires_ms)
             family = family_head(key[len(row) :])
             head = row + family
-            kept = families[family]
+            retention = families[family]
             column = b""
             is_deleted = False
-            row_floor = kept.oldest_ms
+            row_floor = retention.oldest_ms
         start = len(head)
         at = decode_time(key)
         if key[start] != COLUMNS:
-            # the first one is the newest, the others hide nothing more
+            # the first delete is the newest; the others hide nothing more
             is_deleted = True
-            gone = at < row_floor or max(at, _written_ms(cursor)) < kept.deletes_from_ms
+            is_garbage = at < row_floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
             row_floor = max(row_floor, at + 1)
         else:
             if not column or not key.startswith(column):
                 column = head + column_head(key[start:])
                 if count >= limit and not is_deleted:
-                    # before any version that may be written to it meanwhile
+                    # resume before versions of the column that are written until then
                     return Slice(removed, column, expires_ms)
                 floor, found = row_floor, 0
             if key[len(column)] != CELL:
-                gone = at < floor or max(at, _written_ms(cursor)) < kept.deletes_from_ms
+                is_garbage = at < floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
                 floor = max(floor, at + 1)
             else:
-                gone = at < floor or found >= kept.versions
-                if not gone:
+                is_garbage = at < floor or found >= retention.versions
+                if not is_garbage:
                     found += 1
-                    expires_ms = min(expires_ms, at + kept.ttl_ms)
-        if gone:
+                    expires_ms = min(expires_ms, at + retention.ttl_ms)
+        if is_garbage:
             remove(key)
             removed += 1
         count += 1
-        step()
+        advance()
     at_key(cursor)
     return Slice(removed, None, expires_ms)
 
 
 def count_superseded(
-    samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec], passed: dict[int, int]
+    samples: Iterable[Mutation], cursor: Cursor, specs: Mapping[bytes, FamilySpec], skipped: dict[int, int]
 ) -> int:
     """
-    About how many cells the sampled mutations will supersede; reads the samples' rows.
+    Estimated number of cells that a write will supersede; reads the rows of the samples.
 
     Args:
         samples: rows about to be written.
         cursor: over their table.
-        specs: family of the table -> what it should be.
-        passed: one in how many columns is counted -> how many were passed over since the last one; kept between calls.
+        specs: family -> its specification.
+        skipped: n, if one in n columns is counted -> columns skipped since the last one; kept between calls.
     """
     found = 0
     for mutation in samples:
@@ -307,16 +313,15 @@ def count_superseded(
         if isinstance(mutation, Put):
             for column in mutation.columns:
                 versions = specs[column.partition(b":")[0]].versions
-                # counting takes one call per version: so of long columns only some are counted, and stand for the
-                # others
+                # counting takes one call per version, so only a fraction of columns with many versions is counted
                 every = -(-versions // SAMPLE_EVERY)
-                passed[every] = passed.get(every, 0) + 1
-                if passed[every] < every:
+                skipped[every] = skipped.get(every, 0) + 1
+                if skipped[every] < every:
                     continue
-                passed[every] = 0
-                found += every * pushed_out(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
+                skipped[every] = 0
+                found += every * supersedes(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
         else:
-            # a delete stays behind itself, with what it hides
+            # a delete and the cells it hides are garbage
             for family in specs if mutation.family is None else (mutation.family,):
                 head = row + encode_text(family)
                 hidden = 0
@@ -329,24 +334,24 @@ def count_superseded(
 
 
 def _written_ms(cursor: Cursor) -> int:
-    """When the delete was written at which a cursor stands; 0 where nothing says so."""
+    """When the delete at the cursor was written; 0 if that is unknown."""
     written = cursor.value()
     return decode_time(written) if written else 0
 
 
-def _life_of(put: Put, lives: Mapping[bytes, int]) -> int:
-    """After how many milliseconds the first of its cells expires."""
-    return min((lives.get(column.partition(b":")[0], NEVER) for column in put.columns), default=NEVER)
+def _shortest_ttl_ms(put: Put, ttls_ms: Mapping[bytes, int]) -> int:
+    """The shortest time to live of the cells of a put."""
+    return min((ttls_ms.get(column.partition(b":")[0], NEVER) for column in put.columns), default=NEVER)
 
 
-def pushed_out(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:
-    """Whether a new version of a column, given by the beginning of its cells' keys, leaves one too many."""
+def supersedes(cursor: Cursor, column: bytes, timestamp_ms: int, versions: int) -> bool:
+    """Whether a new version of a column, given as a prefix of keys, supersedes an older one."""
     cursor.seek(column)
-    left = versions
+    remaining = versions
     while at_key(cursor) and cursor.key().startswith(column):
-        # the same time is the same cell, written again
-        left -= decode_time(cursor.key()) != timestamp_ms
-        if left == 0:
+        # a cell with the same timestamp is overwritten
+        remaining -= decode_time(cursor.key()) != timestamp_ms
+        if remaining == 0:
             return True
         cursor.next()
     return False

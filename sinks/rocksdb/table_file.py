@@ -1,4 +1,4 @@
-"""Puts as a sorted file that RocksDB ingests as it is; tasks write it, the driver ingests it."""
+"""Puts as a sorted file of RocksDB: tasks write it, the driver ingests it unchanged."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -12,18 +12,18 @@ from ingest.api import Put
 from ingest.durable import unusable
 from sinks.rocksdb.errors import is_from_rocksdb, number_of
 from sinks.rocksdb.keys import cell_column, encode_text, encode_time
-from sinks.rocksdb.sweep import SAMPLE_EVERY, place_in_hundred
+from sinks.rocksdb.sweep import SAMPLE_EVERY, sample_offset
 from sinks.rocksdb.tables import file_options
 
 
-class Note(NamedTuple):
+class Metadata(NamedTuple):
     """
-    A task's note to the driver about a file.
+    A task's description of a file for the driver.
 
     Attributes:
-        cells: in it.
-        families: that it names.
-        samples: one of each hundred puts, without values.
+        cells: number of cells.
+        families: of the cells.
+        samples: one put of each hundred, without values.
     """
 
     cells: int
@@ -37,7 +37,7 @@ class Note(NamedTuple):
         return packed
 
     @classmethod
-    def of(cls, packed: bytes) -> "Note":
+    def of(cls, packed: bytes) -> "Metadata":
         """From bytes."""
         cells, families, samples = msgpack.unpackb(packed)
         puts = [Put(row, dict.fromkeys(columns, b""), at) for row, at, columns in samples]
@@ -45,18 +45,18 @@ class Note(NamedTuple):
 
 
 class _Shapes(dict[tuple[bytes, ...], list[tuple[bytes, bytes]]]):
-    """The columns of a put -> the same in the order of their keys, each with what stands between row and time."""
+    """Columns of a put -> the same in the order of their keys, each with the part of the key between row and time."""
 
     def __missing__(self, shape: tuple[bytes, ...]) -> list[tuple[bytes, bytes]]:
-        made = self[shape] = sorted(((column, cell_column(column)) for column in shape), key=itemgetter(1))
-        return made
+        columns = self[shape] = sorted(((column, cell_column(column)) for column in shape), key=itemgetter(1))
+        return columns
 
 
-def write(path: str, puts: Sequence[Put], compression: str) -> Note:
+def write(path: str, puts: Sequence[Put], compression: str) -> Metadata:
     """
-    Write puts of one table as one file; of two values for one cell the later one counts.
+    Write puts of one table as one file; of two values for one cell the later one wins.
 
-    RocksDB does not rewrite files that overlap no others, so the file is compressed when it is written.
+    RocksDB does not rewrite a file that overlaps no other, so the file is compressed when it is written.
 
     Raises:
         StoreUnavailableError: the disk is full, or the process has too many open files.
@@ -73,19 +73,19 @@ def write(path: str, puts: Sequence[Put], compression: str) -> Note:
             raise
         raise unusable(f'"{path}" cannot be written', number_of(str(error)), str(error)) from error
     families = frozenset(column.partition(b":")[0] for shape in shapes for column in shape)
-    return Note(cells, families, _samples(puts))
+    return Metadata(cells, families, _samples(puts))
 
 
 def _samples(puts: Sequence[Put]) -> list[Put]:
-    """One of each hundred, at least one; the same ones for the same puts."""
+    """One of each hundred puts, at least one; the same for the same puts."""
     hundreds = [puts[first : first + SAMPLE_EVERY] for first in range(0, len(puts), SAMPLE_EVERY)]
-    # a file begins where it likes: what tells it from others of its shape is the first row and its time
-    start = crc32(b"%d" % puts[0].timestamp_ms, crc32(puts[0].row)) if puts else 0
-    return [some[place_in_hundred(number, start) % len(some)] for number, some in enumerate(hundreds)]
+    # each file samples at other offsets: the first row and its timestamp are the seed
+    seed = crc32(b"%d" % puts[0].timestamp_ms, crc32(puts[0].row)) if puts else 0
+    return [some[sample_offset(number, seed) % len(some)] for number, some in enumerate(hundreds)]
 
 
 def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Shapes) -> int:
-    """Write every key once, in their order; how many there are."""
+    """Write every key once, in order; returns their number."""
     at = -1
     time = b""
     cells = 0
@@ -110,7 +110,7 @@ def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Sha
 
 
 def _merged(head: bytes, puts: Sequence[Put], shapes: _Shapes) -> list[tuple[bytes, bytes]]:
-    """The result of several puts of one row."""
+    """Keys and values of several puts of one row, sorted."""
     cells: dict[bytes, bytes] = {}
     for put in puts:
         time = encode_time(put.timestamp_ms)

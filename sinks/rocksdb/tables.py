@@ -12,13 +12,13 @@ from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
 FORMAT = b"2"
-"""Raised with every change of the keys or records; a store of another format is refused."""
+"""Incremented with every change of the keys or records; a store of another format is refused."""
 _TABLE_KEY = b"table:"
 
 WRITE_BUFFER_BYTES = 32 << 20
-"""Of one table: flushed files are large enough to be few, and ten tables still fit a small driver."""
+"""Of one table: flushed files are large, and ten tables fit into a small driver."""
 ALL_BUFFERS_BYTES = 128 << 20
-"""Of all tables together; past it the fullest are flushed."""
+"""Of all tables together; above it RocksDB flushes the largest buffers."""
 
 _COMPRESSIONS = {
     "none": ("kNoCompression", DBCompressionType.none),
@@ -30,7 +30,7 @@ _COMPRESSIONS = {
     ),  # the package is built without zlib, and would not compress
     "zstd": ("kZSTD", DBCompressionType.zstd),
 }
-"""The strongest last: a table's files hold all its families, and one of them decides."""
+"""The strongest last: the files of a table have all its families, and the strongest compression is used."""
 
 
 def database_options(max_open: int) -> Options:
@@ -38,14 +38,14 @@ def database_options(max_open: int) -> Options:
     Options of the database; the same for the writer and for readers.
 
     Args:
-        max_open: how many files RocksDB may have open at a time, see `descriptors`.
+        max_open: maximum number of open files, see `descriptors`.
     """
     options = table_options()
     options.set_max_open_files(max_open)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    # a killed process leaves a log that ends in the middle of a record; damage before its end is refused, since
-    # RocksDB's default would silently skip all records after it
+    # tolerates the torn last record of a killed process; any other damage is an error, whereas RocksDB's default
+    # would silently skip all records after it
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_db_write_buffer_size(ALL_BUFFERS_BYTES)
     options.set_max_background_jobs(2)
@@ -54,7 +54,7 @@ def database_options(max_open: int) -> Options:
 
 
 def table_options() -> Options:
-    """Options of one table, as it is opened."""
+    """Options of one table."""
     options = Options(raw_mode=True)
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_compression_type(DBCompressionType.none())
@@ -62,7 +62,7 @@ def table_options() -> Options:
 
 
 def file_options(compression: str) -> Options:
-    """Options of a file that is written for a table."""
+    """Options of a file that a task writes for a table."""
     options = table_options()
     options.set_compression_type(_COMPRESSIONS[compression][1]())
     return options
@@ -74,17 +74,17 @@ def strongest(specs: Iterable[FamilySpec]) -> str:
 
 
 def compress(table: Rdict, specs: Iterable[FamilySpec]) -> None:
-    """Set the compression of new files of an open table; valid until it is closed."""
+    """Set the compression of new files of an open table, until it is closed."""
     table.set_options({"compression": _COMPRESSIONS[strongest(specs)][0]})
 
 
 def column_family(table: str) -> str:
-    """Name of a table's column family; any name becomes plain text, and none is that of RocksDB's own."""
+    """Name of a table's column family: quoted, and never that of RocksDB's default one."""
     return f"table:{quote(table, safe='')}"
 
 
-def gauge_key(table: str) -> bytes:
-    """Where the count of a table's superseded cells is kept."""
+def estimate_key(table: str) -> bytes:
+    """Key of the record with a table's garbage estimate."""
     return b"gauge:" + table.encode()
 
 
@@ -104,7 +104,7 @@ def write_record(database: Rdict, table: str, families: dict[bytes, FamilySpec],
 
 def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
     """
-    Every table with its families.
+    Table -> family -> its specification.
 
     Raises:
         IntegrityError: the store has another format, or a record cannot be read.

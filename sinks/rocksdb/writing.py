@@ -1,4 +1,4 @@
-"""Mutations as one batch of RocksDB; the hot side of the store."""
+"""Mutations as one write batch of RocksDB."""
 
 from collections.abc import Sequence
 
@@ -23,15 +23,15 @@ from sinks.rocksdb.open_table import OpenTable
 
 def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tuple[WriteBatch, bool, int]:
     """
-    All mutations as one batch, whether it needs the log, and how many cells it has.
+    All mutations as one batch, whether it needs the write-ahead log, and its number of cells.
 
     Args:
         mutations: of one table.
-        table: where they go.
-        now_ms: the time at which deletes are written.
+        table: of the mutations.
+        now_ms: the write time of deletes.
 
     Raises:
-        WriteRejectedError: some can never be written; nothing was.
+        WriteRejectedError: some can never be written; none was written.
     """
     batch = WriteBatch(raw_mode=True)
     write = batch.put
@@ -74,7 +74,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
 def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, written: bytes) -> None:
     at = delete.timestamp_ms
     if delete.family is None:
-        # as in HBase, a row delete is one for each family the table has now
+        # as in HBase, a row delete is a delete of each current family of the table
         suffixes = [family_delete_suffix(family, at) for family in table.specs]
     elif delete.family not in table.specs:
         raise KeyError(delete.family)
@@ -87,6 +87,6 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, wr
 
 
 def _rejection(mutations: Sequence[Mutation], table: OpenTable) -> WriteRejectedError:
-    """The rejection, with the indexes of all refused mutations."""
+    """The error with the indexes of all rejected mutations."""
     reasons = {index: reason for index, one in enumerate(mutations) if (reason := rejection_reason(one, table.specs))}
-    return WriteRejectedError(next(iter(reasons.values()), "a mutation was refused"), indexes=sorted(reasons))
+    return WriteRejectedError(next(iter(reasons.values()), "a mutation was rejected"), indexes=sorted(reasons))

@@ -56,7 +56,7 @@ class StagingWriter:
 
     def __init__(self, files: FileStore[Any] | None = None) -> None:
         self._files = files
-        self._beside: list[Path] = []
+        self._table_files: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._compressions: Mapping[str, str] = {}
         self._path: Path | None = None
@@ -92,7 +92,7 @@ class StagingWriter:
         with on_disk(self._path):
             self._file.close()
         self._file = None
-        self._beside = []
+        self._table_files = []
         staged = StagedFile(str(self._path), self._size_bytes)
         self._path = None
         return staged
@@ -121,15 +121,15 @@ class StagingWriter:
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._current_path()
-        beside = path.with_name(f"{path.name}.{len(self._beside)}")
-        self._beside.append(beside)
-        with on_disk(beside):
+        table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
+        self._table_files.append(table_file)
+        with on_disk(table_file):
             path.parent.mkdir(parents=True, exist_ok=True)
-            beside.unlink(missing_ok=True)
-        metadata = files.write_file(str(beside), puts, self._compressions.get(table, "none"))
-        with on_disk(beside):
-            size, checksum = size_and_crc(beside)
-        self._add_section((table, beside.name, size, checksum, metadata), len(metadata))
+            table_file.unlink(missing_ok=True)
+        metadata = files.write_file(str(table_file), puts, self._compressions.get(table, "none"))
+        with on_disk(table_file):
+            size, checksum = size_and_crc(table_file)
+        self._add_section((table, table_file.name, size, checksum, metadata), len(metadata))
 
     def _add(self, table: str, mutations: Sequence[Mutation]) -> None:
         for section, size in sections_of(table, mutations):
@@ -161,10 +161,10 @@ class StagingWriter:
         return self._path
 
     def _discard(self) -> None:
-        for beside in self._beside:
-            with on_disk(beside):
-                beside.unlink(missing_ok=True)
-        self._beside = []
+        for table_file in self._table_files:
+            with on_disk(table_file):
+                table_file.unlink(missing_ok=True)
+        self._table_files = []
         self._sections = []
         self._section_bytes = 0
         self._size_bytes = 0

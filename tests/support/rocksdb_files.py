@@ -9,7 +9,7 @@ from sinks.rocksdb.database import Database, Opened
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.sweep import GarbageEstimate
-from sinks.rocksdb.tables import column_family, gauge_key
+from sinks.rocksdb.tables import column_family, estimate_key
 
 
 def opened(path: Path | str) -> RocksDBStore:
@@ -54,4 +54,4 @@ def keys(opened: Opened, table: str = "t") -> list[bytes]:
 def estimate(folder: Path | str, table: str = "t") -> GarbageEstimate:
     """What a store has recorded of a table's garbage; a store that is opened begins with that."""
     with read_beside(folder) as database:
-        return GarbageEstimate.of(database.current().root.get(gauge_key(table)), 0)
+        return GarbageEstimate.of(database.current().root.get(estimate_key(table)), 0)

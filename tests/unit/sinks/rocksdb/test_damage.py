@@ -1,4 +1,4 @@
-"""Files that are not what was written: refused with the file's name, never passed over."""
+"""Damaged files are reported by name, and never ignored."""
 
 import os
 import subprocess
@@ -49,10 +49,10 @@ def largest(folder: Path, pattern: str) -> Path:
     return max(folder.glob(pattern), key=lambda path: path.stat().st_size)
 
 
-def flip(path: Path, share: float) -> None:
-    """Turn over one byte."""
+def flip(path: Path, position: float) -> None:
+    """Flip bits of one byte, at a relative position."""
     data = bytearray(path.read_bytes())
-    data[int((len(data) - 1) * share)] ^= 0x55
+    data[int((len(data) - 1) * position)] ^= 0x55
     path.write_bytes(data)
 
 
@@ -66,16 +66,16 @@ def rows(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("wal", ["wal", "no-wal"])
-def test_killed_writer_leaves_what_it_acknowledged(written, wal):
+def test_acknowledged_rows_survive_a_killed_writer(written, wal):
     assert rows(written(wal)) == ROWS
 
 
-@pytest.mark.parametrize("share", [0.001, 0.5, 0.999], ids=["start", "middle", "end"])
+@pytest.mark.parametrize("position", [0.001, 0.5, 0.999], ids=["start", "middle", "end"])
 @pytest.mark.parametrize(("wal", "pattern"), [("wal", "*.log"), ("no-wal", "*.sst"), ("wal", "MANIFEST-*")])
-def test_damaged_file_is_refused_by_its_name(written, wal, pattern, share):
+def test_damaged_file_is_reported_by_name(written, wal, pattern, position):
     folder = written(wal)
     damaged = largest(folder, pattern)
-    flip(damaged, share)
+    flip(damaged, position)
     with pytest.raises(IntegrityError) as raised:
         rows(folder)
     assert damaged.name in str(raised.value)
@@ -83,7 +83,7 @@ def test_damaged_file_is_refused_by_its_name(written, wal, pattern, share):
     assert raised.value.exit_code == 5
 
 
-def test_missing_file_is_refused_by_its_name(written):
+def test_missing_file_is_reported_by_name(written):
     folder = written("no-wal")
     gone = largest(folder, "*.sst")
     gone.unlink()
@@ -94,8 +94,8 @@ def test_missing_file_is_refused_by_its_name(written):
 @pytest.mark.parametrize(
     ("tail", "expected"), [(b"\0" * 3_000, ROWS), (b"\x17" * 3_000, ROWS), (None, ROWS - 1)], ids=["0", "x", "torn"]
 )
-def test_torn_end_of_a_log_is_what_a_crash_leaves(written, tail, expected):
-    """The last record was never acknowledged, or the test would be a lie: here it is cut off by hand."""
+def test_torn_end_of_a_log_is_ignored(written, tail, expected):
+    """A crash leaves a torn record only if the write was not acknowledged; here the test cuts it off."""
     folder = written("wal")
     log = largest(folder, "*.log")
     if tail is None:
@@ -106,7 +106,7 @@ def test_torn_end_of_a_log_is_what_a_crash_leaves(written, tail, expected):
     assert rows(folder) == expected
 
 
-def test_second_writer_is_told_who_has_it(tmp_path):
+def test_error_of_a_second_writer_names_the_first(tmp_path):
     first, second = (RocksDBStore(RocksDBSettings(path=str(tmp_path / "store"))) for _ in range(2))
     first.open()
     try:

@@ -1,4 +1,4 @@
-"""Keys keep the order of cells, and give back what went in."""
+"""Keys sort as cells do, and can be decoded."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,13 +19,13 @@ from sinks.rocksdb.keys import (
     row_head,
 )
 
-# bytes that are special to the encoding come often
+# bytes that the encoding escapes are frequent
 texts = st.one_of(st.binary(max_size=8), st.lists(st.sampled_from([0, 1, 2, 254, 255]), max_size=6).map(bytes))
 times = st.integers(min_value=0, max_value=MAX_TIME_MS)
 
 
 @given(texts)
-def test_text_comes_back(text):
+def test_text_round_trips(text):
     encoded = encode_text(text)
     assert encoded.endswith(END)
     assert decode_text(encoded[: -len(END)]) == text
@@ -33,18 +33,18 @@ def test_text_comes_back(text):
 
 
 @given(texts, texts, st.binary(max_size=4), st.binary(max_size=4))
-def test_order_is_kept_whatever_follows(one, other, after_one, after_other):
+def test_order_of_texts_is_kept_whatever_follows(one, other, after_one, after_other):
     if one != other:
         assert (encode_text(one) + after_one < encode_text(other) + after_other) == (one < other)
 
 
 @given(texts, texts)
-def test_no_text_begins_another(one, other):
+def test_no_text_is_a_prefix_of_another(one, other):
     assert one == other or not encode_text(one).startswith(encode_text(other))
 
 
 @given(times, times)
-def test_later_times_come_first(one, other):
+def test_later_times_sort_first(one, other):
     assert decode_time(encode_time(one)) == one
     assert (encode_time(one) < encode_time(other)) == (one > other)
 
@@ -60,12 +60,12 @@ cells = st.tuples(texts, families, texts, times)
 
 
 @given(cells, cells)
-def test_cells_come_by_row_then_family_then_qualifier_then_newest_first(one, other):
+def test_cells_sort_by_row_family_qualifier_and_newest_first(one, other):
     assert (cell(*one) < cell(*other)) == ((*one[:3], -one[3]) < (*other[:3], -other[3]))
 
 
 @given(texts, families, texts, times, times)
-def test_deletes_come_before_what_they_hide(row, family, qualifier, deleted_ms, at):
+def test_deletes_sort_before_the_cells_they_hide(row, family, qualifier, deleted_ms, at):
     head = encode_text(row)
     family_delete = head + family_delete_suffix(family, deleted_ms)
     column_delete = head + column_delete_suffix(family, qualifier, deleted_ms)
@@ -73,7 +73,7 @@ def test_deletes_come_before_what_they_hide(row, family, qualifier, deleted_ms, 
 
 
 @given(cells)
-def test_parts_are_found_again(one):
+def test_parts_of_a_key_are_decoded(one):
     row, family, qualifier, at = one
     key = cell(*one)
     head = row_head(key)
@@ -84,12 +84,12 @@ def test_parts_are_found_again(one):
 
 
 @given(texts, st.binary(max_size=4), texts)
-def test_what_comes_after_a_text_comes_after_all_that_begins_with_it(text, more, other):
+def test_key_after_a_text_sorts_after_all_keys_with_it(text, more, other):
     beyond = after(encode_text(text))
     assert encode_text(text) + more < beyond
     assert (beyond < encode_text(other)) == (text < other)
 
 
-def test_every_byte_stands_in_its_place():
+def test_every_byte_sorts_in_order():
     every = [bytes([number]) for number in range(256)]
     assert [encode_text(byte) for byte in every] == sorted(encode_text(byte) for byte in every)

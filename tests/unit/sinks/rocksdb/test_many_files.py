@@ -1,4 +1,4 @@
-"""Many small files, which RocksDB never merges by itself: the store still takes and opens all of them."""
+"""Many small files, which RocksDB itself never merges: the store merges them, and can open all of them."""
 
 import resource
 import subprocess
@@ -11,7 +11,7 @@ from ingest.api import Disposition, FamilySpec, Put, Scan, StoreUnavailableError
 from sinks.rocksdb import descriptors, small_files
 from sinks.rocksdb.errors import translated
 from sinks.rocksdb.settings import RocksDBSettings
-from sinks.rocksdb.small_files import LEAST, MOST, SMALL_BYTES, Span, spans
+from sinks.rocksdb.small_files import MAX_FILES, MIN_FILES, SMALL_BYTES, Span, spans
 from sinks.rocksdb.store import RocksDBStore
 from sinks.writing.staged import apply_staged
 from sinks.writing.staging import StagingWriter
@@ -25,7 +25,7 @@ from ingest.api import Scan
 from sinks.rocksdb import small_files
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-small_files.LOOK_EVERY = 1_000_000
+small_files.CHECK_EVERY = 1_000_000
 store = opened(sys.argv[1])
 as_files(store, sys.argv[2], 500)
 print(sum(1 for _ in store.scan("t", Scan())))
@@ -49,8 +49,8 @@ def test_more_files_than_the_process_may_have_open(tmp_path):
     assert files_of(tmp_path / "store") >= 500
 
 
-def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(small_files, "LOOK_EVERY", 20)
+def test_adjacent_small_files_are_merged_without_loss(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_files, "CHECK_EVERY", 20)
     store = opened(tmp_path / "store")
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
     try:
@@ -63,8 +63,8 @@ def test_small_neighbours_are_joined_and_what_is_in_them_stays(tmp_path, monkeyp
         store.close()
 
 
-def test_tables_that_are_written_in_turn_are_all_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr(small_files, "LOOK_EVERY", 20)
+def test_files_of_alternating_tables_are_merged(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_files, "CHECK_EVERY", 20)
     store = opened(tmp_path / "store")
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
     try:
@@ -89,21 +89,21 @@ def listed(sizes: list[int], level: int = 6) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        pytest.param([1] * LEAST, [Span(b"0000", b"%04d9" % (LEAST - 1))], id="all"),
-        pytest.param([1] * (LEAST - 1), [], id="too-few"),
-        pytest.param([SMALL_BYTES] * LEAST, [], id="large"),
+        pytest.param([1] * MIN_FILES, [Span(b"0000", b"%04d9" % (MIN_FILES - 1))], id="all"),
+        pytest.param([1] * (MIN_FILES - 1), [], id="too-few"),
+        pytest.param([SMALL_BYTES] * MIN_FILES, [], id="large"),
         pytest.param([1] * 9 + [SMALL_BYTES] + [1] * 9, [], id="apart"),
-        pytest.param([1] * 500, [Span(b"0000", b"%04d9" % (MOST - 1))], id="a-backlog"),
+        pytest.param([1] * 500, [Span(b"0000", b"%04d9" % (MAX_FILES - 1))], id="a-backlog"),
     ],
 )
-def test_only_small_neighbours_are_joined(sizes, expected):
+def test_only_adjacent_small_files_are_merged(sizes, expected):
     assert spans(reversed(listed(sizes))) == expected
     assert spans([*listed(sizes), *listed([1] * 50, level=5)]) == expected
     assert spans(listed(sizes, level=0)) == []
 
 
 @pytest.mark.parametrize(("soft", "expected"), [(64, 20), (256, 64), (1_024, 256), (1 << 20, 4_096), (-1, 4_096)])
-def test_a_quarter_of_what_the_process_may_open_is_the_stores(monkeypatch, soft, expected):
+def test_store_may_open_a_quarter_of_the_limit(monkeypatch, soft, expected):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
     assert descriptors.max_open() == expected
 
@@ -124,30 +124,30 @@ def test_opening_a_store_raises_the_limit(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["Too many open files", "Too many open files in system"])
-def test_too_few_descriptors_are_waited_for(text):
+def test_too_many_open_files_are_retried(text):
     error = translated(Exception(f"IO error: While open a file for random read: /x/1.sst: {text}"), Path("/x"))
     assert (error.code, error.disposition) == ("too_many_open_files", Disposition.RETRY)
     assert "LimitNOFILE=" in str(error)
 
 
-def test_too_few_descriptors_are_waited_for_where_files_are_made_and_handed_over(tmp_path):
-    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+def test_too_many_open_files_are_retried_when_files_are_written_and_ingested(tmp_path):
+    staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     rows = [Put(b"%05d" % number, {b"f:q": b"v"}, 1) for number in range(5_000)]
-    maker.begin(str(tmp_path / "in" / "task"), {})
-    maker.apply("t", rows)
-    made = maker.finish()
+    staging_writer.begin(str(tmp_path / "in" / "task"), {})
+    staging_writer.apply("t", rows)
+    made = staging_writer.finish()
     assert made is not None
     store = opened(tmp_path / "store")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:
-        with pytest.raises(StoreUnavailableError) as at_delivery:
+        with pytest.raises(StoreUnavailableError) as at_ingest:
             apply_staged(store, [made])
-        with pytest.raises(StoreUnavailableError) as at_make:
+        with pytest.raises(StoreUnavailableError) as at_write:
             store.write_file(str(tmp_path / "file"), rows)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert {at_delivery.value.code, at_make.value.code} == {"too_many_open_files"}
+    assert {at_ingest.value.code, at_write.value.code} == {"too_many_open_files"}
     apply_staged(store, [made])
     assert len(list(store.scan("t", Scan()))) == 5_000
     store.close()

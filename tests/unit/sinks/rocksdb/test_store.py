@@ -1,4 +1,4 @@
-"""What the embedded store does beside the contract: owner, readers, rejected calls, room for what is readable alone."""
+"""The embedded store, besides the contract: owner, readers, rejected calls, removal of garbage."""
 
 import os
 import resource
@@ -64,16 +64,16 @@ def put(row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, wal
     return Put(row, {column: value}, at, wal)
 
 
-def walk(store: RocksDBStore, *written: Put) -> None:
-    """Write, and let the walk through the table begin after that with its first slice."""
-    with patch.multiple(sweep, MIN_SUPERSEDED=0, SHARE=0):
+def start_sweep(store: RocksDBStore, *written: Put) -> None:
+    """Write, then run the first slice of a sweep."""
+    with patch.multiple(sweep, MIN_SUPERSEDED=0, GARBAGE_FRACTION=0):
         store.apply("t", written)
 
 
 def swept(store: RocksDBStore, folder: str) -> int:
-    """Let the walk that follows writes go through the table to its end; how many cells and deletes went."""
+    """Sweep the whole table; returns the number of removed keys."""
     before = sum(key_count(folder, family) for family in "fgh")
-    walk(store)
+    start_sweep(store)
     while estimate(folder).resume is not None:
         store.apply("t", [])
     return before - sum(key_count(folder, family) for family in "fgh")
@@ -113,13 +113,13 @@ class TestOwner:
         again.open()
         again.close()
 
-    def test_stale_owner_does_not_hinder(self, store, folder):
+    def test_stale_owner_is_ignored(self, store, folder):
         store.close()
         (Path(folder) / "OWNER").write_text("process 1 on elsewhere")
         store.open()
         assert f"process {os.getpid()} on" in (Path(folder) / "OWNER").read_text()
 
-    def test_folder_that_may_not_be_made_is_refused(self):
+    def test_folder_that_cannot_be_created_is_an_error(self):
         with pytest.raises(NotFoundError, match="cannot create the folder"):
             RocksDBStore(RocksDBSettings(path="/proc/nowhere/store")).open()
 
@@ -132,13 +132,13 @@ class TestReader:
         yield made
         made.close()
 
-    def test_reader_does_not_write(self, reader):
+    def test_reader_cannot_write(self, reader):
         with pytest.raises(LifecycleError):
             reader.apply("t", [put(b"r", 1)])
         with pytest.raises(LifecycleError):
             reader.ensure_table(TableSpec("u"))
 
-    def test_reader_reads_on_after_the_writer_is_gone(self, store, reader):
+    def test_reader_works_after_the_writer_has_closed(self, store, reader):
         store.apply("t", [put(b"r", 1)])
         store.close()
         assert [row.key for row in reader.scan("t", Scan())] == [b"r"]
@@ -154,7 +154,7 @@ class TestReader:
                 assert len(list(reader.scan("t", Scan(page_rows=4)))) == number + 2
         assert reader.families("t") == {b"f", b"g", b"h", b"new"}
 
-    def test_nothing_there_yet(self, tmp_path):
+    def test_reader_of_a_missing_store_is_an_error(self, tmp_path):
         with pytest.raises(NotFoundError, match="there is no store at"):
             RocksDBStore(RocksDBSettings(path=str(tmp_path / "absent")), read_only=True).open()
         assert not (tmp_path / "absent").exists()
@@ -173,7 +173,7 @@ class TestRejected:
             pytest.param(Delete(b"r", 1, b"unknown"), id="delete-of-unknown"),
         ],
     )
-    def test_call_names_what_is_wrong_and_writes_nothing(self, store, bad):
+    def test_call_is_rejected_with_indexes_and_writes_nothing(self, store, bad):
         with pytest.raises(WriteRejectedError) as caught:
             store.apply("t", [put(b"a", 1), bad, put(b"b", 1), bad])
         assert caught.value.indexes == [1, 3]
@@ -182,10 +182,10 @@ class TestRejected:
         assert [row.key for row in store.scan("t", Scan())] == [b"a"]
 
 
-class TestRoom:
-    """Superseded cells go, readable ones stay."""
+class TestSweep:
+    """Garbage is removed, readable cells stay."""
 
-    def test_what_is_swept_leaves_what_is_readable(self, store, folder, clock):
+    def test_sweep_keeps_readable_cells(self, store, folder, clock):
         for at in range(1, 11):
             store.apply("t", [put(b"r", at), put(b"r", at, b"g:q"), put(b"s", at)])
         store.apply("t", [put(b"r", clock.now, b"h:new"), put(b"r", clock.now - 2 * HOUR_MS, b"h:old")])
@@ -196,7 +196,7 @@ class TestRoom:
         assert (key_count(folder, "f"), key_count(folder, "g"), key_count(folder, "h")) == (2, 3, 1)
         assert removed == 9 + 10 + 7 + 1
 
-    def test_deletes_stay_for_a_day(self, store, folder, clock):
+    def test_deletes_are_kept_for_a_day(self, store, folder, clock):
         store.apply("t", [put(b"r", clock.now - 5), Delete(b"r", clock.now)])
         swept(store, folder)
         store.apply("t", [put(b"r", clock.now - 1)])
@@ -206,7 +206,7 @@ class TestRoom:
         assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
 
     @pytest.mark.parametrize("delete", [Delete(b"r", 500), Delete(b"r", 500, b"f"), Delete(b"r", 500, b"f", b"q")])
-    def test_deletes_stay_for_a_day_after_they_were_written_whatever_their_time(self, store, folder, clock, delete):
+    def test_deletes_are_kept_for_a_day_after_their_write(self, store, folder, clock, delete):
         store.apply("t", [delete])
         clock.now += 23 * HOUR_MS
         swept(store, folder)
@@ -216,7 +216,7 @@ class TestRoom:
         swept(store, folder)
         assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
 
-    def test_rows_written_over_and_over_stay_small(self, store, folder, monkeypatch):
+    def test_overwritten_rows_stay_few(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
         for at in range(1, 101):
             store.apply("t", [put(b"%03d" % number, at) for number in range(100)])
@@ -229,14 +229,14 @@ class TestRoom:
             store.apply("t", [put(b"%03d" % number, 7) for number in range(100)])
         assert estimate(folder).superseded == 0
 
-    def test_expired_cells_go_with_later_writes(self, store, folder, clock):
+    def test_expired_cells_are_removed_with_later_writes(self, store, folder, clock):
         store.apply("t", [put(b"%03d" % number, clock.now, b"h:q") for number in range(50)])
         clock.now += 3 * HOUR_MS
         for _ in range(5):
             store.apply("t", [put(b"r", clock.now)])
         assert key_count(folder, "h") == 0
 
-    def test_count_survives_a_restart(self, store, folder):
+    def test_estimate_survives_a_restart(self, store, folder):
         for at in range(1, 4):
             store.apply("t", [put(b"%03d" % number, at) for number in range(200)])
         counted = estimate(folder).superseded
@@ -247,7 +247,7 @@ class TestRoom:
         again = estimate(folder)
         assert (again.cells, again.superseded) == (601, counted)
 
-    def test_count_survives_a_killed_process_also_without_wal(self, store, folder):
+    def test_estimate_survives_a_killed_process_without_wal(self, store, folder):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
         store.close()
         code = (
@@ -264,21 +264,21 @@ class TestRoom:
         assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
         store.open()
         store.apply("u", [])
-        gauge = estimate(folder, "u")
-        assert (gauge.cells, gauge.superseded) == (600, 400)
+        garbage = estimate(folder, "u")
+        assert (garbage.cells, garbage.superseded) == (600, 400)
 
-    def test_many_versions_of_a_hot_row_are_counted_in_few_steps(self, store, folder):
-        """What is passed over is counted by those that are not."""
+    def test_many_versions_of_a_hot_row_are_counted_in_few_reads(self, store, folder):
+        """Counted columns stand for skipped ones."""
         store.ensure_table(TableSpec("many", (FamilySpec(b"f", versions=1_000),)))
-        steps = 0
+        reads = 0
 
         class Counted:
             def __init__(self, cursor):
                 self._cursor = cursor
 
             def next(self):
-                nonlocal steps
-                steps += 1
+                nonlocal reads
+                reads += 1
                 self._cursor.next()
 
             def __getattr__(self, name):
@@ -290,22 +290,22 @@ class TestRoom:
         with read_beside(folder) as database:
             table = OpenTable(database.current(), "many", GarbageEstimate())
             found = sweep.count_superseded(samples, Counted(table.cursor()), table.specs, {})
-            table.let_go()
-        assert (found, steps <= len(samples) * sweep.SAMPLE_EVERY) == (len(samples) * sweep.SAMPLE_EVERY, True)
+            table.release()
+        assert (found, reads <= len(samples) * sweep.SAMPLE_EVERY) == (len(samples) * sweep.SAMPLE_EVERY, True)
 
-    def test_walk_goes_on_in_slices(self, store, folder, monkeypatch):
+    def test_sweep_has_slices(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         for at in range(1, 6):
             store.apply("t", [put(b"%03d" % number, at) for number in range(50)])
         swept(store, folder)
         assert key_count(folder, "f") == 50
 
-    def test_walk_through_a_wide_row_goes_on_in_slices(self, store, folder, monkeypatch):
+    def test_sweep_of_a_wide_row_has_slices(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         monkeypatch.setattr(sweep, "PACE", 0)
         store.apply("t", [put(b"r", at, b"f:%02d" % number) for number in range(30) for at in (1, 2)])
-        # newer than what the walk finds, also in the column where it resumes
-        walk(store, *(put(b"r", 3, b"f:%02d" % number) for number in range(30)))
+        # newer than the cells of the sweep, also in the column where it resumes
+        start_sweep(store, *(put(b"r", 3, b"f:%02d" % number) for number in range(30)))
         slices = 1
         while estimate(folder).resume is not None:
             before = key_count(folder, "f")
@@ -317,61 +317,61 @@ class TestRoom:
         assert [cell.timestamp_ms for cell in store.get("t", b"r", versions=9).cells] == [3] * 30
         assert key_count(folder, "f") == 30
 
-    def test_walk_that_stops_within_a_row_tells_of_whole_rows(self):
-        """A write is recorded by its row alone, wherever in the row it is."""
-        gauge = GarbageEstimate(expiry=ExpiryIndex(5))
-        gauge.start(10, for_expired=True)
+    def test_slice_that_ends_within_a_row_records_whole_rows(self):
+        """A write is recorded only by its row."""
+        garbage = GarbageEstimate(expiry=ExpiryIndex(5))
+        garbage.start(10, for_expired=True)
         within = encode_text(b"r") + encode_text(b"f") + b"\x01"
-        gauge.went_on(b"", Slice(0, within, 50), 10)
-        assert gauge.next_span(10) == (within, None)
-        gauge.went_on(within, Slice(0, None, NEVER), 10)
-        assert (gauge.resume, gauge.expiry.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
-        gauge.expiry.walked(b"", None, NEVER)
-        gauge.expiry.wrote(1, [(encode_text(b"r"), 70)])
-        assert gauge.expiry.expired(within, 71) == (within, None)
+        garbage.add_slice(b"", Slice(0, within, 50), 10)
+        assert garbage.next_span(10) == (within, None)
+        garbage.add_slice(within, Slice(0, None, NEVER), 10)
+        assert (garbage.resume, garbage.expiry.expired(encode_text(b"r"), 51)) == (None, (encode_text(b"r"), None))
+        garbage.expiry.add_swept(b"", None, NEVER)
+        garbage.expiry.add_written(1, [(encode_text(b"r"), 70)])
+        assert garbage.expiry.expired(within, 71) == (within, None)
 
-    def test_delete_of_a_wide_row_goes_with_all_it_hides(self, store, folder, clock, monkeypatch):
+    def test_delete_of_a_wide_row_is_removed_with_its_cells(self, store, folder, clock, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 10)
         store.apply("t", [put(b"r", 1, b"f:%02d" % number) for number in range(30)])
         store.apply("t", [Delete(b"r", 2, b"f")])
         clock.now += 48 * HOUR_MS
-        walk(store)
+        start_sweep(store)
         assert (key_count(folder, "f"), store.get("t", b"r")) == (0, None)
 
     @pytest.mark.parametrize(
         ("ttl_s", "hours", "due"),
         [(60, 1, True), (60, 0, False), (86_400, 5, False), (86_400, 6, True), (None, 99, False)],
     )
-    def test_time_to_live_makes_a_walk_due(self, ttl_s, hours, due):
-        gauge = GarbageEstimate(cells=1, walked_ms=1_000, expiry=ExpiryIndex(1_500))
-        gauge.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
-        assert (gauge.resume is not None) == due
+    def test_sweep_for_expired_cells_is_due(self, ttl_s, hours, due):
+        garbage = GarbageEstimate(cells=1, swept_ms=1_000, expiry=ExpiryIndex(1_500))
+        garbage.start_if_due(ttl_s=ttl_s, now_ms=1_000 + hours * HOUR_MS)
+        assert (garbage.resume is not None) == due
 
-    def test_clock_that_was_ahead_once_puts_nothing_off(self):
-        gauge = GarbageEstimate(cells=1, walked_ms=99 * HOUR_MS, expiry=ExpiryIndex(500))
-        gauge.start_if_due(ttl_s=60, now_ms=1_000)
-        assert gauge.resume is None
-        gauge.start_if_due(ttl_s=60, now_ms=1_000 + HOUR_MS)
-        assert gauge.resume is not None
+    def test_clock_that_was_ahead_delays_no_sweep(self):
+        garbage = GarbageEstimate(cells=1, swept_ms=99 * HOUR_MS, expiry=ExpiryIndex(500))
+        garbage.start_if_due(ttl_s=60, now_ms=1_000)
+        assert garbage.resume is None
+        garbage.start_if_due(ttl_s=60, now_ms=1_000 + HOUR_MS)
+        assert garbage.resume is not None
 
-    def test_nothing_is_walked_before_something_can_have_expired(self, store, folder, clock):
+    def test_no_sweep_before_cells_can_have_expired(self, store, folder, clock):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f", ttl_s=48 * 3600),)))
         for _ in range(47):
             clock.now += HOUR_MS
             store.apply("u", [put(b"%d" % clock.now, clock.now)])
-            gauge = estimate(folder, "u")
-            assert (gauge.resume, clock.now - gauge.walked_ms < 47 * HOUR_MS) == (None, True)
-        first = gauge.walked_ms
+            garbage = estimate(folder, "u")
+            assert (garbage.resume, clock.now - garbage.swept_ms < 47 * HOUR_MS) == (None, True)
+        first = garbage.swept_ms
         for _ in range(3):
             clock.now += HOUR_MS
             store.apply("u", [put(b"%d" % clock.now, clock.now)])
-        assert estimate(folder, "u").walked_ms > first
+        assert estimate(folder, "u").swept_ms > first
 
-    def test_walk_goes_on_after_a_family_was_made_and_after_a_restart(self, store, folder, monkeypatch):
+    def test_sweep_resumes_after_a_new_family_and_a_restart(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "SLICE_KEYS", 20)
         monkeypatch.setattr(sweep, "PACE", 0)
         store.apply("t", [put(b"%03d" % number, at) for number in range(100) for at in (1, 2)])
-        walk(store, put(b"z", 1))
+        start_sweep(store, put(b"z", 1))
         store.ensure_table(TableSpec("other", (FamilySpec(b"g"),)))
         store.apply("t", [put(b"z", 2)])
         store.close()
@@ -383,7 +383,7 @@ class TestRoom:
             store.apply("t", [put(b"z", 3)])
         assert key_count(folder, "f") == 101
 
-    def test_life_that_becomes_shorter_is_looked_for(self, store, folder, clock):
+    def test_cells_are_removed_after_the_time_to_live_is_shortened(self, store, folder, clock):
         store.apply("t", [put(b"r", clock.now)])
         store.change_family("t", FamilySpec(b"f", ttl_s=3600))
         store.close()
@@ -393,14 +393,14 @@ class TestRoom:
             store.apply("t", [put(b"s", clock.now)])
         assert key_count(folder, "f") == 1
 
-    def test_rows_that_had_no_life_yet_are_known_when_it_becomes_shorter(self, store):
+    def test_rows_are_known_when_a_time_to_live_is_set(self, store):
         store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
         store.apply("u", [put(b"r", 1)])
         store.change_family("u", FamilySpec(b"f", ttl_s=3600))
-        assert store._open_table("u").gauge.expiry.top == encode_text(b"r")
+        assert store._open_table("u").estimate.expiry.last_row == encode_text(b"r")
 
-    def test_life_that_becomes_shorter_is_known_before_it_is(self, store, folder):
-        """A crash while a family is changed: what the record says is looked for."""
+    def test_shorter_time_to_live_is_recorded_before_the_change(self, store, folder):
+        """So that a sweep finds expired cells after a crash while a family is changed."""
         store.apply("t", [put(b"r", 1)])
         assert estimate(folder).expiry.earliest_ms > 0
         store.close()
@@ -421,21 +421,21 @@ class TestRoom:
         spec = next(spec for spec in store.describe_table("t").families if spec.name == b"f")
         assert (spec.ttl_s, estimate(folder).expiry.earliest_ms) == (3600, 0)
 
-    def test_gauge_remembers(self):
-        gauge = GarbageEstimate(cells=5, superseded=3, walked_ms=7, expiry=ExpiryIndex(11))
-        again = GarbageEstimate.of(gauge.record(), 99)
-        assert (again.cells, again.superseded, again.walked_ms, again.resume, again.expiry.earliest_ms) == (
+    def test_estimate_is_restored_from_its_record(self):
+        garbage = GarbageEstimate(cells=5, superseded=3, swept_ms=7, expiry=ExpiryIndex(11))
+        again = GarbageEstimate.of(garbage.record(), 99)
+        assert (again.cells, again.superseded, again.swept_ms, again.resume, again.expiry.earliest_ms) == (
             5,
             3,
             7,
             None,
             11,
         )
-        assert GarbageEstimate.of(None, 99).walked_ms == 99
+        assert GarbageEstimate.of(None, 99).swept_ms == 99
 
 
-def test_full_disk_is_waited_for(store):
-    """Files may not grow for a while; what failed is written by the same store later."""
+def test_full_disk_is_retried(store):
+    """The same store writes again once there is space."""
     store.apply("t", [put(b"before", 1)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
@@ -449,9 +449,9 @@ def test_full_disk_is_waited_for(store):
     assert caught.value.disposition is Disposition.RETRY
 
 
-def test_full_disk_is_not_overlooked_without_wal(store):
-    """What could not be put in files must not pass for durable."""
-    # nothing expires here, so that no walk writes after the rows
+def test_full_disk_is_an_error_without_wal(store):
+    """A failed flush must not be acknowledged."""
+    # no cells expire, so no sweep writes after the rows
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
     store.apply("u", [put(b"before", 1, wal=False)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -465,8 +465,8 @@ def test_full_disk_is_not_overlooked_without_wal(store):
     assert [row.key for row in store.scan("u", Scan())] == [b"before", b"large"]
 
 
-def test_full_disk_is_waited_for_when_a_family_is_made(store):
-    """The same store resumes once there is space again."""
+def test_full_disk_is_retried_when_a_family_is_created(store):
+    """The same store writes again once there is space."""
     wanted = TableSpec("t", (FamilySpec(b"made"),))
     store.apply("t", [put(b"before", 1)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -481,7 +481,7 @@ def test_full_disk_is_waited_for_when_a_family_is_made(store):
     assert b"made" in store.families("t")
 
 
-def test_many_versions_of_one_cell_are_passed_over(store):
+def test_old_versions_of_a_cell_are_skipped(store):
     for at in range(1, 101):
         store.apply("t", [put(b"a", at, b"g:q", b"%d" % at), put(b"b", at, b"f:q", b"%d" % at)])
     store.apply("t", [Delete(b"a", 50, b"g", b"q"), put(b"a", 1, b"g:z", b"z")])
@@ -502,7 +502,7 @@ def test_store_of_another_format_is_refused(store, folder):
 
 
 @pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])
-def test_family_compresses_as_declared_also_after_it_was_opened_again(store, folder, compression):
+def test_family_is_compressed_as_declared_also_after_reopening(store, folder, compression):
     def bytes_of_a_megabyte() -> int:
         before = {path.name for path in Path(folder).glob("*.sst")}
         store.apply("t", [Put(b"%d" % at, {b"c:q": b"abc" * 3500}, 1, wal=False) for at in range(100)])
@@ -517,7 +517,7 @@ def test_family_compresses_as_declared_also_after_it_was_opened_again(store, fol
     assert bytes_of_a_megabyte() < 200_000
 
 
-def test_names_that_are_no_text_are_kept_apart(store):
+def test_names_of_any_bytes_are_distinct(store):
     store.ensure_table(TableSpec("a:b/é", (FamilySpec(b"\xff\x00"), FamilySpec(b"%FF"))))
     store.apply("a:b/é", [Put(b"r", {b"\xff\x00:q": b"1", b"%FF:q": b"2"}, 1)])
     store.close()
@@ -527,7 +527,7 @@ def test_names_that_are_no_text_are_kept_apart(store):
 
 
 @pytest.mark.parametrize("below", ["", "store", "x" * 300])
-def test_path_that_can_be_no_folder_is_no_damage(tmp_path, below):
+def test_path_that_cannot_be_a_folder_is_an_error(tmp_path, below):
     (tmp_path / "file").touch()
     path = (tmp_path if len(below) > 255 else tmp_path / "file") / below
     store = RocksDBStore(RocksDBSettings(path=str(path)))
@@ -537,7 +537,7 @@ def test_path_that_can_be_no_folder_is_no_damage(tmp_path, below):
     store.close()
 
 
-def test_used_before_open_is_a_bug(tmp_path):
+def test_use_before_open_is_a_bug(tmp_path):
     with pytest.raises(LifecycleError):
         RocksDBStore(RocksDBSettings(path=str(tmp_path))).tables()
 
@@ -553,5 +553,5 @@ def test_used_before_open_is_a_bug(tmp_path):
         ("IO error: While fdatasync: /x/000012.log: Input/output error", "integrity"),
     ],
 )
-def test_errors_become_ours(text, code):
+def test_errors_are_translated(text, code):
     assert translated(Exception(text), Path("/x")).code == code

@@ -1,4 +1,4 @@
-"""The sweep keeps up with files of any size: what nobody can read stays a part of what is readable."""
+"""The sweep keeps up with ingested files: garbage stays a bounded fraction of the readable cells."""
 
 import random
 from collections import Counter
@@ -12,7 +12,7 @@ from sinks.rocksdb import expiry, sweep
 from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.rocksdb.sweep import place_in_hundred
+from sinks.rocksdb.sweep import sample_offset
 from tests.support.clock import Clock
 from tests.support.rocksdb_files import keys, read_beside
 
@@ -23,16 +23,16 @@ HOUR_MS = 3600 * 1000
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A hundredth of what is usual, for files that are as small."""
+    """A hundredth of the real limits, for small files."""
     monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 300)
     monkeypatch.setattr(sweep, "SLICE_KEYS", 300)
-    monkeypatch.setattr(expiry, "STRETCH_CELLS", 300)
+    monkeypatch.setattr(expiry, "RANGE_CELLS", 300)
 
 
-def shares(
+def cells_per_readable_cell(
     folder: Path, family: FamilySpec, files: int, step_ms: int, row: Callable[[int], bytes], readable: int
 ) -> Iterator[float]:
-    """Cells in the store for each that is readable, after each file."""
+    """Number of cells in the store divided by that of readable cells, after each file."""
     clock = Clock(1_700_000_000_000)
     store = RocksDBStore(RocksDBSettings(path=str(folder / "store"), sync=False), clock_ms=clock)
     store.open()
@@ -51,20 +51,20 @@ def shares(
 
 
 @pytest.mark.parametrize("order", ["in turn", "any"])
-def test_rows_that_are_written_over(tmp_path, order):
+def test_overwritten_rows(tmp_path, order):
     draw = random.Random(7)
     rows = 10 * ROWS
 
     def row(number: int) -> bytes:
         return b"%06d" % (number % rows if order == "in turn" or number < rows else draw.randrange(rows))
 
-    found = list(shares(tmp_path, FamilySpec(b"f"), 70, 1_000, row, rows))
+    found = list(cells_per_readable_cell(tmp_path, FamilySpec(b"f"), 70, 1_000, row, rows))
     assert max(found[10:]) < 1.4
 
 
 @pytest.mark.parametrize("way", ["calls", "files"])
-def test_calls_of_one_shape_are_looked_at_in_all_their_places(tmp_path, way):
-    """A new row at first and 99 that are written over: the first alone would tell of nothing that goes."""
+def test_all_rows_of_equal_calls_are_sampled(tmp_path, way):
+    """One new row and 99 overwritten ones: samples of the first row alone would find no garbage."""
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store"), sync=False))
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
@@ -84,67 +84,67 @@ def test_calls_of_one_shape_are_looked_at_in_all_their_places(tmp_path, way):
         store.close()
 
 
-def test_each_place_of_a_hundred_is_looked_at_as_often():
+def test_sampled_offsets_are_uniform():
     for start in (0, 77):
-        often = Counter(place_in_hundred(number, start) for number in range(100_000))
-        assert (len(often), min(often.values()) > 800, max(often.values()) < 1_200) == (100, True, True)
+        counts = Counter(sample_offset(number, start) for number in range(100_000))
+        assert (len(counts), min(counts.values()) > 800, max(counts.values()) < 1_200) == (100, True, True)
 
 
-@pytest.mark.parametrize(("keys", "most"), [("rise", 1.3), ("of any age", 1.7)])
-def test_cells_that_expire(tmp_path, keys, most):
+@pytest.mark.parametrize(("keys", "limit"), [("rise", 1.3), ("of any age", 1.7)])
+def test_expired_cells(tmp_path, keys, limit):
     draw = random.Random(7)
-    life = FamilySpec(b"f", ttl_s=20 * 3600)
+    family = FamilySpec(b"f", ttl_s=20 * 3600)
 
     def row(number: int) -> bytes:
         return b"%09d" % number if keys == "rise" else draw.randbytes(9)
 
-    found = list(shares(tmp_path, life, 90, HOUR_MS, row, 21 * ROWS))[20:]
-    assert max(found) < most
+    found = list(cells_per_readable_cell(tmp_path, family, 90, HOUR_MS, row, 21 * ROWS))[20:]
+    assert max(found) < limit
     assert max(found[35:]) < 1.33
 
 
-class TestAges:
-    """Stretches of keys, by what has expired in them."""
+class TestExpiryIndex:
+    """Key ranges with their first expiry."""
 
-    def test_rows_added_at_the_end_make_stretches(self):
-        known = ExpiryIndex()
+    def test_appended_rows_create_ranges(self):
+        index = ExpiryIndex()
         for number in range(5):
-            known.wrote(300, [(b"%d" % number, 10 * number)])
-        assert known.earliest_ms == 0
-        assert known.expired(b"", 0) is None
-        assert known.expired(b"", 1) == (b"", b"1")
-        assert known.expired(b"", 21) == (b"", b"3")
-        assert known.expired(b"2x", 21) == (b"2x", b"3")
-        assert known.expired(b"3", 21) is None
-        assert known.expired(b"", 99) == (b"", None)
+            index.add_written(300, [(b"%d" % number, 10 * number)])
+        assert index.earliest_ms == 0
+        assert index.expired(b"", 0) is None
+        assert index.expired(b"", 1) == (b"", b"1")
+        assert index.expired(b"", 21) == (b"", b"3")
+        assert index.expired(b"2x", 21) == (b"2x", b"3")
+        assert index.expired(b"3", 21) is None
+        assert index.expired(b"", 99) == (b"", None)
 
-    def test_rows_in_any_order_make_none_also_after_a_restart(self):
-        known = ExpiryIndex(5, top=b"x")
+    def test_rows_in_any_order_create_no_ranges(self):
+        index = ExpiryIndex(5, last_row=b"x")
         for _ in range(3):
-            known.wrote(300, [(b"m", 100), (b"c", 100), (b"w", 100)])
-        assert known.expired(b"", 6) == (b"", None)
-        known.wrote(300, [(b"y", 200), (b"z", 200)])
-        assert known.expired(b"", 6) == (b"", b"y")
+            index.add_written(300, [(b"m", 100), (b"c", 100), (b"w", 100)])
+        assert index.expired(b"", 6) == (b"", None)
+        index.add_written(300, [(b"y", 200), (b"z", 200)])
+        assert index.expired(b"", 6) == (b"", b"y")
 
-    def test_row_that_is_written_late_counts_where_it_lies(self):
-        known = ExpiryIndex()
+    def test_late_row_counts_in_its_range(self):
+        index = ExpiryIndex()
         for number in range(5):
-            known.wrote(300, [(b"%d" % number, 100)])
-        known.wrote(1, [(b"2y", 7)])
-        assert known.expired(b"", 8) == (b"2", b"3")
+            index.add_written(300, [(b"%d" % number, 100)])
+        index.add_written(1, [(b"2y", 7)])
+        assert index.expired(b"", 8) == (b"2", b"3")
 
-    def test_what_a_walk_leaves_is_known(self):
-        known = ExpiryIndex(5)
-        known.walked(b"", b"d", NEVER)
-        known.walked(b"d", b"m", 50)
-        assert known.expired(b"", 6) == (b"m", None)
-        known.walked(b"m", None, 70)
-        assert (known.expired(b"", 6), known.earliest_ms) == (None, 50)
-        assert known.expired(b"", 51) == (b"d", b"m")
+    def test_sweep_updates_the_ranges(self):
+        index = ExpiryIndex(5)
+        index.add_swept(b"", b"d", NEVER)
+        index.add_swept(b"d", b"m", 50)
+        assert index.expired(b"", 6) == (b"m", None)
+        index.add_swept(b"m", None, 70)
+        assert (index.expired(b"", 6), index.earliest_ms) == (None, 50)
+        assert index.expired(b"", 51) == (b"d", b"m")
 
-    def test_empty_stretches_are_one(self):
-        known = ExpiryIndex()
+    def test_empty_ranges_are_merged(self):
+        index = ExpiryIndex()
         for number in range(100):
-            known.wrote(300, [(b"%03d" % number, number)])
-            known.walked(b"%03d" % number, None, NEVER)
-        assert len(known._starts) <= 2
+            index.add_written(300, [(b"%03d" % number, number)])
+            index.add_swept(b"%03d" % number, None, NEVER)
+        assert len(index._starts) <= 2

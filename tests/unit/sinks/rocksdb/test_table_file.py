@@ -1,4 +1,4 @@
-"""Files that tasks make hold what was put, and come to be the table's whole or not at all."""
+"""Table files: they have the puts of the task, and are ingested as a whole or not at all."""
 
 import resource
 from pathlib import Path
@@ -22,7 +22,7 @@ from ingest.api.errors import LifecycleError, WriteRejectedError
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.writing import staging as writer
+from sinks.writing import staging
 from sinks.writing.staged import apply_staged
 from sinks.writing.staging import StagedFile, StagingWriter
 from tests.support.rocksdb_files import estimate
@@ -44,8 +44,8 @@ puts = st.lists(
 
 
 @pytest.fixture(autouse=True)
-def every_call_is_large(monkeypatch):
-    monkeypatch.setattr(writer, "MIN_FILE_PUTS", 1)
+def every_call_writes_a_file(monkeypatch):
+    monkeypatch.setattr(staging, "MIN_FILE_PUTS", 1)
 
 
 @pytest.fixture
@@ -63,18 +63,18 @@ def opened(folder: Path) -> RocksDBStore:
 
 
 def staged(path: Path, *calls: list[Put]) -> StagedFile:
-    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
-    maker.begin(str(path), {})
+    staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+    staging_writer.begin(str(path), {})
     for some in calls:
-        maker.apply("t", some)
-    made = maker.finish()
+        staging_writer.apply("t", some)
+    made = staging_writer.finish()
     assert made is not None
     return made
 
 
 @given(first=puts, second=puts)
 @settings(max_examples=60, deadline=None)
-def test_files_leave_what_calls_leave(tmp_path_factory, first, second):
+def test_ingested_files_give_the_result_of_calls(tmp_path_factory, first, second):
     folder = tmp_path_factory.mktemp("files")
     file = staged(folder / "in" / "task", first, second)
     assert sorted(path.name for path in (folder / "in").iterdir()) == ["task", "task.0", "task.1"]
@@ -92,15 +92,15 @@ def test_files_leave_what_calls_leave(tmp_path_factory, first, second):
         store.close()
 
 
-def test_file_and_frames_keep_their_order(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "MIN_FILE_PUTS", 2)
+def test_order_of_files_and_frames_is_kept(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "MIN_FILE_PUTS", 2)
     one, two, three = (Put(b"r", {b"f:a": value}, 1) for value in (b"1", b"2", b"3"))
     other = Put(b"s", {b"f:a": b"x"}, 1)
     apply_staged(store, [staged(tmp_path / "in" / "task", [one], [other, two], [three])])
     assert [cell.value for row in store.scan("t", Scan()) for cell in row.cells] == [b"3", b"x"]
 
 
-def test_delivered_file_outlives_a_restart_and_its_folder(store, tmp_path):
+def test_ingested_rows_survive_a_restart_without_the_file(store, tmp_path):
     file = staged(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(500)])
     apply_staged(store, [file])
     for path in (tmp_path / "in").iterdir():
@@ -111,12 +111,14 @@ def test_delivered_file_outlives_a_restart_and_its_folder(store, tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_file_stays_where_it_is_and_on_another_disk_it_is_copied(store, tmp_path, monkeypatch, links):
+def test_file_stays_and_is_copied_if_links_are_not_supported(store, tmp_path, monkeypatch, links):
     other = Path("/dev/shm")
-    away = other if other.is_dir() and other.stat().st_dev != tmp_path.stat().st_dev else tmp_path
+    parent = other if other.is_dir() and other.stat().st_dev != tmp_path.stat().st_dev else tmp_path
     if not links:
-        monkeypatch.setattr(Path, "hardlink_to", lambda *_: (_ for _ in ()).throw(OSError(95, "no links here")))
-    with TemporaryDirectory(dir=away) as folder:
+        monkeypatch.setattr(
+            Path, "hardlink_to", lambda *_: (_ for _ in ()).throw(OSError(95, "links are not supported"))
+        )
+    with TemporaryDirectory(dir=parent) as folder:
         file = staged(Path(folder) / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v"}, 1) for number in range(9)])
         for _ in range(2):
             apply_staged(store, [file])
@@ -126,7 +128,7 @@ def test_file_stays_where_it_is_and_on_another_disk_it_is_copied(store, tmp_path
     assert len(list(store.scan("t", Scan()))) == 9
 
 
-def test_reader_beside_sees_what_was_taken(store, tmp_path):
+def test_reader_sees_ingested_files(store, tmp_path):
     reader = RocksDBStore.reader(RocksDBSettings(path=str(tmp_path / "store")))
     reader.open()
     try:
@@ -137,16 +139,16 @@ def test_reader_beside_sees_what_was_taken(store, tmp_path):
         reader.close()
 
 
-def test_what_is_superseded_is_counted(store, tmp_path):
+def test_superseded_cells_of_files_are_counted(store, tmp_path):
     for at in range(1, 6):
         rows = [Put(b"%03d" % number, {b"f:a": b"v", b"g:a": b"v"}, at) for number in range(100)]
         apply_staged(store, [staged(tmp_path / "in" / f"task{at}", rows)])
     # three versions are kept of each cell
-    gauge = estimate(tmp_path / "store")
-    assert (gauge.cells, gauge.superseded) == (1_000, 400)
+    garbage = estimate(tmp_path / "store")
+    assert (garbage.cells, garbage.superseded) == (1_000, 400)
 
 
-def test_unknown_family_is_refused(store, tmp_path):
+def test_unknown_family_is_rejected(store, tmp_path):
     file = staged(tmp_path / "in" / "task", [Put(b"r", {b"absent:a": b"v", b"f:a": b"v"}, 1)])
     with pytest.raises(WriteRejectedError, match='there is no family "absent"'):
         apply_staged(store, [file])
@@ -161,7 +163,7 @@ def test_file_of_another_store_is_a_bug(tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
-def test_damage_on_the_way_is_named_and_nothing_is_taken(store, tmp_path, harm):
+def test_damaged_file_is_reported_and_not_ingested(store, tmp_path, harm):
     file = staged(tmp_path / "in" / "task", [Put(b"%d" % number, {b"f:a": b"v" * 50}, 1) for number in range(500)])
     beside = tmp_path / "in" / "task.0"
     content = bytearray(beside.read_bytes())
@@ -180,29 +182,29 @@ def test_damage_on_the_way_is_named_and_nothing_is_taken(store, tmp_path, harm):
 
 
 def test_unfinished_files_are_removed(tmp_path):
-    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
-    maker.begin(str(tmp_path / "in" / "task"), {})
-    maker.apply("t", [Put(b"r", {b"f:a": b"v"}, 1)])
-    maker.begin(str(tmp_path / "in" / "task"), {})
-    assert maker.finish() is None
+    staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+    staging_writer.begin(str(tmp_path / "in" / "task"), {})
+    staging_writer.apply("t", [Put(b"r", {b"f:a": b"v"}, 1)])
+    staging_writer.begin(str(tmp_path / "in" / "task"), {})
+    assert staging_writer.finish() is None
     assert list((tmp_path / "in").iterdir()) == []
 
 
-def test_full_disk_under_a_file_is_waited_for(tmp_path):
-    maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+def test_full_disk_while_a_file_is_written_is_retried(tmp_path):
+    staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     rows = [Put(b"%03d" % number, {b"f:a": bytes(4_000)}, 1) for number in range(500)]
-    maker.begin(str(tmp_path / "in" / "task"), {})
+    staging_writer.begin(str(tmp_path / "in" / "task"), {})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
     try:
         with pytest.raises(StoreUnavailableError, match="cannot be written") as raised:
-            maker.apply("t", rows)
+            staging_writer.apply("t", rows)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (raised.value.code, raised.value.disposition) == ("disk_full", Disposition.RETRY)
-    maker.begin(str(tmp_path / "in" / "task"), {})
-    maker.apply("t", rows)
-    made = maker.finish()
+    staging_writer.begin(str(tmp_path / "in" / "task"), {})
+    staging_writer.apply("t", rows)
+    made = staging_writer.finish()
     store = opened(tmp_path / "store")
     try:
         apply_staged(store, [made] if made else [])
@@ -212,7 +214,7 @@ def test_full_disk_under_a_file_is_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])
-def test_table_of_files_is_as_small_as_one_written_through_the_log(store, tmp_path, compression):
+def test_files_are_compressed_as_the_table(store, tmp_path, compression):
     rows = [Put(b"%05d" % number, {b"c:q": b"the same text again " * 10}, 1, wal=False) for number in range(5_000)]
     sizes = []
     for table in ("logged", "filed"):
@@ -221,10 +223,10 @@ def test_table_of_files_is_as_small_as_one_written_through_the_log(store, tmp_pa
         if table == "logged":
             store.apply(table, rows)
         else:
-            maker = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
-            maker.begin(str(tmp_path / "task"), {}, {table: store.file_compression(table)})
-            maker.apply(table, rows)
-            apply_staged(store, [made] if (made := maker.finish()) else [])
+            staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+            staging_writer.begin(str(tmp_path / "task"), {}, {table: store.file_compression(table)})
+            staging_writer.apply(table, rows)
+            apply_staged(store, [made] if (made := staging_writer.finish()) else [])
         after = [path for path in (tmp_path / "store").glob("*.sst") if path.name not in before]
         sizes.append(sum(path.stat().st_size for path in after))
     logged, filed = sizes
@@ -232,6 +234,6 @@ def test_table_of_files_is_as_small_as_one_written_through_the_log(store, tmp_pa
     assert list(store.scan("filed", Scan())) == list(store.scan("logged", Scan()))
 
 
-def test_table_that_is_not_there_tells_no_compression(store):
+def test_missing_table_has_no_compression(store):
     with pytest.raises(NotFoundError):
         store.file_compression("absent")
