@@ -66,7 +66,7 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
-_NOT_ASCII_SUPERSETS = frozenset({Form.UTF16LE, Form.UTF16BE})  # all others are supersets of ASCII
+_NOT_ASCII_SUPERSETS = frozenset({Form.UTF16LE, Form.UTF16BE})  # all other charsets encode ASCII unchanged
 
 
 class OnInvalidValue(StrEnum):

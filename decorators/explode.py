@@ -136,7 +136,7 @@ class Explode(FanOut[ExplodeSettings]):
         self._actions["no_attribute"] = settings.on_missing or settings.on_invalid
 
     def decorate(self, event: Event) -> list[Event]:
-        """Make the events."""
+        """Emit the events."""
         try:
             parts = self._split(event.text_of(self._source, "to take parts from"))
         except DecorateError as error:

@@ -132,7 +132,7 @@ class Digest(Hash):
 
     @classmethod
     def settings_class(cls) -> type[HashSettings]:
-        """Flume's defaults."""
+        """The options of `digest`."""
         return DigestSettings
 
 

@@ -103,7 +103,8 @@ class RedactSettings(InPlaceSettings):
     )
     replacement: str = option("Replacement of each match.", default="[redacted]", example="***")
     keep_last: int = option(
-        "Number of bytes at the end of a match that are kept after the replacement; none of shorter matches.",
+        "Number of bytes at the end of a match that are kept after the replacement; a match that is not longer is "
+        "replaced completely.",
         default=0,
         ge=0,
         le=16,

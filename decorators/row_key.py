@@ -141,10 +141,10 @@ class RowKey(Decorator[RowKeySettings]):
     """
     Build the row key of the attr2hbase sink from parts with a separator.
 
-    HBase sorts keys as bytes. Keys that start with a time, or that ascend, are all written to the last region (a
-    hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. The bucket is the
-    CRC-32 of the encoded parts, as in `%{bucket()}`, so it is the same on every replay. A range scan then needs one
-    scan per bucket; for 16 buckets, create the table with the split points 01, 02 and so on to 15.
+    Keys are sorted as bytes. Those that start with a time, or that ascend, are all written to the last region (a
+    hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. The bucket is computed
+    with CRC-32 from the encoded parts, as in `%{bucket()}`, so it is the same on every replay. A range scan then needs
+    one scan per bucket; for 16 buckets, create the table with the split points 01, 02 and so on to 15.
 
     Fixed-width parts (`padded`, `inverted`, `int64`) are unambiguous without a separator, so it may be empty. Negative
     numbers sort after the others as `int64`, and cannot be `inverted`.

@@ -141,7 +141,7 @@ class Template(Decorator[TextSettings]):
 
     @classmethod
     def settings_class(cls) -> type[TextSettings]:
-        """Attributes and the body."""
+        """The options of `template`."""
         return TemplateSettings
 
     def decorate(self, event: Event) -> bool:
@@ -213,7 +213,7 @@ class Value(Template):
 
     @classmethod
     def settings_class(cls) -> type[TextSettings]:
-        """One attribute."""
+        """The options of `value`."""
         return ValueSettings
 
 
@@ -261,7 +261,7 @@ class Static(Template):
 
     @classmethod
     def settings_class(cls) -> type[TextSettings]:
-        """Literal values."""
+        """The options of `static`."""
         return StaticSettings
 
 
@@ -315,5 +315,5 @@ class Format(Template):
 
     @classmethod
     def settings_class(cls) -> type[TextSettings]:
-        """The body."""
+        """The options of `format`."""
         return FormatSettings

@@ -1,4 +1,4 @@
-"""Renames attributes, and remembers what was computed for names and other keys."""
+"""Renames attributes, and caches values computed for names and other keys."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -54,8 +54,8 @@ def rename(event: Event, new_names: BoundedMemo[str, str]) -> None:
         DecorateError: another attribute has the new name, and attributes are written once.
     """
     before = event.attributes
-    kept: dict[str, bytes] = {}
-    moved: list[tuple[str, bytes]] = []
+    unchanged: dict[str, bytes] = {}
+    renamed: list[tuple[str, bytes]] = []
     known = new_names.known
     for name, value in before.items():
         try:
@@ -63,14 +63,14 @@ def rename(event: Event, new_names: BoundedMemo[str, str]) -> None:
         except KeyError:
             new_name = new_names[name]
         if new_name == name:
-            kept[name] = value
+            unchanged[name] = value
         else:
-            moved.append((new_name, value))
-    if not moved:
+            renamed.append((new_name, value))
+    if not renamed:
         return
-    event.attributes = kept
+    event.attributes = unchanged
     try:
-        for new_name, value in moved:
+        for new_name, value in renamed:
             event.set(new_name, value)
     except BaseException:
         event.attributes = before

@@ -181,7 +181,7 @@ def test_packed_events_are_unpacked_and_others_pass(attributes):
         ('probSampler(.5, "x")', "1:17", "is a whole number"),
         ("probSampler(.5, 9223372036854775808)", "1:17", "-9223372036854775808 to 9223372036854775807, not"),
         ('select("a","a")', "1:1", "listed twice"),
-        ('exDate("a","QQ")', "1:12", "is not a part of a date"),
+        ('exDate("a","QQ")', "1:12", "is not a date field"),
         ("value(a,b)", "1:7", 'quote it: "a"'),
         ('vlaue("a","b")', "1:1", 'did you mean "value"'),
         ("latch(1)", "1:1", "registered it under no name"),
