@@ -86,15 +86,15 @@ def test_slow_store_and_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
         "F35 slow store", store="hbase", hbase_port=proxy.port, sink={"write_buffer_size": "8KiB"}, batch_size=batch
     )
     run.produce(60_000)
-    proxy.behave(turn_delay_s=0.05)
+    proxy.behave(delay_s=0.05)
     run.start()
     with watched(run.service) as memory:
         run.wait_acknowledged(0.2)
-        begin_s, turns = time.monotonic(), proxy.counts.turns
+        begin_s, turns = time.monotonic(), proxy.counts.exchanges
         with run.produce_in_background(RATE):
             run.wait_acknowledged(0.9, timeout_s=900)
         end_s = time.monotonic()
-    took_s, turns = end_s - begin_s, proxy.counts.turns - turns
+    took_s, turns = end_s - begin_s, proxy.counts.exchanges - turns
     third_s = took_s / 3
     early = memory.between(begin_s, begin_s + third_s)
     late = memory.between(end_s - third_s, end_s)

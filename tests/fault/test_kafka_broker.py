@@ -86,11 +86,11 @@ def test_broker_killed_and_frozen(kafka: Kafka, ledger_run: LedgerRuns) -> None:
 def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: LedgerRuns) -> None:
     run = ledger_run("F15 broker slow", kafka=slow_kafka, brokers=f"127.0.0.1:{proxy.port}", batch_size=500)
     run.produce(3_000)
-    proxy.behave(bytes_per_s=100_000, turn_delay_s=0.2)
+    proxy.behave(bytes_per_s=100_000, delay_s=0.2)
     run.start()
     run.wait_acknowledged(0.5)
     assert proxy.counts.down_bytes > 100_000
-    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} responses 0.2 s late")
+    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.exchanges} responses 0.2 s late")
     proxy.behave(stalled=True)
     assert_blocked(run)
     run.proven("connection stalled until blocked was reported")

@@ -10,7 +10,7 @@ from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.local import free_ports
 from tests.support.memory import described, watched
-from tests.support.proxy import Proxy, Way
+from tests.support.proxy import Direction, Proxy
 from tests.support.servers import HBase
 from tests.support.service import ROOT
 from tests.support.waiting import reached
@@ -67,28 +67,28 @@ def unreachable_from_the_start(run: LedgerRun, proxy: Proxy) -> None:
 
 
 def resets(run: LedgerRun, proxy: Proxy) -> None:
-    proxy.cut(Way.UP, CHUNK_BYTES)
-    proxy.cut(Way.DOWN, 0, question_bytes=CHUNK_BYTES)
-    proxy.cut(Way.DOWN, 3, question_bytes=CHUNK_BYTES)
+    proxy.cut(Direction.UP, CHUNK_BYTES)
+    proxy.cut(Direction.DOWN, 0, request_bytes=CHUNK_BYTES)
+    proxy.cut(Direction.DOWN, 3, request_bytes=CHUNK_BYTES)
     run.produce(2_000)
     run.wait_acknowledged()
-    cuts = {(cut.way, cut.answer_bytes) for cut in proxy.counts.cuts}
-    assert cuts == {(Way.UP, 0), (Way.DOWN, 0), (Way.DOWN, 3)}
+    cuts = {(cut.way, cut.response_bytes) for cut in proxy.counts.cuts}
+    assert cuts == {(Direction.UP, 0), (Direction.DOWN, 0), (Direction.DOWN, 3)}
     shown = ", ".join(
-        f"{cut.question_bytes} B of the request and {cut.answer_bytes} B of the response" for cut in proxy.counts.cuts
+        f"{cut.request_bytes} B of the request and {cut.response_bytes} B of the response" for cut in proxy.counts.cuts
     )
     run.proven(f"F05 resets after {shown}")
 
 
 def half_open(run: LedgerRun, proxy: Proxy) -> None:
     connections = proxy.counts.connections
-    proxy.behave(swallowed=True)
+    proxy.behave(discarded=True)
     run.produce(500)
     run.service.wait_for(lambda: proxy.counts.connections >= connections + 2, "a new try after a time-out")
     proxy.heal()
     run.wait_acknowledged()
-    assert proxy.counts.swallowed_bytes > 0
-    run.proven(f"F04 half-open: {proxy.counts.swallowed_bytes} B discarded")
+    assert proxy.counts.discarded_bytes > 0
+    run.proven(f"F04 half-open: {proxy.counts.discarded_bytes} B discarded")
 
 
 def idle(run: LedgerRun, proxy: Proxy) -> None:
@@ -127,11 +127,11 @@ def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     run = started(ledger_run, "F04 half-open under load", proxy, timeout="5s")
     with run.produce_in_background(300):
         run.service.wait_for_batches(2, run.pipeline)
-        proxy.behave(swallowed=True)
+        proxy.behave(discarded=True)
         run.service.wait_for_state("blocked", run.pipeline, 20)
         commits = run.service.checkpoint(run.pipeline).commits()
         assert not reached(lambda: run.service.checkpoint(run.pipeline).commits() != commits, 20)
-        run.proven(f"{proxy.counts.swallowed_bytes} B discarded on {proxy.live} connections")
+        run.proven(f"{proxy.counts.discarded_bytes} B discarded on {proxy.live} connections")
         proxy.heal()
         run.service.wait_for_state("running", run.pipeline)
     run.finish()
@@ -164,12 +164,12 @@ def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     with run.produce_in_background(1_500):
         for number in range(30):
             if number % 2:
-                proxy.cut(Way.UP, CHUNK_BYTES + 1_000 * number)
+                proxy.cut(Direction.UP, CHUNK_BYTES + 1_000 * number)
             else:
-                proxy.cut(Way.DOWN, number % 5, question_bytes=CHUNK_BYTES)
+                proxy.cut(Direction.DOWN, number % 5, request_bytes=CHUNK_BYTES)
             done = len(proxy.counts.cuts)
             run.service.wait_for(lambda done=done: len(proxy.counts.cuts) > done, "a reset")
-    asked = sum(cut.way is Way.UP for cut in proxy.counts.cuts)
+    asked = sum(cut.way is Direction.UP for cut in proxy.counts.cuts)
     run.proven(f"{asked} resets during the request, {len(proxy.counts.cuts) - asked} during the response")
     run.finish()
 
