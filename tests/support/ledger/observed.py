@@ -145,7 +145,7 @@ def hbase_versions(hbase: HBase, table: str, row: bytes) -> list[Version]:
 
 def dead_letters_in_files(state: Path, pipeline: str) -> dict[tuple[int, int], list[FoundDeadLetter]]:
     """(partition, offset) -> dead letters under the state folder."""
-    folder = state / "dead-dead_letters" / pipeline
+    folder = state / "dead-letters" / pipeline
     found: dict[tuple[int, int], list[FoundDeadLetter]] = {}
     for path in sorted(folder.glob("*.jsonl")) if folder.exists() else ():
         for line in path.read_bytes().splitlines():

@@ -11,7 +11,7 @@ def dead_letter(offset: int, batch_time_ms: int, value: object) -> str:
 
 
 def test_letters_in_files(tmp_path: Path) -> None:
-    folder = tmp_path / "dead-dead_letters" / "p"
+    folder = tmp_path / "dead-letters" / "p"
     folder.mkdir(parents=True)
     (folder / "1.jsonl").write_text(dead_letter(5, 10, {"b64": "AP8="}) + "\n" + dead_letter(6, 10, "ü") + "\n")
     (folder / "2.jsonl").write_text(dead_letter(5, 11, None) + "\n")
