@@ -1,4 +1,4 @@
-"""A store, then the place for dead letters, are not there when a service starts: it waits for them, and says so."""
+"""Store and dead-letter broker are unavailable at the start: the service is blocked until they are available."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PIPELINE = "lines"
 
 
 def blocked_by(service: Service, code: str) -> bool:
-    """Whether the pipeline is blocked for this reason, which is no reason to kill the process."""
+    """Whether the pipeline is blocked with an error code; the process stays alive."""
     if f'"reason":"{code}: ' not in service.get("/pipelines")[1].replace('": "', '":"'):
         return False
     assert service.states() == {PIPELINE: "blocked"}
@@ -23,7 +23,7 @@ def blocked_by(service: Service, code: str) -> bool:
 
 
 @pytest.mark.slow
-def test_store_and_dead_letters_that_come_later_are_waited_for(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+def test_start_waits_for_store_and_dead_letter_broker(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topic, table = kafka.create_topic("dead"), hbase.create_table("away", families=["cf"])
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("good\npoison\ngood\n")

@@ -1,4 +1,4 @@
-"""A blocked pipeline takes no task slot from the others of its service while its store is frozen."""
+"""A blocked pipeline holds no task slot while its store is frozen."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.support.service import Service
 ROWS = 2_000
 
 
-def test_frozen_thrift_server_takes_no_task_slot_from_the_others(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+def test_pipeline_of_a_frozen_thrift_server_holds_no_task_slot(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     table = hbase.create_table("frozen", families=["f"])
     topics = {name: kafka.create_topic(name, partitions=2) for name in ("frozen", "free")}
     keyed = [{"value": {"attribute": "2hb_", "value": "%{body}"}}, {"value": {"attribute": "2hb_f:q", "value": "v"}}]
@@ -31,7 +31,7 @@ def test_frozen_thrift_server_takes_no_task_slot_from_the_others(kafka: Kafka, h
             kafka.produce(topics["frozen"], [f"frozen-during-{number}" for number in range(ROWS)])
             service.wait_for_state("blocked", "frozen")
             blocked = attempts(service)
-            # so many batches that tasks of the frozen pipeline would have run again, had they waited in a slot
+            # enough batches to show whether tasks of the frozen pipeline still run
             for number in range(25):
                 stored = service.metric("ingest_events_stored_total", pipeline="free")
                 kafka.produce(topics["free"], [f"free-{number}-{row}" for row in range(ROWS)])
@@ -53,5 +53,5 @@ def test_frozen_thrift_server_takes_no_task_slot_from_the_others(kafka: Kafka, h
 
 
 def attempts(service: Service) -> float:
-    """How often the tasks of the frozen pipeline ran."""
+    """Number of attempts of the frozen pipeline."""
     return service.metric("ingest_batch_attempts_total", pipeline="frozen")

@@ -1,6 +1,5 @@
 """
-F40: a disk that returns EIO for a sync. Nothing that was not synced is given out as durable, and nothing is
-synced a second time in the hope that it works.
+F40: fsync fails with EIO. Nothing is reported as durable without a sync, and a failed sync is not repeated.
 """
 
 import subprocess
@@ -18,7 +17,7 @@ import sys
 from pathlib import Path
 from ingest.api import FamilySpec, IngestError, Put, TableSpec
 folder, switch = Path(sys.argv[1]), Path(sys.argv[2])
-def tried(call):
+def code_of(call):
     try:
         return call()
     except IngestError as error:
@@ -29,7 +28,7 @@ WRITERS = {
 from ingest.spark.streaming.batch_time import BatchTimes
 times = BatchTimes(folder / "times", lambda: 5)
 switch.touch()
-print(tried(lambda: times.of(0)))
+print(code_of(lambda: times.of(0)))
 switch.unlink()
 print(sorted(path.name for path in (folder / "times").iterdir()))
 """,
@@ -37,16 +36,16 @@ print(sorted(path.name for path in (folder / "times").iterdir()))
 from ingest.spark.streaming.checkpoint import Checkpoint
 checkpoint = Checkpoint(folder)
 switch.touch()
-print(tried(lambda: checkpoint.claim({"source": "kafka"})))
+print(code_of(lambda: checkpoint.claim({"source": "kafka"})))
 switch.unlink()
 print(sorted(path.name for path in folder.iterdir()))
 """,
-    "letters": """
+    "dead letters": """
 from ingest.dead_letters.files import FileDeadLetters
 queue = FileDeadLetters(folder, "p")
 queue.publish([b"{}"], 1, 1)
 switch.touch()
-print(tried(lambda: queue.publish([b"{}"], 2, 2)))
+print(code_of(lambda: queue.publish([b"{}"], 2, 2)))
 switch.unlink()
 print(sorted(path.name[-7:-6] for path in (folder / "dead-letters" / "p").iterdir()))
 """,
@@ -58,14 +57,14 @@ store.open()
 store.ensure_table(TableSpec("t", (FamilySpec(b"a"),)))
 store.apply("t", [Put(b"1", {b"a:b": b"c"}, 1)])
 switch.touch()
-print(tried(lambda: store.apply("t", [Put(b"2", {b"a:b": b"c"}, 1)])))
+print(code_of(lambda: store.apply("t", [Put(b"2", {b"a:b": b"c"}, 1)])))
 switch.unlink()
 store.close()
 store.open()
 print([b"1"] if store.get("t", b"1") is not None else [])
 """,
 }
-LEFT = {"times": "[]", "identity": "[]", "letters": "['1']", "rocksdb": "[b'1']"}
+EXPECTED = {"times": "[]", "identity": "[]", "dead letters": "['1']", "rocksdb": "[b'1']"}
 
 
 @pytest.mark.parametrize("what", WRITERS)
@@ -83,8 +82,8 @@ def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what:
     )
     assert done.returncode == 0, done.stderr
     code = "integrity" if what == "rocksdb" else "disk_failed"
-    assert done.stdout.splitlines() == [f"{code} stop", LEFT[what]]
-    assert len(disk_faults.acts("fail_sync")) == 1, "it was tried again"
+    assert done.stdout.splitlines() == [f"{code} stop", EXPECTED[what]]
+    assert len(disk_faults.acts("fail_sync")) == 1, "the sync was repeated"
 
 
 @pytest.mark.slow

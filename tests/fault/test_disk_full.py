@@ -1,6 +1,6 @@
 """
-F37: no room left where something of the service is written. Where it matters nothing is acknowledged until there is
-room again, and then the pipeline resumes by itself; where it does not, nobody notices.
+F37: a disk of the service is full. If it is needed, nothing is acknowledged until there is room again, and the pipeline
+resumes without a restart. Full disks for logs and temporary files have no effect.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ MakeDisk = Callable[[Path, int], SmallDisk]
 
 @pytest.fixture
 def small_disk(ledger_run, disk_faults: DiskFaults) -> Iterator[MakeDisk]:
-    """Makes disks, which are there until the services on them are gone."""
+    """Creates disks, and unmounts them after the services have ended."""
     made: list[SmallDisk] = []
 
     def make(folder: Path, size_bytes: int) -> SmallDisk:
@@ -32,8 +32,8 @@ def small_disk(ledger_run, disk_faults: DiskFaults) -> Iterator[MakeDisk]:
             disk.close()
 
 
-def filled(run: LedgerRun, disk: SmallDisk) -> None:
-    """No room, and nothing is acknowledged for as long as that lasts."""
+def fill(run: LedgerRun, disk: SmallDisk) -> None:
+    """Fill the disk and check that the pipeline is blocked and acknowledges nothing."""
     checkpoint = run.service.checkpoint(run.pipeline)
     run.proven(disk.fill())
     run.produce(3_000)
@@ -48,7 +48,7 @@ def filled(run: LedgerRun, disk: SmallDisk) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("place", ["checkpoint", "store", "staged files"])
-def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place: str) -> None:
+def test_f37_full_disk_blocks_until_there_is_room(ledger_run, small_disk: MakeDisk, place: str) -> None:
     run: LedgerRun = ledger_run(f"F37 full disk: {place}", batch_size=1_000)
     folder, size_bytes = {
         "checkpoint": (run.state_folder / "checkpoints", 4 * MIB),
@@ -61,12 +61,12 @@ def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place:
     run.wait_acknowledged()
     driver = run.service.pid
 
-    filled(run, disk)
+    fill(run, disk)
     disk.free()
     run.wait_acknowledged()
-    assert run.service.pid == driver, "it went on by itself"
+    assert run.service.pid == driver, "the service was restarted"
 
-    filled(run, disk)
+    fill(run, disk)
     run.kill()
     run.check_while_dead()
     disk.free()
@@ -76,7 +76,7 @@ def test_f37_full_disk_blocks_and_heals(ledger_run, small_disk: MakeDisk, place:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
+def test_f37_full_log_disk_drops_log_lines_only(ledger_run, small_disk: MakeDisk) -> None:
     run: LedgerRun = ledger_run("F37 full disk: log", batch_size=500)
     disk = small_disk(run.service.folder / "logs", 1 * MIB)
     run.service.log.symlink_to(disk.folder / "service.log")
@@ -86,16 +86,16 @@ def test_f37_full_log_is_not_noticed(ledger_run, small_disk: MakeDisk) -> None:
     proof = disk.fill(disk.folder / "service.log")
     run.produce(5_000)
     run.wait_acknowledged()
-    lost = run.service.metric("ingest_log_lines_dropped_total")
-    assert lost > 0
-    run.proven(f"{proof}, {lost:.0f} lines dropped")
+    dropped = run.service.metric("ingest_log_lines_dropped_total")
+    assert dropped > 0
+    run.proven(f"{proof}, {dropped:.0f} lines dropped")
     disk.free()
     run.finish()
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f37_full_scratch_folder_of_spark(ledger_run, small_disk: MakeDisk) -> None:
+def test_f37_full_local_dir_of_spark_has_no_effect(ledger_run, small_disk: MakeDisk) -> None:
     run: LedgerRun = ledger_run("F37 full disk: spark.local.dir", batch_size=500)
     disk = small_disk(run.service.folder / "scratch", 256 * MIB)
     content = run.content()
@@ -104,10 +104,10 @@ def test_f37_full_scratch_folder_of_spark(ledger_run, small_disk: MakeDisk) -> N
     run.produce(1_000)
     run.start(env=disk.environment)
     run.wait_acknowledged()
-    assert any(disk.folder.iterdir()), "Spark does not use it"
+    assert any(disk.folder.iterdir()), "Spark does not use the folder"
     run.proven(disk.fill())
     run.produce(3_000)
-    run.wait_acknowledged()  # batches keep nothing there
+    run.wait_acknowledged()  # batches write nothing there
     assert run.service.states()[run.pipeline] == "running"
     run.kill()
     run.check_while_dead()

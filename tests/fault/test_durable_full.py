@@ -1,4 +1,4 @@
-"""A disk without room under locks, markers, leases and pins: what was there stays, and it works again with room."""
+"""Locks, markers and leases on a full disk: existing state stays, and calls succeed after there is room again."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""F32: when the error budget stops a pipeline, and when it lets it be; one service, a pipeline for each case."""
+"""F32: when the error budget stops a pipeline; one service with a pipeline for each case."""
 
 import time
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ BATCH = 200
 @dataclass(frozen=True)
 class Case:
     """
-    A stream and its budget.
+    A pipeline and its budget.
 
     Attributes:
-        bad: for each micro-batch of 200 records, how many of them fail.
-        acknowledged: micro-batches that pass; the next one stops the pipeline.
+        bad: number of failing records in each micro-batch of 200 records.
+        acknowledged: number of acknowledged micro-batches; the next one stops the pipeline.
     """
 
     name: str
@@ -38,38 +38,38 @@ class Case:
 
     @property
     def stops(self) -> bool:
-        """Whether the budget ends it."""
+        """Whether the budget stops the pipeline."""
         return self.acknowledged < len(self.bad)
 
     @property
-    def letters(self) -> int:
-        """Dead letters of what passes."""
+    def dead_letters(self) -> int:
+        """Number of failed records in the acknowledged micro-batches."""
         return sum(self.bad[: self.acknowledged])
 
 
 CASES = (
-    Case("exactly_the_share", [10] * 10, 10),
-    Case("one_more_than_the_share", [10] * 9 + [11], 9),
-    Case("all_bad_and_too_few_to_judge", [BATCH] * 4, 4),
+    Case("exactly_the_limit", [10] * 10, 10),
+    Case("one_more_than_the_limit", [10] * 9 + [11], 9),
+    Case("all_bad_below_min_events", [BATCH] * 4, 4),
     Case("all_bad", [BATCH] * 10, 4),
     Case("bad_at_the_end", [0] * 10 + [BATCH] * 2, 10),
     Case("nothing_may_fail", [0, 1, 0], 1, share="0%", min_events=1),
     Case("everything_may_fail", [BATCH] * 8, 8, share="100%"),
     Case("dropped_ones_count_too", [BATCH] * 8, 4, on_error="drop"),
     Case("bad_after_many_good_ones", [0] * 20 + [150], 21),
-    # of those many good ones fewer than 14 micro-batches are that young
+    # fewer than 14 micro-batches of good records are within the window
     Case("bad_after_good_ones_out_of_the_window", [0] * 20 + [150], 20, min_events=1, window="1s"),
 )
 
 
 @pytest.mark.slow
-def test_when_the_error_budget_stops_a_pipeline(kafka: Kafka, tmp_path: Path) -> None:
+def test_error_budget_stops_a_pipeline_above_its_limit(kafka: Kafka, tmp_path: Path) -> None:
     started = time.monotonic()
     topics = {case.name: kafka.create_topic("budget") for case in CASES}
     for case in CASES:
         kafka.produce(topics[case.name], records_of(case))
     content: dict[str, Any] = {
-        "stores": {"kept": {"rocksdb": {"path": str(tmp_path / "store")}}},
+        "stores": {"local": {"rocksdb": {"path": str(tmp_path / "store")}}},
         "pipelines": {case.name: pipeline_of(case, kafka, topics[case.name]) for case in CASES},
     }
     stopping = [case for case in CASES if case.stops]
@@ -81,24 +81,24 @@ def test_when_the_error_budget_stops_a_pipeline(kafka: Kafka, tmp_path: Path) ->
             acknowledged = service.checkpoint(case.name).acknowledged(topics[case.name]).get(0, 0)
             assert (case.name, acknowledged) == (case.name, case.acknowledged * BATCH)
             queue = FileDeadLetters(service.folder / "data" / "state", case.name)
-            letters = sum(1 for _ in queue.entries())
-            assert (case.name, letters) == (case.name, case.letters if case.on_error == "dead_letter" else 0)
+            dead_letters = sum(1 for _ in queue.entries())
+            assert (case.name, dead_letters) == (case.name, case.dead_letters if case.on_error == "dead_letter" else 0)
             rows = rocksdb_table(tmp_path / "store", f"t_{case.name}")
-            # the rows of the batch that spends the budget are there too, and none of its letters
+            # the batch that exceeds the budget has stored rows, but no dead letters
             ran = case.bad[: case.acknowledged + 1]
             assert (case.name, len(rows)) == (case.name, len(ran) * BATCH - sum(ran))
     add_row(
         "F32 error budgets",
         f"{len(stopping)} of {len(CASES)} pipelines stopped",
         time.monotonic() - started,
-        stored=sum(case.acknowledged * BATCH - case.letters for case in CASES),
-        dead=sum(case.letters for case in CASES if case.on_error == "dead_letter"),
-        dropped=sum(case.letters for case in CASES if case.on_error == "drop"),
+        stored=sum(case.acknowledged * BATCH - case.dead_letters for case in CASES),
+        dead=sum(case.dead_letters for case in CASES if case.on_error == "dead_letter"),
+        dropped=sum(case.dead_letters for case in CASES if case.on_error == "drop"),
     )
 
 
 def records_of(case: Case) -> list[Given]:
-    """Bad ones are no JSON."""
+    """Records; the bad ones are not JSON."""
     return [
         Given("{" if index < bad else "{}", key=f"{batch}/{index}", partition=0)
         for batch, bad in enumerate(case.bad)

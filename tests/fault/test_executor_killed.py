@@ -1,4 +1,4 @@
-"""F02: an executor of a standalone cluster is killed under load; Spark starts another, and its tasks run again."""
+"""F02: an executor of a standalone cluster is killed under load; Spark starts another one, which repeats its tasks."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def cluster(servers_folder: Path) -> Iterator[SparkCluster]:
 
 
 def executors(cluster: SparkCluster) -> list[int]:
-    """Pids of the executors of this cluster, which name its master nowhere but have it as their workers' child."""
+    """Pids of the executors of this cluster, found by their working directory."""
     folder = str(cluster.folder)
     found = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
@@ -60,4 +60,4 @@ def test_f02_executor_killed_under_load(ledger_run, cluster: SparkCluster) -> No
             run.service.wait_for(lambda gone=victim: not psutil.pid_exists(gone), "the executor to be gone")
             run.proven(f"SIGKILL of executor {victim}")
             run.service.wait_for_batches(3, run.pipeline)
-    run.finish(exit_code=128 + signal.SIGTERM)  # that of spark-submit's Java process
+    run.finish(exit_code=128 + signal.SIGTERM)  # the exit code of spark-submit's JVM

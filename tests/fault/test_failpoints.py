@@ -1,8 +1,8 @@
 """
-F01: the whole service is killed with SIGKILL at a chosen point. While it is dead everything acknowledged is there; the
-next start runs the same batch again, and at the end nothing is lost, changed or twice. F02: one process of it alone.
+F01: the whole service is killed with SIGKILL at a failpoint. While it is down, everything acknowledged is stored; the
+next start runs the same batch again, and nothing is lost, changed or duplicated. F02: a single process is killed.
 
-The seed chooses the order of the points and the hits. `test_kills` kills at moments that nobody chose.
+The seed determines the order of the failpoints and the hits. `test_kills` kills at random times.
 """
 
 import random
@@ -13,24 +13,24 @@ from tests.support.disk_faults import DiskFaults
 from tests.support.killed_at import Failpoint, killed_at
 from tests.support.ledger.run import LedgerRun
 
-EVENTS = 4_000  # for each start: at 1,000 a batch, work before and after the point
-SMALL_CHUNKS = {"write_buffer_size": "16KiB"}  # so that a partition takes many calls
+EVENTS = 4_000  # for each start: batches of 1,000 before and after the failpoint
+SMALL_CHUNKS = {"write_buffer_size": "16KiB"}  # so that a partition needs many calls
 OFFSETS = "*/checkpoints/*/offsets/[0-9]*"
 
 
 def killed_in_rename(run: LedgerRun, faults: DiskFaults, moment: str) -> None:
-    """Start, and be killed while Spark renames the plan of a batch to its place."""
+    """Start a service and kill it while Spark renames the offsets file of a batch."""
     before = len(faults.acts("hold_rename"))
     faults.on()
     run.begin(env=faults.environment(hold_rename=OFFSETS, hold_at=moment))
-    run.service.wait_for(lambda: len(faults.acts("hold_rename")) > before, "a rename held", 180)
+    run.service.wait_for(lambda: len(faults.acts("hold_rename")) > before, "a held rename", 180)
     run.service.kill_all()
     run.proven(f"SIGKILL {moment} the rename to offsets/{faults.acts('hold_rename')[-1].path.rpartition('/')[2]}")
     run.check_while_dead()
 
 
 def killed_in_drain(run: LedgerRun) -> None:
-    """Told to stop under load, and killed while the running batch finishes."""
+    """Stop a service under load, and kill it while the running batch finishes."""
     failpoint = Failpoint(run, "drain")
     run.start(env=failpoint.environment)
     run.service.wait_for_batches(1, run.pipeline)
@@ -40,7 +40,7 @@ def killed_in_drain(run: LedgerRun) -> None:
 
 
 def worker_dies(run: LedgerRun, point: str, *, hit: int) -> None:
-    """Start, and let one Python worker die alone; Spark runs its task again, and nobody else notices."""
+    """Start a service and kill one Python worker; Spark runs its task again."""
     failpoint = Failpoint(run, point, hit=hit, action="die")
     run.start(env=failpoint.environment)
     failpoint.wait_reached()
@@ -52,7 +52,7 @@ def worker_dies(run: LedgerRun, point: str, *, hit: int) -> None:
 
 
 def jvm_dies(run: LedgerRun) -> None:
-    """The Java process alone, which holds driver and executor, under load: the service ends and says so."""
+    """Kill the JVM under load: the service ends with an error."""
     run.produce(EVENTS)
     checkpoint = run.service.checkpoint(run.pipeline)
     run.service.wait_for(checkpoint.is_inside_a_batch, "a batch to run")
@@ -70,7 +70,7 @@ def test_f01_killed_at_four_points(ledger_run, disk_faults: DiskFaults) -> None:
     large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
     run = ledger_run("F01 four failpoints", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
     run.produce(EVENTS)
-    killed_in_rename(run, disk_faults, "before")  # of the first plan: nothing of a batch is there yet
+    killed_in_rename(run, disk_faults, "before")  # the first batch: nothing is written yet
     killed_at(run, "between_sends")
     killed_at(run, "recovery", hit=2)
     killed_at(run, "before_commit")
@@ -107,7 +107,7 @@ def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: st
         "recovery": lambda: killed_at(run, "recovery", hit=chance.randrange(1, 4)),
     }
     if store == "hbase":
-        # the embedded store has it in the quick form: it takes another size of batch
+        # for RocksDB the quick test covers it, since it needs larger batches
         kills["between_sends"] = lambda: killed_at(run, "between_sends", hit=chance.randrange(1, 8))
     for name in chance.sample(sorted(kills), len(kills)):
         run.produce(EVENTS)
@@ -118,7 +118,7 @@ def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["after_poll", "mid_decorate", "between_sends", "after_last_send"])
-def test_f02_worker_alone_dies_and_its_task_runs_again(ledger_run, point: str) -> None:
+def test_f02_task_of_a_killed_worker_runs_again(ledger_run, point: str) -> None:
     run = ledger_run(f"F02 {point}", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
     run.produce(EVENTS)
     worker_dies(run, point, hit=random.Random(run.seed).randrange(1, 4))

@@ -1,4 +1,4 @@
-"""HBase away for minutes under load, and HBase that is slow: the service waits, keeps its size, and catches up."""
+"""HBase unavailable for minutes under load, and slow HBase: the service waits, uses no more memory, and catches up."""
 
 import os
 import time
@@ -14,7 +14,7 @@ from tests.support.servers import HBase
 from tests.support.waiting import reached
 
 MINUTES = int(os.environ.get("HBASE_AWAY_MINUTES", "3"))
-"""`HBASE_AWAY_MINUTES=10` is the outage of the fault catalogue; three are enough to see memory grow."""
+"""`HBASE_AWAY_MINUTES=10` for a longer outage; three minutes show whether memory grows."""
 
 MINUTE_S = 60.0
 MAX_GROWTH = 0.10
@@ -29,8 +29,8 @@ def proxy(hbase: HBase) -> Iterator[Proxy]:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """F09: stopped and started again; nobody touches the service, and what waits for HBase costs no memory."""
+def test_hbase_unavailable_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase) -> None:
+    """F09: HBase is stopped and restarted; the service resumes without a restart, and its memory does not grow."""
     run = ledger_run(f"F09 HBase unavailable for {MINUTES} minutes", store="hbase", store_options={"timeout": "20s"})
     run.produce(20_000)
     run.start()
@@ -42,7 +42,7 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
         hbase.stop("hbase")
         run.service.wait_for_state("blocked", run.pipeline, 30)
         begin_s = time.monotonic()
-        assert_waits(run, MINUTES * MINUTE_S)
+        assert_stays_blocked(run, MINUTES * MINUTE_S)
         first, last = minute(memory, begin_s, 0), minute(memory, begin_s, MINUTES - 1)
         hbase.start()
         run.service.wait_for_state("running", run.pipeline)
@@ -60,8 +60,8 @@ def test_hbase_away_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase)
     run.finish()
 
 
-def assert_waits(run: LedgerRun, seconds: float) -> None:
-    """Blocked and alive, not ready, nothing acknowledged, and the lag is shown to grow."""
+def assert_stays_blocked(run: LedgerRun, seconds: float) -> None:
+    """The pipeline stays blocked, alive and not ready, acknowledges nothing, and its lag grows."""
     commits = run.service.checkpoint(run.pipeline).commits()
     lag = run.service.metric("ingest_lag_records", pipeline=run.pipeline)
     assert not reached(lambda: run.service.states() != {run.pipeline: "blocked"}, seconds, 1.0), (
@@ -73,28 +73,28 @@ def assert_waits(run: LedgerRun, seconds: float) -> None:
 
 
 def minute(memory: Memory, begin_s: float, number: int) -> dict[str, float]:
-    """Memory in a minute of the outage, counted from 0."""
+    """Memory in a minute of the outage, from 0."""
     return memory.between(begin_s + number * MINUTE_S, begin_s + (number + 1) * MINUTE_S)
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_slow_store_and_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
-    """F35: 50 ms for each call, small chunks, a topic full of events: batches keep their size, processes theirs."""
+def test_slow_store_with_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+    """F35: calls of 50 ms, small chunks and a backlog: batches do not exceed their limit, and memory does not grow."""
     batch = 2_000
     run = ledger_run(
         "F35 slow store", store="hbase", hbase_port=proxy.port, sink={"write_buffer_size": "8KiB"}, batch_size=batch
     )
     run.produce(60_000)
-    proxy.behave(turn_delay_s=0.05)
+    proxy.behave(delay_s=0.05)
     run.start()
     with watched(run.service) as memory:
         run.wait_acknowledged(0.2)
-        begin_s, turns = time.monotonic(), proxy.counts.turns
+        begin_s, calls = time.monotonic(), proxy.counts.exchanges
         with run.produce_in_background(RATE):
             run.wait_acknowledged(0.9, timeout_s=900)
         end_s = time.monotonic()
-    took_s, turns = end_s - begin_s, proxy.counts.turns - turns
+    took_s, calls = end_s - begin_s, proxy.counts.exchanges - calls
     third_s = took_s / 3
     early = memory.between(begin_s, begin_s + third_s)
     late = memory.between(end_s - third_s, end_s)
@@ -104,7 +104,7 @@ def test_slow_store_and_a_backlog(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     for kind in KINDS:
         assert late[kind] <= early[kind] * (1 + MAX_GROWTH), f"{kind}: {described(early)}, then {described(late)}"
     run.proven(
-        f"{turns} calls of 50 ms, {took_s:.0f} s; largest batch {largest}; {described(early)}; later {described(late)}"
+        f"{calls} calls of 50 ms, {took_s:.0f} s; largest batch {largest}; {described(early)}; later {described(late)}"
     )
     proxy.heal()
     run.finish(timeout_s=600)

@@ -1,4 +1,4 @@
-"""Regions and the servers they are on: killed, moved, split, merged, and the master with them."""
+"""Regions are moved, split and merged; region servers and the master are killed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +43,7 @@ def started(ledger_run: LedgerRuns, fault: str, cluster: HBase, **options: objec
 
 
 def kill_server_of(run: LedgerRun, admin: Admin, cluster: HBase) -> ServerProcess:
-    """SIGKILL to the region server that has the table."""
+    """Kill the region server that has the table."""
     assert isinstance(cluster.server, HBaseCluster)
     (address,) = set(admin.regions(run.table).values())
     process = cluster.server.serving(address)
@@ -54,7 +54,7 @@ def kill_server_of(run: LedgerRun, admin: Admin, cluster: HBase) -> ServerProces
 
 
 def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
-    """F10: once right after an acknowledgement, when all stands in the WAL alone, and once under load."""
+    """F10: once right after an acknowledgement, when all rows are only in the WAL, and once under load."""
     run = started(ledger_run, "F10 region server killed, WAL on", cluster)
     killed = kill_server_of(run, admin, cluster)
     run.produce(1_000)
@@ -69,7 +69,7 @@ def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, a
 
 
 def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
-    """F10: what was acknowledged after the last flush is lost, every row of it, and nothing else is."""
+    """F10: exactly the rows acknowledged after the last flush are lost."""
     run = started(ledger_run, "F10 region server killed, WAL off", cluster, sink={"write_to_wal": False})
     admin.ask("flush", run.table)
     flushed = run.producer.sent
@@ -84,21 +84,21 @@ def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase
 
 
 def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
-    """F11: under load; the user hears nothing of it."""
+    """F11: under load, without any effect for the user."""
     run = started(ledger_run, "F11 regions moved, split, merged", cluster)
     with run.produce_in_background(RATE):
-        for works in (("split", "split"), ("merge",)):
+        for commands in (("split", "split"), ("merge",)):
             before = admin.regions(run.table)
             assert int(admin.ask("move", run.table)) == len(before)
             after = admin.regions(run.table)
             assert all(before[region] != after[region] for region in before)
             run.service.wait_for_batches(1, run.pipeline)
             run.proven(f"{len(before)} regions moved")
-            for work in works:
-                counted = admin.ask(work, run.table).split()
+            for command in commands:
+                counted = admin.ask(command, run.table).split()
                 assert counted[0] != counted[1]
                 run.service.wait_for_batches(1, run.pipeline)
-                run.proven(f"{work} from {counted[0]} to {counted[1]} regions")
+                run.proven(f"{command} from {counted[0]} to {counted[1]} regions")
         admin.ask("balance")
         run.service.wait_for_batches(3, run.pipeline)
     run.finish()
@@ -106,7 +106,7 @@ def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, ad
 
 @pytest.mark.seeds(1)
 def test_master_restarted(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
-    """F11: killed under load, and away for a while; writing needs no master."""
+    """F11: killed under load and restarted later; writes need no master."""
     run = started(ledger_run, "F11 master restarted", cluster)
     with run.produce_in_background(RATE):
         run.service.wait_for_batches(2, run.pipeline)

@@ -1,4 +1,4 @@
-"""HBase becomes unavailable under load: the pipeline reports it, blocks, obeys a stop, and loses nothing."""
+"""HBase becomes unavailable under load: the pipeline is blocked, can be stopped, and loses nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +14,12 @@ from tests.support.ticks import Ticks
 from tests.support.waiting import reached
 
 PIPELINE = "ticks"
-TOLD_WITHIN_S = 15.0
-ENDS_WITHIN_S = 15.0
+BLOCKED_WITHIN_S = 15.0
+STOPS_WITHIN_S = 15.0
 
 
 class Load:
-    """A service in the midst of ticks on their way into HBase."""
+    """A service that writes ticks into HBase."""
 
     def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path) -> None:
         self._kafka = kafka
@@ -37,7 +37,7 @@ class Load:
         self.checkpoint = self.service.checkpoint(PIPELINE)
 
     def begin(self) -> None:
-        """Start and wait until rows flow."""
+        """Start and wait for the first batches."""
         made = self.service.ingest("table apply")
         assert made.returncode == 0, made.stderr
         self.service.start()
@@ -45,35 +45,35 @@ class Load:
         self.service.wait_for_state("running", PIPELINE)
 
     def assert_blocked_soon(self) -> None:
-        """Within 15 s it reports `blocked`, and that this is no reason to kill the process."""
-        self.service.wait_for_state("blocked", PIPELINE, TOLD_WITHIN_S)
+        """It reports `blocked` within 15 s, and stays alive."""
+        self.service.wait_for_state("blocked", PIPELINE, BLOCKED_WITHIN_S)
         assert self.service.get("/readyz")[0] == 503
         assert self.service.get("/livez")[0] == 200
         assert self.service.metric("ingest_pipeline_state", pipeline=PIPELINE, state="blocked") == 1
 
     def assert_stays_blocked(self, seconds: float) -> None:
-        """Nothing is acknowledged, and nobody gives up."""
+        """It stays blocked and acknowledges nothing."""
         commits = self.checkpoint.commits()
-        reached(lambda: not self.service.is_running, seconds)  # there is nothing to wait for but the time
+        reached(lambda: not self.service.is_running, seconds)  # waits for the whole time
         assert self.service.is_running, self.service.last_lines()
         assert self.checkpoint.commits() == commits
         assert self.service.states() == {PIPELINE: "blocked"}
 
     def assert_ends_uncommitted(self) -> None:
-        """SIGTERM ends it in time, and the batch stays unacknowledged."""
+        """SIGTERM stops it in time, and the batch stays unacknowledged."""
         commits = self.checkpoint.commits()
-        assert self.service.stop(ENDS_WITHIN_S) == 0, self.service.last_lines()
+        assert self.service.stop(STOPS_WITHIN_S) == 0, self.service.last_lines()
         assert self.checkpoint.commits() == commits
         assert self.checkpoint.is_inside_a_batch()
         self.service.wait_until_gone()
 
-    def assert_acknowledged_is_there(self) -> None:
-        """What the checkpoint says is stored, is."""
+    def assert_acknowledged_is_stored(self) -> None:
+        """Everything that the checkpoint acknowledges is stored."""
         expected = table_of(self._ticks.expected(self.checkpoint, "t"), "t")
         assert_holds(expected, hbase_table(self._hbase, self._table))
 
-    def assert_comes_to_the_end(self) -> None:
-        """Nothing is lost, nothing is there twice, the group has no lag."""
+    def assert_completes(self) -> None:
+        """It processes all events without loss or duplicates, and the group has no lag."""
         self.service.wait_for_offsets(self._ticks.ends, PIPELINE, self._ticks.topic)
         self.service.wait_for_state("running", PIPELINE)
         assert self.service.stop() == 0, self.service.last_lines()
@@ -98,29 +98,29 @@ def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path) -> Iterator[L
 
 
 @pytest.mark.slow
-def test_hbase_stopped_and_the_service_told_to_end(load: Load, hbase: HBase) -> None:
+def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.stop("hbase")
     load.assert_blocked_soon()
     load.assert_ends_uncommitted()
     hbase.start()
-    load.assert_acknowledged_is_there()
+    load.assert_acknowledged_is_stored()
     load.service.start()
-    load.assert_comes_to_the_end()
+    load.assert_completes()
 
 
 @pytest.mark.slow
-def test_thrift_frozen_for_a_while_goes_on_by_itself(load: Load, hbase: HBase) -> None:
+def test_pipeline_resumes_after_a_frozen_thrift_server(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("thrift")
     load.assert_blocked_soon()
     hbase.resume("thrift")
-    load.assert_comes_to_the_end()
+    load.assert_completes()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["stopped", "killed", "thrift_killed", "thrift_frozen"])
-def test_hbase_away_for_a_minute_goes_on_by_itself(load: Load, hbase: HBase, fault: str) -> None:
+def test_pipeline_resumes_after_an_outage_of_hbase(load: Load, hbase: HBase, fault: str) -> None:
     load.begin()
     match fault:
         case "stopped":
@@ -130,9 +130,9 @@ def test_hbase_away_for_a_minute_goes_on_by_itself(load: Load, hbase: HBase, fau
         case "thrift_killed":
             hbase.kill("thrift")
         case "thrift_frozen":
-            # not HBase itself: frozen for so long it loses its session in ZooKeeper, and ends
+            # not HBase itself, which would lose its session in ZooKeeper and exit
             hbase.pause("thrift")
     load.assert_blocked_soon()
     load.assert_stays_blocked(45.0)
     hbase.start()
-    load.assert_comes_to_the_end()
+    load.assert_completes()

@@ -1,4 +1,4 @@
-"""Tables that are not there, not enabled, without a family, or not ours to write to."""
+"""Tables that are missing, disabled, lack a family, or cannot be written without rights."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def admin(hbase: HBase) -> Iterator[Admin]:
 
 
 def assert_blocked(run: LedgerRun, *words: str) -> None:
-    """Blocked with a reason that names these, not ready, alive, and so it stays; no event is a dead letter for it."""
+    """The pipeline is and stays blocked with a reason that contains the words; no event becomes a dead letter."""
     run.service.wait_for(
         lambda: _state(run)[0] == "blocked" and all(word in _state(run)[1] for word in words), f"blocked: {words}", 60
     )
@@ -48,8 +48,8 @@ def _state(run: LedgerRun) -> tuple[str, str]:
 
 
 def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
-    """F13: each blocks and names the table; each resumes once the table is repaired."""
-    # HBase lets a write to a disabled table wait for longer than a task has patience
+    """F13: each blocks the pipeline with the name of the table, until the table is repaired."""
+    # HBase delays a write to a disabled table for longer than the patience of a task
     run = ledger_run("F13 table missing, disabled, dropped", store="hbase", store_options={"timeout": "20s"})
     families = [name.decode() for name in FAMILIES]
     admin.ask("drop", run.table)
@@ -77,7 +77,7 @@ def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase
 
 
 def test_family_missing(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
-    """F13: events that need it are dead letters that name family and table, and after mending the rest is stored."""
+    """F13: events of the missing family become dead letters; after the family is added, events are stored."""
     run = ledger_run(
         "F13 family missing", store="hbase", poison=0, pipeline={"error_budget": {"share": "100%", "min_events": 1000}}
     )
@@ -111,7 +111,7 @@ def guarded(servers_folder: Path) -> Iterator[HBase]:
 
 
 def _granted(admin: Admin) -> bool:
-    """Whether rights are given; they stand in a table of HBase's own, which comes late."""
+    """Whether rights can be granted; they need a table that HBase creates late."""
     try:
         admin.ask("grant-global", GuardedHBase.user)
     except ProgramError:
@@ -120,7 +120,7 @@ def _granted(admin: Admin) -> bool:
 
 
 def test_access_denied_while_running(ledger_run: LedgerRuns, guarded: HBase) -> None:
-    """F14: the right to write is taken away and given back; not one event is a dead letter for it."""
+    """F14: the right to write is revoked and granted again; no event becomes a dead letter."""
     user = GuardedHBase.user
     with Admin(guarded.server) as admin:
         run = ledger_run("F14 access denied", store="hbase", hbase=guarded, poison=0)
@@ -131,7 +131,7 @@ def test_access_denied_while_running(ledger_run: LedgerRuns, guarded: HBase) -> 
             for _ in range(2):
                 run.service.wait_for_batches(2, run.pipeline)
                 admin.ask("revoke-global", user)
-                admin.ask("revoke", run.table, user)  # who makes a table may all with it
+                admin.ask("revoke", run.table, user)  # the creator of a table has all rights on it
                 began = time.monotonic()
                 assert_blocked(run, "denied")
                 run.proven(f"revoked for {time.monotonic() - began:.0f} s: {_state(run)[1][:120]}")

@@ -1,6 +1,6 @@
 """
-F15, F31: the broker is gone, frozen or slow; dead letters have nowhere to go. The pipeline says so, waits, passes over
-nothing, and resumes by itself.
+F15, F31: the broker is killed, frozen or slow, or the dead-letter topic is unavailable. The pipeline is blocked, skips
+nothing, and resumes without a restart.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.support.proxy import Proxy
 from tests.support.servers import Kafka
 from tests.support.waiting import reached
 
-BLOCKED_WITHIN_S = 180.0  # a task that reads waits for two minutes before it says that nothing comes
+BLOCKED_WITHIN_S = 180.0  # a reading task reports a failure after two minutes
 SMALL_LIMIT = "2000"
 
 
@@ -39,16 +39,16 @@ def proxy() -> Iterator[Proxy]:
 
 @pytest.fixture
 def slow_kafka(servers_folder: Path, proxy: Proxy) -> Iterator[Kafka]:
-    """A broker with a second door, which it says is the proxy: who comes in by it stays behind it."""
+    """A broker with a second listener that it advertises as the proxy's address."""
     folder = servers_folder / "kafka-slow"
     kafka = Kafka(folder)
-    plain, door, (controller,) = kafka.server.port, proxy.target[1], free_ports(1)
+    plain, proxied, (controller,) = kafka.server.port, proxy.target[1], free_ports(1)
     kafka.server = KafkaServer(
         folder,
         properties={
-            "listeners": f"PLAINTEXT://127.0.0.1:{plain},DOOR://127.0.0.1:{door},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plain},DOOR://127.0.0.1:{proxy.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,DOOR:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": f"PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxied},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{plain},PROXIED://127.0.0.1:{proxy.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "PLAINTEXT",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         },
@@ -83,14 +83,14 @@ def test_broker_killed_and_frozen(kafka: Kafka, ledger_run: LedgerRuns) -> None:
 
 
 @pytest.mark.slow
-def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: LedgerRuns) -> None:
+def test_broker_behind_a_slow_connection(slow_kafka: Kafka, proxy: Proxy, ledger_run: LedgerRuns) -> None:
     run = ledger_run("F15 broker slow", kafka=slow_kafka, brokers=f"127.0.0.1:{proxy.port}", batch_size=500)
     run.produce(3_000)
-    proxy.behave(bytes_per_s=100_000, turn_delay_s=0.2)
+    proxy.behave(bytes_per_s=100_000, delay_s=0.2)
     run.start()
     run.wait_acknowledged(0.5)
     assert proxy.counts.down_bytes > 100_000
-    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.turns} responses 0.2 s late")
+    run.proven(f"{proxy.counts.down_bytes} bytes at 100 kB/s, {proxy.counts.exchanges} responses 0.2 s late")
     proxy.behave(stalled=True)
     assert_blocked(run)
     run.proven("connection stalled until blocked was reported")
@@ -100,8 +100,8 @@ def test_broker_behind_a_slow_line(slow_kafka: Kafka, proxy: Proxy, ledger_run: 
 
 
 @pytest.mark.slow
-def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
-    """Their topic is missing, its broker dies, its limit becomes lower than anybody knew."""
+def test_dead_letter_topic_unavailable(other_kafka: Kafka, ledger_run: LedgerRuns) -> None:
+    """The dead-letter topic is missing, its broker is killed, its max.message.bytes is lowered."""
     run = ledger_run("F31 dead-letter topic unavailable", dead_kafka=other_kafka, dead_letters="kafka", batch_size=500)
     delete(other_kafka, run.dead_topic)
     run.begin()
@@ -122,7 +122,7 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     assert_blocked(run)
     run.proven(f"its broker {pid} killed")
     run.kill()
-    other_kafka.start()  # the letters it has are counted
+    other_kafka.start()  # for the audit of its dead letters
     run.check_while_dead()
     run.start()
     assert_resumes(run)
@@ -138,18 +138,18 @@ def test_dead_letters_have_nowhere_to_go(other_kafka: Kafka, ledger_run: LedgerR
     run.start()
     run.finish()
     in_topic = [record.value for record in other_kafka.records(run.dead_topic)]
-    assert any(b'"pointer":"' in value for value in in_topic), "the large ones are in files"
+    assert any(b'"pointer":"' in value for value in in_topic), "large dead letters are in files"
 
 
 def delete(kafka: Kafka, topic: str) -> None:
-    """Take a topic away."""
+    """Delete a topic."""
     with kafka.admin() as admin:
         admin.delete_topics([topic])
         assert reached(lambda: topic not in admin.list_topics(), 30)
 
 
 def create(kafka: Kafka, topic: str, limit: str) -> None:
-    """Make a topic that takes small records only."""
+    """Create a topic with a limit of the record size."""
     with kafka.admin() as admin:
         config = {"retention.ms": "-1", "max.message.bytes": limit}
         admin.create_topics([NewTopic(topic, 1, 1, topic_configs=config)])
@@ -157,16 +157,16 @@ def create(kafka: Kafka, topic: str, limit: str) -> None:
 
 
 def assert_blocked(run: LedgerRun) -> None:
-    """It says that it is blocked, alive and not ready, and nothing is acknowledged while it is."""
+    """The pipeline is blocked, alive and not ready, and acknowledges nothing."""
     run.service.wait_for_state("blocked", run.pipeline, BLOCKED_WITHIN_S)
     before = run.service.checkpoint(run.pipeline).commits()
     assert (run.service.get("/livez")[0], run.service.get("/readyz")[0]) == (200, 503)
-    # longer than a try to reach a broker takes
+    # longer than an attempt to reach a broker
     assert not reached(lambda: run.service.checkpoint(run.pipeline).commits() != before, 12)
     assert run.service.is_running, run.service.last_lines()
 
 
 def assert_resumes(run: LedgerRun) -> None:
-    """It has acknowledged something again, by itself."""
+    """The pipeline acknowledges batches again, without a restart."""
     run.service.wait_for_batches(1, run.pipeline)
     run.service.wait_for_state("running", run.pipeline)

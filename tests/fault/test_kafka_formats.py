@@ -1,8 +1,8 @@
 """
-F22, F24: the same bytes come out whatever a topic is compressed with and whichever format its batches have.
+F22, F24: records are read unchanged with every codec and every format of record batches.
 
-Brokers of Kafka 4 take no more produce requests of the formats v0 and v1, so no client can make such batches any more;
-but logs from before an upgrade hold them, and are read. So these are put into a log behind a stopped broker's back.
+Kafka 4 refuses produce requests of the formats v0 and v1, but reads such batches from logs of earlier versions. The
+test writes them into the log of a stopped broker.
 """
 
 import time
@@ -28,18 +28,18 @@ COUNT = 300
 """Records of each codec."""
 AT_MS = 1_308_748_686_334
 LEGACY = tuple(product((0, 1), (0, LegacyRecordBatchBuilder.CODEC_GZIP)))
-"""Format and codec; the broker is not asked to compress them, it reads what is there."""
+"""Format and codec."""
 
 
 @pytest.mark.slow
-def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path: Path) -> None:
-    """F22 and F24: bodies and keys of all bytes, batches of many records, by Kafka's own client."""
+def test_records_are_unchanged_by_codec_and_idempotence(kafka: Kafka, tmp_path: Path) -> None:
+    """F22 and F24: bodies and keys of arbitrary bytes, large batches, sent by Kafka's Java client."""
     started = time.monotonic()
     topic, group = kafka.create_topic("codecs"), unique("group")
     expected: dict[bytes, bytes] = {}
     with KafkaSender(kafka) as sender:
         for codec, idempotent in product(CODECS, ("true", "false")):
-            rows = odd_bytes(f"{codec}{idempotent}")
+            rows = random_rows(f"{codec}{idempotent}")
             options = {"compression.type": codec, "enable.idempotence": idempotent, "linger.ms": "50", "acks": "all"}
             records = [ProducerRecord(0, key, body, [("2hb_colfam:h", body[:50])]) for key, body in rows.items()]
             assert sender.send(topic, records, options) == COUNT
@@ -62,7 +62,7 @@ def test_every_codec_and_idempotence_gives_the_same_bytes(kafka: Kafka, tmp_path
 
 @pytest.fixture
 def upgraded_kafka(servers_folder: Path) -> Iterator[Kafka]:
-    """A broker of its own, whose log is written by hand."""
+    """A separate broker, whose log the test writes."""
     kafka = Kafka(servers_folder / "kafka-upgraded")
     try:
         kafka.start()
@@ -72,16 +72,16 @@ def upgraded_kafka(servers_folder: Path) -> Iterator[Kafka]:
 
 
 @pytest.mark.slow
-def test_formats_of_old_brokers_are_read_out_of_their_logs(upgraded_kafka: Kafka, tmp_path: Path) -> None:
+def test_record_formats_of_earlier_brokers_are_read(upgraded_kafka: Kafka, tmp_path: Path) -> None:
     """F22: v0 has no timestamps, v0 and v1 have no headers; v2 follows in the same log."""
     kafka, started = upgraded_kafka, time.monotonic()
     topic = kafka.create_topic("old")
-    expected = odd_bytes("old", COUNT * len(LEGACY))
+    expected = random_rows("old", COUNT * len(LEGACY))
     kafka.stop()
     put_into_log(kafka, topic, list(expected.items()))
     kafka.start()
     assert kafka.ends(topic) == {0: len(expected)}
-    new = odd_bytes("new")
+    new = random_rows("new")
     with KafkaSender(kafka) as sender:
         sender.send(topic, [ProducerRecord(0, key, body) for key, body in new.items()], {"compression.type": "zstd"})
     found = formats(kafka, topic)
@@ -97,8 +97,8 @@ def test_formats_of_old_brokers_are_read_out_of_their_logs(upgraded_kafka: Kafka
     add_row("F22 formats v0 v1 v2", proof, time.monotonic() - started, stored=len(expected) + len(new))
 
 
-def odd_bytes(seed: str, count: int = COUNT) -> dict[bytes, bytes]:
-    """Key -> body, of all bytes, lengths from 0 on."""
+def random_rows(seed: str, count: int = COUNT) -> dict[bytes, bytes]:
+    """Random key -> body, from 0 bytes on."""
     random = Random(seed)
     pieces = (bytes(range(256)), b"\0" * 9, b"\xff\xfe", "😀שלום:".encode(), b"", b"x" * 10_000)
     found = {}
@@ -109,23 +109,23 @@ def odd_bytes(seed: str, count: int = COUNT) -> dict[bytes, bytes]:
 
 
 def put_into_log(kafka: Kafka, topic: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
-    """Write the one segment of a topic of a stopped broker, in the formats of old ones."""
+    """Write the only segment of a topic of a stopped broker in the legacy formats."""
     content = b""
     for number, (magic, codec) in enumerate(LEGACY):
         base = number * COUNT
         builder = LegacyRecordBatchBuilder(magic, codec, 1 << 30)
         for index, (key, body) in enumerate(rows[base : base + COUNT]):
-            # within a compressed batch of v1 offsets count from its beginning
+            # offsets in a compressed v1 batch are relative
             assert builder.append(index if codec and magic else base + index, AT_MS, key, body) is not None
         batch = bytes(builder.build())
-        if codec:  # the offset of the whole is that of its last record
+        if codec:  # the offset of a compressed batch is that of its last record
             batch = (base + COUNT - 1).to_bytes(8, "big") + batch[8:]
         content += batch
     folder = kafka.server.folder / "data"
     for path in (folder / f"{topic}-0").iterdir():
         if path.suffix in (".index", ".timeindex", ".snapshot"):
             path.unlink()
-    (folder / ".kafka_cleanshutdown").unlink()  # so that the broker looks at the log as after a crash
+    (folder / ".kafka_cleanshutdown").unlink()  # so that the broker recovers the log as after a crash
     segment_of(kafka, topic).write_bytes(content)
 
 
@@ -135,7 +135,7 @@ def segment_of(kafka: Kafka, topic: str) -> Path:
 
 
 def formats(kafka: Kafka, topic: str) -> set[tuple[int, int]]:
-    """Format and codec of all batches that stand in the broker's log."""
+    """(format, codec) of all batches in the broker's log."""
     records = MemoryRecords(segment_of(kafka, topic).read_bytes())
     found = set()
     while records.has_next():

@@ -1,7 +1,7 @@
 """
-F16, F17, F19, F21, F23, F32, F43, F44: what a topic may do to a pipeline that reads it. Partitions are added,
-transactions end either way or not at all, records are odd, the same event is there twice, a row is written from two
-partitions; topics are recreated, records deleted, and a stream is nothing but poison. All in one service.
+F16, F17, F19, F21, F23, F32, F43, F44: changes and content of topics, in one service. Partitions are added,
+transactions are committed, aborted or stay open, records are unusual, events are duplicated, a row is written from two
+partitions, topics are recreated, records are deleted, and every record of a topic fails.
 """
 
 import time
@@ -25,7 +25,7 @@ from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 
 PHANTOM, COMMITTED = 9, 8
-"""Producers whose events stand in transactions."""
+"""Producers of transactional events."""
 UPDATES, SHARED_ROWS = 2_000, 20
 KEYED = [
     {"value": {"attribute": "2hb_", "value": "%{key}"}},
@@ -49,17 +49,17 @@ ODD = (
     ProducerRecord(0, b"many of one name", b"v", [(X, b"%d" % number) for number in range(MANY)]),
 )
 NO_KEY = {4: "empty_row_key", 5: "empty_row_key"}
-"""Offset -> code of dead letters whatever tombstones mean."""
+"""Offset -> error code of dead letters, for all values of `tombstones`."""
 RULES: dict[str, tuple[dict[int, str], dict[str, int], bool]] = {
     "drop": (NO_KEY, {"tombstone": 2}, True),
     "error": (NO_KEY | {2: "tombstone", 6: "tombstone"}, {}, True),
     "delete": (NO_KEY | {6: "empty_row_key"}, {}, False),
 }
-"""Source's `tombstones` -> dead letters, drops, whether the row that was deleted is still there."""
+"""Value of `tombstones` -> (dead letters, drops, whether the deleted row still exists)."""
 
 
 def odd_rows(*, gone_is_there: bool) -> dict[bytes, dict[bytes, bytes]]:
-    """What the odd records become: a header without a value is empty, of several with one name the last one counts."""
+    """The rows of the unusual records: a header without a value is empty; the last of several with one name wins."""
     body = {b"colfam:body": b"v"}
     return {
         b"plain": body,
@@ -75,7 +75,7 @@ def odd_rows(*, gone_is_there: bool) -> dict[bytes, dict[bytes, bytes]]:
 
 
 class Beside:
-    """Pipelines beside the ledger's in its service: odd records under each rule, a row written from two partitions."""
+    """Further pipelines in the ledger's service: unusual records for each value of `tombstones`, shared rows."""
 
     def __init__(self, kafka: Kafka) -> None:
         self.kafka = kafka
@@ -83,7 +83,7 @@ class Beside:
         self.stem = unique("beside")
 
     def content(self) -> dict[str, Any]:
-        """What is laid over the ledger's pipeline file."""
+        """Pipelines and tables to merge into the ledger's pipeline file."""
         pipelines = {f"odd_{rule}": self._pipeline(f"odd_{rule}", self.odd, tombstones=rule) for rule in RULES}
         pipelines["shared"] = self._pipeline("shared", self.shared)
         families = {"colfam": {"versions": 1}}
@@ -91,7 +91,7 @@ class Beside:
         return {"pipelines": pipelines, "tables": tables}
 
     def table(self, pipeline: str) -> str:
-        """Where a pipeline writes."""
+        """Table of a pipeline."""
         return f"{self.stem}_{pipeline}"
 
     def _pipeline(self, name: str, topic: str, **source: Any) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Beside:
         return {key: {b"%s:%s" % cell[:2]: cell.value for cell in cells} for key, cells in found.items()}
 
     def produce_shared(self) -> None:
-        """Updates of few rows, by turns from two partitions; each has a column of its own, and one is both's."""
+        """Updates of few rows, alternately from two partitions; each has its own column, and both share one."""
         self.kafka.produce(
             self.shared,
             (
@@ -125,7 +125,7 @@ class Beside:
         )
 
     def check_shared(self, run: LedgerRun) -> None:
-        """F44: within a partition the last one wins; which partition wins a cell of both, nobody says."""
+        """F44: the last update of a partition wins; either partition may win the shared column."""
         rows = self.rows(run, "shared")
         assert len(rows) == SHARED_ROWS
         for key, cells in rows.items():
@@ -134,20 +134,20 @@ class Beside:
             assert cells == {b"colfam:p0": b"%d" % last, b"colfam:p1": b"%d" % last}
 
     def check_odd(self, run: LedgerRun, rule: str) -> tuple[int, int, int]:
-        """F23: every odd record ends as the rules say; how many were stored, dead-lettered, dropped."""
+        """F23: check the outcome of every unusual record; returns how many were stored, dead-lettered, dropped."""
         codes, drops, gone_is_there = RULES[rule]
         name = f"odd_{rule}"
         queue = FileDeadLetters(run.state_folder, name)
-        letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in queue.entries()}
-        assert {offset: letter.code for offset, letter in letters.items()} == codes
-        for offset, letter in letters.items():
+        dead_letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in queue.entries()}
+        assert {offset: each.code for offset, each in dead_letters.items()} == codes
+        for offset, each in dead_letters.items():
             sent = ODD[offset]
-            assert (letter.record.key, letter.record.value) == (sent.key, sent.value)
+            assert (each.record.key, each.record.value) == (sent.key, sent.value)
         assert self.rows(run, name) == odd_rows(gone_is_there=gone_is_there)
         return len(ODD) - len(codes) - sum(drops.values()), len(codes), sum(drops.values())
 
     def check_counts(self, run: LedgerRun, rule: str) -> None:
-        """The metrics of the running service say the same."""
+        """The metrics of the running service have the same numbers."""
         codes, drops, _ = RULES[rule]
         dropped = sum(drops.values())
         names = ("read", "stored", "dead_lettered", "dropped")
@@ -155,7 +155,7 @@ class Beside:
         assert found == [len(ODD), len(ODD) - len(codes) - dropped, len(codes), dropped]
 
 
-def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
+def test_changes_and_content_of_topics(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     started = time.monotonic()
     beside, lost = Beside(kafka), LostPositions(kafka)
     content = merged(beside.content(), lost.content("store"))
@@ -179,7 +179,7 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     run.service.wait_for_offsets(kafka.ends(beside.shared), "shared", beside.shared)
     run.finish(exit_code=1)  # that of the pipelines that failed
 
-    gone, failed = lost.check(reasons)
+    gone, dead_lettered = lost.check(reasons)
     beside.check_shared(run)
     for rule in RULES:
         stored, dead, dropped = beside.check_odd(run, rule)
@@ -189,24 +189,20 @@ def test_what_a_topic_may_do(kafka: Kafka, ledger_run: LedgerRuns) -> None:
     add_row("F44 one row from two partitions", f"{SHARED_ROWS} rows", seconds, stored=UPDATES * 2)
     proof = f"ids of {len(RECREATED)} topics changed"
     add_row("F17 topics recreated while read", proof, seconds, stored=READ * (len(RECREATED) + 1))
-    add_row(
-        "F19 records deleted while read",
-        f"log starts at offset {LOG_START}",
-        seconds,
-        stored=gone.start,
-        lost=len(gone),
-    )
-    add_row("F32 every record fails", f"{failed} dead letters, min_events {MIN_EVENTS}", seconds, dead=failed)
+    proof = f"log starts at offset {LOG_START}"
+    add_row("F19 records deleted while read", proof, seconds, stored=gone.start, lost=len(gone))
+    proof = f"{dead_lettered} dead letters, min_events {MIN_EVENTS}"
+    add_row("F32 every record fails", proof, seconds, dead=dead_lettered)
 
 
 @pytest.mark.slow
-def test_rows_written_again_and_again_through_kills_and_replays(ledger_run: LedgerRuns) -> None:
-    """F44: 200 rows of 12,000 events; an older value is never seen over a newer one."""
+def test_rows_overwritten_many_times_with_kills_and_replays(ledger_run: LedgerRuns) -> None:
+    """F44: 12,000 events for 200 rows; an older value never replaces a newer one."""
     run = ledger_run("F44 few rows, many updates, replays", rows=200, partitions=2, batch_size=500)
     run.produce(6_000)
     run.start()
-    for share in (0.2, 0.5):
-        run.wait_acknowledged(share)
+    for fraction in (0.2, 0.5):
+        run.wait_acknowledged(fraction)
         run.kill()
         run.check_while_dead()
         run.start()
@@ -220,7 +216,7 @@ def test_rows_written_again_and_again_through_kills_and_replays(ledger_run: Ledg
 
 
 def send_twice(run: LedgerRun) -> None:
-    """F43: the acknowledgement of the first time was lost, so the producer sent it again."""
+    """F43: a producer sends events twice because it did not get the acknowledgement."""
     before = sum(run.kafka.ends(run.topic).values())
     run.producer.again(500, 999)
     more = sum(run.kafka.ends(run.topic).values()) - before
@@ -229,7 +225,7 @@ def send_twice(run: LedgerRun) -> None:
 
 
 def end_transactions(run: LedgerRun) -> None:
-    """F21: aborted, committed, and open for as long as it takes others to pass."""
+    """F21: an aborted, a committed and an open transaction."""
     with transactional(run) as sender:
         send(run, sender, PHANTOM, range(300))
         sender.abort_transaction()
@@ -243,7 +239,7 @@ def end_transactions(run: LedgerRun) -> None:
         assert stable[0] < ends[0]
         assert {part: end for part, end in stable.items() if part} == {part: end for part, end in ends.items() if part}
         run.service.wait_for_offsets(stable, run.pipeline, run.topic)
-        # the others are read to their ends, and this one waits
+        # other partitions are read to their ends, this one up to the open transaction
         assert run.service.checkpoint(run.pipeline).acknowledged(run.topic) == stable
         sender.abort_transaction()
     run.proven(f"F21: 400 events aborted, last stable offset {stable[0]} of {ends[0]} while open")
@@ -251,11 +247,11 @@ def end_transactions(run: LedgerRun) -> None:
 
 
 def add_partitions(run: LedgerRun, count: int = 8) -> None:
-    """F16: what comes to the new ones is read from its beginning."""
+    """F16: new partitions are read from their beginning."""
     old = run.producer.partitions
     with run.kafka.admin() as admin:
         admin.create_partitions({run.topic: count})
-    run.producer.close()  # it knows how many there were
+    run.producer.close()  # it caches the number of partitions
     run.producer.partitions = count
     run.produce(2_000)
     ends = run.kafka.ends(run.topic)
@@ -265,7 +261,7 @@ def add_partitions(run: LedgerRun, count: int = 8) -> None:
 
 @contextmanager
 def transactional(run: LedgerRun) -> Iterator[KafkaProducer]:
-    """A producer within its first transaction."""
+    """A producer with an open transaction."""
     sender = KafkaProducer(bootstrap_servers=run.kafka.brokers, transactional_id=unique("id"))
     try:
         sender.init_transactions()
@@ -278,7 +274,7 @@ def transactional(run: LedgerRun) -> Iterator[KafkaProducer]:
 def send(
     run: LedgerRun, sender: KafkaProducer, producer: int, numbers: range, partition: int | None = None
 ) -> list[str]:
-    """Events that would be stored if anybody read them; the lines of the ledger for them."""
+    """Send events in the transaction; returns their lines of the ledger."""
     events: Events = run.events
     waiting = []
     for number in numbers:
@@ -295,7 +291,7 @@ def send(
 
 
 def offsets(run: LedgerRun, isolation: IsolationLevel) -> dict[int, int]:
-    """Partition -> offset after the last record that such a reader may have."""
+    """Partition -> end offset for a reader with this isolation level."""
     parts = [TopicPartition(run.topic, part) for part in range(run.producer.partitions)]
     with run.kafka.admin() as admin:
         found = admin.list_partition_offsets(dict.fromkeys(parts, OffsetSpec.LATEST), isolation_level=isolation)

@@ -1,8 +1,8 @@
 """
-Killed with SIGKILL at random moments and started again: the tables are as if nothing had happened, and at each death
-everything that was acknowledged is there.
+A service is killed with SIGKILL at random times and restarted. After each kill everything acknowledged is stored, and
+at the end the tables are complete.
 
-`SEED=n` runs the same choices again; what the machine does between them is its own.
+`SEED=n` repeats the random choices.
 """
 
 import os
@@ -35,7 +35,7 @@ VICTIMS = ("driver", "jvm", "worker")
 
 
 class KilledService:
-    """Ticks into both stores by a service that is killed again and again."""
+    """A service that writes ticks into both stores and is killed repeatedly."""
 
     def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, batch: int, seed: int) -> None:
         self._kafka = kafka
@@ -46,7 +46,7 @@ class KilledService:
         self._tables = {name: unique(name) for name in PIPELINES}
         stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
         content = {
-            # the audit reads every batch, and Spark would keep the last hundred
+            # the audit reads every batch; by default Spark keeps the last hundred
             "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "1000"}},
             "stores": {
                 "embedded": ticks.rocksdb(folder / "store"),
@@ -64,7 +64,7 @@ class KilledService:
         self.inside = 0
 
     def kill(self, victim: str) -> None:
-        """Start it if need be, choose a moment, kill, and look at what is there."""
+        """Start the service if needed, kill a process at a random time, and check the tables."""
         if not self.service.is_running:
             self.service.start()
         watched = self._random.choice(PIPELINES)
@@ -76,17 +76,17 @@ class KilledService:
             f"a batch to kill the {victim} in",
             timeout_s=120,
         )
-        time.sleep(delay_s)  # the moment is the point of the test: anything may be going on now
+        time.sleep(delay_s)  # a random time in the batch is the purpose of the test
         if victim == "worker":
             self._kill_worker()
         else:
-            self._kill_for_good(victim)
+            self._kill_service(victim)
         print(  # noqa: T201 - read when the test fails
             f"killed {victim} of {watched} {delay_s:.2f} s into a batch; {self.inside} inside a batch so far"
         )
 
     def finish(self) -> None:
-        """Let it come to the end of the topic, stop it, and compare everything."""
+        """Process the whole topic, stop the service, and compare the tables."""
         if not self.service.is_running:
             self.service.start()
         for name in PIPELINES:
@@ -102,18 +102,18 @@ class KilledService:
         assert hbase_older_versions(self._hbase, self._tables[TO_HBASE], times, self._found(TO_HBASE)) == {}
 
     def _kill_worker(self) -> None:
-        """Spark runs the task again: the service continues by itself."""
+        """Spark runs the task again: the service continues."""
         inside = self._is_inside()
         for worker in self.service.workers()[:1]:
-            with suppress(ProcessLookupError):  # they end by themselves too
+            with suppress(ProcessLookupError):  # workers may also exit normally
                 self.service.kill(worker)
                 self.inside += inside
-        # more than what may have been done already when the worker died
+        # more batches than may have been completed when the worker was killed
         for name in PIPELINES:
             if self._has_more(name):
                 self.service.wait_for_batches(2, name)
 
-    def _kill_for_good(self, victim: str) -> None:
+    def _kill_service(self, victim: str) -> None:
         process = self.service.pid if victim == "driver" else self.service.jvm()
         assert process is not None
         self.service.kill(process)
@@ -128,7 +128,7 @@ class KilledService:
         return any(self.service.checkpoint(name).is_inside_a_batch() for name in PIPELINES)
 
     def _has(self, victim: str) -> bool:
-        # a driver may die before Spark is up; the others are chosen once they work
+        # the driver may be killed before Spark has started
         return victim == "driver" or bool(self.service.workers())
 
     def _has_more(self, name: str) -> bool:
@@ -149,7 +149,7 @@ Killed = Callable[[int], KilledService]
 
 @pytest.fixture
 def killed(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Iterator[Killed]:
-    """Makes the service, given how many events a batch may have."""
+    """Creates the service; the argument is the maximum number of events in a batch."""
     seed = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
     print(f"SEED={seed}")  # noqa: T201 - read when the test fails
     made: list[Service] = []
@@ -169,7 +169,7 @@ def killed(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Ite
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_loses_and_repeats_nothing(killed: Killed) -> None:
+def test_twenty_kills_lose_and_duplicate_nothing(killed: Killed) -> None:
     target = killed(2_000)
     for number in range(20):
         target.kill(VICTIMS[number % len(VICTIMS)])

@@ -1,4 +1,4 @@
-"""Large events through a small driver."""
+"""Large events with little driver memory."""
 
 import random
 import shutil
@@ -21,13 +21,13 @@ PARTITIONS = 4
 
 @pytest.mark.slow
 def test_50_000_events_of_64_kib_with_a_driver_of_1_gib(kafka: Kafka, tmp_path: Path) -> None:
-    """3 GiB in one micro-batch: nothing between the source and the store may hold it whole."""
+    """3 GiB in one micro-batch: no process may have all of it in memory."""
     noise = random.Random(1).randbytes(512) * (BYTES // 512)
     topic = kafka.create_topic("large", partitions=PARTITIONS)
     _produce(kafka, topic, noise)
     content = {
         "spark": {"driver_memory": "1GiB"},
-        "stores": {"kept": ticks.rocksdb(tmp_path / "store")},
+        "stores": {"local": ticks.rocksdb(tmp_path / "store")},
         "pipelines": {
             "large": {
                 "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic], "group": unique("large")}},
@@ -54,7 +54,7 @@ def test_50_000_events_of_64_kib_with_a_driver_of_1_gib(kafka: Kafka, tmp_path: 
 
 
 def _produce(kafka: Kafka, topic: str, noise: bytes) -> None:
-    """Compressed on their way, because the client computes checksums in Python: 10 MB/s."""
+    """Produce the events; compressed, because kafka-python computes checksums at 10 MB/s."""
     producer = KafkaProducer(
         bootstrap_servers=kafka.brokers, compression_type="gzip", linger_ms=50, batch_size=512 * 1024
     )

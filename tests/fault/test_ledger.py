@@ -1,4 +1,4 @@
-"""The ledger balances: after a kill in the midst of the work, in either store."""
+"""All rules hold after a kill under load, with either store."""
 
 import pytest
 
@@ -9,7 +9,7 @@ COUNT = 20_000
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", ["rocksdb", "hbase"])
-def test_killed_and_started_again(ledger_run: LedgerRuns, store: str) -> None:
+def test_f01_killed_and_restarted(ledger_run: LedgerRuns, store: str) -> None:
     run = ledger_run("F01 SIGKILL of everything", store=store)
     run.produce(COUNT)
     run.start()

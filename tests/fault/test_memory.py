@@ -1,4 +1,4 @@
-"""F36: a process of the service is killed because there is no memory left. Nothing is lost, and nothing is twice."""
+"""F36: the kernel kills a process of the service for lack of memory. Nothing is lost or duplicated."""
 
 import psutil
 import pytest
@@ -14,7 +14,7 @@ EVENTS = 8_000
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("victim", ["driver", "jvm", "worker"])
-def test_f36_killed_for_want_of_memory(ledger_run: LedgerRuns, victim: str) -> None:
+def test_f36_process_killed_by_the_oom_killer(ledger_run: LedgerRuns, victim: str) -> None:
     run = ledger_run(f"F36 {victim} out of memory", batch_size=500)
     run.produce(EVENTS)
     if MemoryLimit.is_available():
@@ -25,20 +25,20 @@ def test_f36_killed_for_want_of_memory(ledger_run: LedgerRuns, victim: str) -> N
             process = victim_of(run, victim)
             limit.kill(process)
             run.proven(f"memory limit reached: the kernel killed {limit.kills} process, {victim} {process.pid}")
-            look_after(run, victim)
+            recover(run, victim)
     else:
         run.start()
         run.wait_acknowledged(0.2)
         process = victim_of(run, victim)
         run.service.kill(process)
-        # plainly not the same: what the kernel does in the end, without the want of memory before it
-        run.proven(f"no memory controller for us here: SIGKILL to {victim} {process.pid} in the kernel's place")
-        look_after(run, victim)
+        # weaker: the kill without the lack of memory
+        run.proven(f"no memory controller on this machine: SIGKILL to {victim} {process.pid} instead")
+        recover(run, victim)
     run.finish()
 
 
-def look_after(run: LedgerRun, victim: str) -> None:
-    """A worker's task runs again; all else ends the service, which is started anew."""
+def recover(run: LedgerRun, victim: str) -> None:
+    """The task of a killed worker runs again; other kills end the service, which is restarted."""
     if victim == "worker":
         run.produce(EVENTS)
         run.wait_acknowledged()

@@ -1,4 +1,4 @@
-"""The ledger sees what it is made to see: the product with one deliberate bug each does not pass it."""
+"""The ledger detects every mutant: the product with one deliberate bug."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +16,14 @@ BATCH = 1_000
 
 
 class Mutated:
-    """Runs mutants."""
+    """Starts mutants and checks that they are detected."""
 
     def __init__(self, runs: LedgerRuns, folder: Path) -> None:
         self._runs = runs
         self._proof = folder / "acted"
 
     def run(self, name: str, **options: object) -> LedgerRun:
-        """The service of a mutant, at work on some events."""
+        """A started service with a mutant."""
         about = MUTANTS[name].about
         run = self._runs(f"mutant {name}", mutant=about, batch_size=BATCH, **options)
         run.produce(COUNT)
@@ -31,16 +31,16 @@ class Mutated:
         return run
 
     def caught_at_the_end(self, run: LedgerRun) -> set[Rule]:
-        """The same, after the service has done all it will."""
+        """The broken rules after the service has processed all events."""
         run.wait_acknowledged()
         return self.caught(run, run.finish)
 
-    def caught(self, run: LedgerRun, look: Callable[[], object]) -> set[Rule]:
-        """The rules that are found broken, once the bug has acted."""
+    def caught(self, run: LedgerRun, check: Callable[[], object]) -> set[Rule]:
+        """The broken rules that `check` reports, after the bug has acted."""
         assert self._proof.exists(), f"the bug never acted\n{run.service.last_lines()}"
         run.proven("the bug acted")
         with pytest.raises(LedgerError) as caught:
-            look()
+            check()
         return caught.value.rules
 
 
@@ -50,7 +50,7 @@ def mutated(ledger_run: LedgerRuns, tmp_path: Path) -> Mutated:
 
 
 @pytest.mark.seeds(1)
-def test_acknowledged_before_it_is_flushed(mutated: Mutated) -> None:
+def test_acknowledgement_before_the_flush_is_detected(mutated: Mutated) -> None:
     run = mutated.run("ack_before_flush")
     run.wait_acknowledged(0.5)
     run.kill()
@@ -70,21 +70,21 @@ def test_acknowledged_before_it_is_flushed(mutated: Mutated) -> None:
     ],
 )
 @pytest.mark.seeds(1)
-def test_found_at_the_end(mutated: Mutated, name: str, rule: Rule) -> None:
+def test_mutant_is_detected_at_the_end(mutated: Mutated, name: str, rule: Rule) -> None:
     run = mutated.run(name)
     assert rule in mutated.caught_at_the_end(run)
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_the_first_value_of_a_row_wins(mutated: Mutated) -> None:
+def test_first_value_of_a_row_instead_of_the_last_is_detected(mutated: Mutated) -> None:
     run = mutated.run("first_value_wins", store="hbase", rows=100)
     assert Rule.CONSERVATION in mutated.caught_at_the_end(run)
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_returns_when_stopped(mutated: Mutated) -> None:
+def test_return_from_the_batch_at_a_stop_is_detected(mutated: Mutated) -> None:
     run = mutated.run("return_when_stopped")
     run.service.wait_for_state("blocked", run.pipeline)
     assert run.service.stop() == 0, run.service.last_lines()
@@ -93,8 +93,8 @@ def test_returns_when_stopped(mutated: Mutated) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_without_wal_a_killed_server_loses_what_was_predicted(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """No mutant, but an option that weakens the promise: what it costs is said before it is counted."""
+def test_killed_hbase_without_wal_loses_the_predicted_rows(ledger_run: LedgerRuns, hbase: HBase) -> None:
+    """Not a mutant, but an option that weakens the guarantee; the loss is predicted before the audit."""
     run = ledger_run("F10 HBase killed, WAL off", store="hbase", sink={"write_to_wal": False})
     run.produce(COUNT)
     run.start()

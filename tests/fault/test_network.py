@@ -1,4 +1,4 @@
-"""The network between the workers and HBase's Thrift server: half open, reset, slow, silent, refused, moved."""
+"""Network faults between workers and HBase's Thrift server: half-open, reset, slow, stalled, refused, new address."""
 
 import time
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.local import free_ports
 from tests.support.memory import described, watched
-from tests.support.proxy import Proxy, Way
+from tests.support.proxy import Direction, Proxy
 from tests.support.servers import HBase
 from tests.support.service import ROOT
 from tests.support.waiting import reached
 
-CHUNK_BYTES = 10_000  # a question of so many bytes is a chunk, and no look-up
+CHUNK_BYTES = 10_000  # minimum size of a request that is a chunk
 NAME = "hbase.test"
 RESOLVER = """
 import pathlib, socket
@@ -34,7 +34,7 @@ def proxy(hbase: HBase) -> Iterator[Proxy]:
 
 
 def started(ledger_run: LedgerRuns, fault: str, proxy: Proxy, *, timeout: str, events: int = 1_500) -> LedgerRun:
-    """A service that has written its first events through the proxy."""
+    """A started service that has written events through the proxy."""
     run = ledger_run(fault, store="hbase", hbase_port=proxy.port, store_options={"timeout": timeout})
     run.produce(events)
     run.start()
@@ -42,8 +42,8 @@ def started(ledger_run: LedgerRuns, fault: str, proxy: Proxy, *, timeout: str, e
     return run
 
 
-def test_thrift_unreachable_reset_half_open_idle_and_restarted(ledger_run: LedgerRuns, proxy: Proxy) -> None:
-    """F08, F05, F04, F07 on one service, each healed before the next."""
+def test_unreachable_reset_half_open_idle_and_restarted_thrift_server(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+    """F08, F05, F04, F07 with one service, one after another."""
     run = ledger_run(
         "F04 F05 F07 F08 quick", store="hbase", hbase_port=proxy.port, store_options={"timeout": "2s"}, batch_size=1_000
     )
@@ -56,55 +56,55 @@ def test_thrift_unreachable_reset_half_open_idle_and_restarted(ledger_run: Ledge
 
 
 def unreachable_from_the_start(run: LedgerRun, proxy: Proxy) -> None:
-    right, proxy.target = proxy.target, ("127.0.0.1", free_ports(1)[0])
+    target, proxy.target = proxy.target, ("127.0.0.1", free_ports(1)[0])
     run.produce(1_000)
     run.start()
     run.service.wait_for_state("blocked", run.pipeline)
     assert run.service.get("/readyz")[0] == 503
-    proxy.target = right
+    proxy.target = target
     run.wait_acknowledged()
     run.proven(f"F08 wrong port: {proxy.counts.refused} connections failed")
 
 
 def resets(run: LedgerRun, proxy: Proxy) -> None:
-    proxy.cut(Way.UP, CHUNK_BYTES)
-    proxy.cut(Way.DOWN, 0, question_bytes=CHUNK_BYTES)
-    proxy.cut(Way.DOWN, 3, question_bytes=CHUNK_BYTES)
+    proxy.cut(Direction.UP, CHUNK_BYTES)
+    proxy.cut(Direction.DOWN, 0, request_bytes=CHUNK_BYTES)
+    proxy.cut(Direction.DOWN, 3, request_bytes=CHUNK_BYTES)
     run.produce(2_000)
     run.wait_acknowledged()
-    cuts = {(cut.way, cut.answer_bytes) for cut in proxy.counts.cuts}
-    assert cuts == {(Way.UP, 0), (Way.DOWN, 0), (Way.DOWN, 3)}
+    cuts = {(cut.way, cut.response_bytes) for cut in proxy.counts.cuts}
+    assert cuts == {(Direction.UP, 0), (Direction.DOWN, 0), (Direction.DOWN, 3)}
     shown = ", ".join(
-        f"{cut.question_bytes} B of the request and {cut.answer_bytes} B of the response" for cut in proxy.counts.cuts
+        f"{cut.request_bytes} B of the request and {cut.response_bytes} B of the response" for cut in proxy.counts.cuts
     )
     run.proven(f"F05 resets after {shown}")
 
 
 def half_open(run: LedgerRun, proxy: Proxy) -> None:
     connections = proxy.counts.connections
-    proxy.behave(swallowed=True)
+    proxy.behave(discarded=True)
     run.produce(500)
-    run.service.wait_for(lambda: proxy.counts.connections >= connections + 2, "a new try after a time-out")
+    run.service.wait_for(lambda: proxy.counts.connections >= connections + 2, "a new attempt after a timeout")
     proxy.heal()
     run.wait_acknowledged()
-    assert proxy.counts.swallowed_bytes > 0
-    run.proven(f"F04 half-open: {proxy.counts.swallowed_bytes} B discarded")
+    assert proxy.counts.discarded_bytes > 0
+    run.proven(f"F04 half-open: {proxy.counts.discarded_bytes} B discarded")
 
 
 def idle(run: LedgerRun, proxy: Proxy) -> None:
-    """One event after a silence that was too long for the server: written again, and nobody hears of it."""
-    replayed = attempts_too_many(run)
+    """One event after the server has closed idle connections: the call is repeated within the attempt."""
+    before = repeated_attempts(run)
     proxy.behave(idle_s=0.5)
     run.service.wait_for(lambda: proxy.live == 0, "idle connections closed")
     proxy.heal()
     run.produce(1)
     run.wait_acknowledged()
-    assert attempts_too_many(run) == replayed
+    assert repeated_attempts(run) == before
     run.proven(f"F07 idle: {proxy.counts.closed_idle} connections closed by the server's side")
 
 
 def restarted(run: LedgerRun, proxy: Proxy) -> None:
-    gone = proxy.live
+    connections = proxy.live
     proxy.refuse()
     proxy.reset_all()
     run.produce(500)
@@ -112,26 +112,26 @@ def restarted(run: LedgerRun, proxy: Proxy) -> None:
     proxy.heal()
     run.wait_acknowledged()
     run.service.wait_for_state("running", run.pipeline)
-    run.proven(f"F08 restart: {gone} connections reset, then refused")
+    run.proven(f"F08 restart: {connections} connections reset, then refused")
 
 
-def attempts_too_many(run: LedgerRun) -> float:
-    """Attempts at micro-batches beyond the first of each."""
+def repeated_attempts(run: LedgerRun) -> float:
+    """Number of attempts beyond the first of each micro-batch."""
     attempts = run.service.metric("ingest_batch_attempts_total", pipeline=run.pipeline)
     return attempts - run.service.metric("ingest_batch_seconds_count", pipeline=run.pipeline)
 
 
 @pytest.mark.slow
 def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
-    """Every connection of the workers, old or new, is silent for half a minute."""
+    """Existing and new connections of the workers get no responses for 20 s."""
     run = started(ledger_run, "F04 half-open under load", proxy, timeout="5s")
     with run.produce_in_background(300):
         run.service.wait_for_batches(2, run.pipeline)
-        proxy.behave(swallowed=True)
+        proxy.behave(discarded=True)
         run.service.wait_for_state("blocked", run.pipeline, 20)
         commits = run.service.checkpoint(run.pipeline).commits()
         assert not reached(lambda: run.service.checkpoint(run.pipeline).commits() != commits, 20)
-        run.proven(f"{proxy.counts.swallowed_bytes} B discarded on {proxy.live} connections")
+        run.proven(f"{proxy.counts.discarded_bytes} B discarded on {proxy.live} connections")
         proxy.heal()
         run.service.wait_for_state("running", run.pipeline)
     run.finish()
@@ -140,7 +140,7 @@ def test_half_open_under_load(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """SIGSTOP: its connections stay, the kernel still accepts new ones for it, and nothing answers."""
+    """SIGSTOP: connections stay, the kernel accepts new ones, and there are no responses."""
     run = ledger_run("F04 Thrift server frozen", store="hbase", store_options={"timeout": "5s"})
     run.produce(1_000)
     run.start()
@@ -158,18 +158,18 @@ def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
 
 
 @pytest.mark.slow
-def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
-    """Every third chunk or so breaks, in the question or in the answer."""
+def test_repeated_resets(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+    """Connections are reset repeatedly, during requests and responses."""
     run = started(ledger_run, "F05 repeated resets", proxy, timeout="10s")
     with run.produce_in_background(1_500):
         for number in range(30):
             if number % 2:
-                proxy.cut(Way.UP, CHUNK_BYTES + 1_000 * number)
+                proxy.cut(Direction.UP, CHUNK_BYTES + 1_000 * number)
             else:
-                proxy.cut(Way.DOWN, number % 5, question_bytes=CHUNK_BYTES)
+                proxy.cut(Direction.DOWN, number % 5, request_bytes=CHUNK_BYTES)
             done = len(proxy.counts.cuts)
             run.service.wait_for(lambda done=done: len(proxy.counts.cuts) > done, "a reset")
-    asked = sum(cut.way is Way.UP for cut in proxy.counts.cuts)
+    asked = sum(cut.way is Direction.UP for cut in proxy.counts.cuts)
     run.proven(f"{asked} resets during the request, {len(proxy.counts.cuts) - asked} during the response")
     run.finish()
 
@@ -178,7 +178,7 @@ def test_resets_all_the_time(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("seconds", [1, 20, 120])
 def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
-    """The network stalls, then delivers what it holds; the time-out is longer, as by default."""
+    """The network stalls and then delivers all data; the timeout is longer."""
     run = started(ledger_run, f"F06 stall of {seconds} s", proxy, timeout="180s")
     connections = proxy.counts.connections
     with run.produce_in_background(300):
@@ -196,8 +196,8 @@ def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_stall_longer_than_the_time_out(ledger_run: LedgerRuns, proxy: Proxy) -> None:
-    """What was given up arrives after what was sent in its place: the same cells with the same times."""
+def test_stall_longer_than_the_timeout(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+    """A timed-out call executes after its repetition, with the same cells and timestamps."""
     run = started(ledger_run, "F06 stall beyond the timeout", proxy, timeout="3s")
     connections = proxy.counts.connections
     with run.produce_in_background(300):
@@ -215,17 +215,17 @@ def test_stall_longer_than_the_time_out(ledger_run: LedgerRuns, proxy: Proxy) ->
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize(
-    ("name", "manner", "events"),
+    ("name", "faults", "events"),
     [("100 KB/s", {"bytes_per_s": 100_000}, 12_000), ("1-byte pieces", {"slice_bytes": 1}, 4_000)],
     ids=["100KB", "1byte"],
 )
-def test_slow_network(ledger_run: LedgerRuns, proxy: Proxy, name: str, manner: dict[str, int], events: int) -> None:
-    """Slower, and no larger for it."""
+def test_slow_network(ledger_run: LedgerRuns, proxy: Proxy, name: str, faults: dict[str, int], events: int) -> None:
+    """A slow network does not increase memory."""
     run = started(ledger_run, f"F06 {name}", proxy, timeout="180s", events=3_000)
     before = proxy.counts.up_bytes
     with watched(run.service) as memory:
         begin_s = time.monotonic()
-        proxy.behave(**manner)
+        proxy.behave(**faults)
         run.produce(events)
         run.wait_acknowledged(timeout_s=600)
         end_s = time.monotonic()
@@ -240,8 +240,8 @@ def test_slow_network(ledger_run: LedgerRuns, proxy: Proxy, name: str, manner: d
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_idle_for_longer_than_the_server_reads(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """A real Thrift server that closes connections after 2 s of silence."""
+def test_idle_beyond_the_read_timeout_of_the_server(ledger_run: LedgerRuns, hbase: HBase) -> None:
+    """A real Thrift server that closes connections after 2 s of idle time."""
     properties = hbase.server.properties
     properties["hbase.thrift.server.socket.read.timeout"] = "2000"
     try:
@@ -251,7 +251,7 @@ def test_idle_for_longer_than_the_server_reads(ledger_run: LedgerRuns, hbase: HB
         run.produce(500)
         run.start()
         run.wait_acknowledged()
-        replayed = attempts_too_many(run)
+        before = repeated_attempts(run)
         closed = 0
         for _ in range(3):
             workers = run.service.workers()
@@ -260,7 +260,7 @@ def test_idle_for_longer_than_the_server_reads(ledger_run: LedgerRuns, hbase: HB
             closed += closing()
             run.produce(1)
             run.wait_acknowledged()
-        assert attempts_too_many(run) == replayed
+        assert repeated_attempts(run) == before
         run.proven(f"{closed} connections of workers in CLOSE_WAIT before the next event")
         run.finish()
     finally:
@@ -275,7 +275,7 @@ def _closed_by_server(worker, port: int) -> int:
 
 @pytest.mark.slow
 def test_thrift_server_restarted(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    """Killed three times under load, and started again on its port."""
+    """Killed and restarted three times under load."""
     run = ledger_run("F08 Thrift server killed and restarted", store="hbase", store_options={"timeout": "20s"})
     run.produce(1_000)
     run.start()
@@ -294,7 +294,7 @@ def test_thrift_server_restarted(ledger_run: LedgerRuns, hbase: HBase) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_host_name_with_another_address(ledger_run: LedgerRuns, hbase: HBase, tmp_path: Path) -> None:
-    """The name of the Thrift server's host leads elsewhere, as after a move; the old address is dead."""
+    """The host name of the Thrift server resolves to another address, and the old address is dead."""
     file, modules = tmp_path / "address", tmp_path / "modules"
     modules.mkdir()
     (modules / "sitecustomize.py").write_text(RESOLVER.format(file=str(file), name=NAME))
@@ -311,7 +311,7 @@ def test_host_name_with_another_address(ledger_run: LedgerRuns, hbase: HBase, tm
             assert new.counts.connections == 0
             old.refuse()
             old.reset_all()
-            assert not reached(lambda: new.counts.connections > 0, 3), "the name still leads to the old address"
+            assert not reached(lambda: new.counts.connections > 0, 3), "the name still resolves to the old address"
             file.write_text(new.host)
             run.service.wait_for(lambda: new.counts.up_bytes > CHUNK_BYTES, "chunks to the new address")
         run.proven(f"{old.counts.up_bytes} B to the old address, {new.counts.up_bytes} B to the new one")

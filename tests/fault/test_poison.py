@@ -1,4 +1,4 @@
-"""F12: a few events that can never be written, among many that can: none takes another one with it."""
+"""F12: events that can never be written, among many that can; they do not affect each other."""
 
 import io
 import json
@@ -43,7 +43,7 @@ BAD = {
 
 
 def test_seven_bad_events_of_ten_thousand(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
-    """Seven kinds of bad: six meet our own checks, the last one only HBase knows, and says not which row it is."""
+    """Seven kinds of bad events: attr2hbase refuses six, HBase refuses the last without naming the row."""
     topic, table = kafka.create_topic("poison"), unique("poison")
     create_table_with_limit(hbase, table, ["cf", "raw"], SERVER_LIMIT)
     kafka.produce(topic, [Given("", headers=headers_of(number)) for number in range(COUNT)])
@@ -54,13 +54,13 @@ def test_seven_bad_events_of_ten_thousand(kafka: Kafka, hbase: HBase, tmp_path: 
         found = hbase.rows(table)
         assert len(found) == COUNT - len(BAD)
         assert found.keys() == {b"r%d" % number for number in range(COUNT) if number not in BAD}
-        letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in letters_of(service)}
-        assert {offset: letter.code for offset, letter in letters.items()} == {
+        dead_letters = {entry.dead_letter.record.offset: entry.dead_letter for entry in dead_letters_of(service)}
+        assert {offset: each.code for offset, each in dead_letters.items()} == {
             offset: code for offset, (code, _) in BAD.items()
         }
-        assert f"exceeds limit of {SERVER_LIMIT} bytes" in letters[7_000].message
+        assert f"exceeds limit of {SERVER_LIMIT} bytes" in dead_letters[7_000].message
 
-        # a newer value of a row that failed, in a later batch; row r5001 has one in the batch that failed
+        # write a newer value of row r4000; row r5001 has a newer value in the first batch
         kafka.produce(topic, [Given("", headers=[("2hb_", b"r4000"), ("2hb_cf:v", NEW)])])
         service.write(content_of(kafka, hbase, topic, table, families={"on_unknown": "create"}))
         assert service.run_once() == 0, service.last_lines()
@@ -101,12 +101,12 @@ def content_of(kafka: Kafka, hbase: HBase, topic: str, table: str, **sink: Any) 
     }
 
 
-def letters_of(service: Service) -> list[Any]:
+def dead_letters_of(service: Service) -> list[Any]:
     return list(FileDeadLetters(service.folder / "data" / "state", PIPELINE).entries())
 
 
 def create_table_with_limit(hbase: HBase, table: str, families: Sequence[str], limit: int) -> None:
-    """A table whose regions take cells up to a size: a value of the table stands above the server's own."""
+    """Create a table with its own limit of the cell size."""
     interface = thriftpy2.load_fp(io.StringIO(TABLES_WITH_VALUES), module_name="tables_with_values_thrift")
     descriptor = interface.TTableDescriptor(
         tableName=interface.TTableName(qualifier=table.encode()),

@@ -1,6 +1,6 @@
 """
-F27: a power cut between any two system calls of what we write ourselves. What was given out or acknowledged is there
-afterwards, and before that the earlier state is: nothing half-written is ever believed.
+F27: a power cut between any two system calls that write attr2hbase's files. Everything reported as durable is there
+afterwards; otherwise the earlier state is. Incomplete files are never used.
 """
 
 import subprocess
@@ -38,13 +38,13 @@ checkpoint.lock()
 checkpoint.claim({"source": "kafka", "topics": "ticks"})
 returned()
 """,
-    "letters": """
+    "dead letters": """
 from ingest.api import Record
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 queue = FileDeadLetters(folder, "p")
 for bodies in ("ab", "c", ""):
-    letters = [
+    dead_letters = [
         DeadLetter(
             record=Record("ticks", 0, number, None, body.encode(), 5),
             fan_out=0,
@@ -58,7 +58,7 @@ for bodies in ("ab", "c", ""):
         ).to_json()
         for number, body in enumerate(bodies)
     ]
-    queue.publish(letters, 7, 1_000)
+    queue.publish(dead_letters, 7, 1_000)
     returned()
 """,
     "marks": """
@@ -74,7 +74,7 @@ from ingest.durable.marker import Marker
 Marker(folder / "done").write(b"all")
 returned()
 """,
-    "marker of a writer that was killed": """
+    "marker of a killed writer": """
 import os
 from ingest.durable.marker import Marker
 with (folder / ".done").open("wb") as file:
@@ -124,7 +124,7 @@ def identity_holds(folder: Path, state: State) -> None:
         checkpoint.unlock()
 
 
-def letters_hold(folder: Path, state: State) -> None:
+def dead_letters_hold(folder: Path, state: State) -> None:
     found = "".join(str(entry.dead_letter.record.value, "ascii") for entry in FileDeadLetters(folder, "p").entries())
     order = ["", "ab", "c", ""]
     assert found in order[state.returned : state.returned + 2]
@@ -149,10 +149,10 @@ def fences_rise(folder: Path, state: State) -> None:
     [
         ("times", times_hold),
         ("identity", identity_holds),
-        ("letters", letters_hold),
+        ("dead letters", dead_letters_hold),
         ("marks", marks_hold),
         ("marker", marker_holds),
-        ("marker of a writer that was killed", marker_holds),
+        ("marker of a killed writer", marker_holds),
         ("lease", fences_rise),
     ],
 )

@@ -1,6 +1,6 @@
 """
-F33, F39, F41, F42: what goes wrong around a process: its clock, those who watch it, its log, a decorator that hangs, a
-Java process that hangs. The pipeline continues, or says why not.
+F33, F39, F41, F42: the clock jumps, scrapers hang, nothing reads the log, a decorator hangs, the JVM hangs. The
+pipeline continues or reports the reason.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
 
 HOUR_S = 3_600
-HANGING = 8  # connections; the endpoint answers sixteen at a time
+HANGING = 8  # connections; the endpoint handles sixteen at a time
 
 
 class FullPipe:
     """
-    A pipe that is full, and that nobody reads.
+    A full pipe without a reader.
 
     Attributes:
-        path: to be opened as if it were a file.
+        path: path to open, like that of a file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,12 +44,12 @@ class FullPipe:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody has read anything."""
+        """Whether the pipe is still full."""
         waiting = struct.unpack("i", fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0" * 4))[0]
         return bool(waiting == len(self.filler))
 
     def read(self) -> bytes:
-        """What is in it now."""
+        """Content of the pipe."""
         return os.read(self._descriptor, 1 << 20)
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class FullPipe:
 
 
 class HangingScrapers:
-    """Clients that ask for /metrics and do not read, or never end their question; each begins again when cut off."""
+    """Clients that request /metrics without reading the response, or never complete the request; they reconnect."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -99,33 +99,33 @@ def full_pipe(tmp_path: Path) -> Iterator[FullPipe]:
 
 
 def start_blocked(run: LedgerRun, pipe: FullPipe, **env: str) -> None:
-    """Start the service with a stderr that takes nothing."""
+    """Start the service with a full pipe as stderr."""
     plain, run.service.log = run.service.log, pipe.path
     run.begin(env=env)
-    run.service.log = plain  # what fails from here on must not read the pipe
+    run.service.log = plain  # messages of failures must not read the pipe
     run.service.wait_for_state("running", run.pipeline)
 
 
-def refuse_busy_port(run: LedgerRun) -> None:
-    """Somebody has the port of the metrics: exit 4 and the way out, before anything is read."""
+def check_busy_port(run: LedgerRun) -> None:
+    """The port of the metrics is in use: exit code 4 and the remedy, before anything is read."""
     with socket.create_server(("127.0.0.1", run.service.port)):
         run.begin()
         assert run.service.wait_for_exit(60) == 4
-    said = run.service.last_lines()
-    assert f'address "127.0.0.1:{run.service.port}" is in use' in said
-    assert "listen to another port" in said
+    log = run.service.last_lines()
+    assert f'address "127.0.0.1:{run.service.port}" is in use' in log
+    assert "listen to another port" in log
     assert run.service.checkpoint(run.pipeline).commits() == []
     run.proven("port in use: exit 4")
 
 
 def jump(run: LedgerRun, clock: JumpingClock, shift_s: int) -> None:
-    """Set the clock while batches run; wait until all of the service have seen it and two more are acknowledged."""
+    """Shift the clock while batches run; wait until driver and JVM have read it and two batches are acknowledged."""
     clock.jump(shift_s)
     run.service.wait_for_batches(2, run.pipeline, timeout_s=60)
     jvm = run.service.jvm()
     assert jvm is not None
-    ours = {run.service.pid, jvm.pid}
-    run.service.wait_for(lambda: ours <= clock.shifted(shift_s), f"a clock {shift_s} s off", timeout_s=30)
+    pids = {run.service.pid, jvm.pid}
+    run.service.wait_for(lambda: pids <= clock.shifted(shift_s), f"a clock {shift_s} s off", timeout_s=30)
     run.proven(f"clock {shift_s:+} s for driver and JVM")
 
 
@@ -133,19 +133,19 @@ def assert_times_rise(run: LedgerRun) -> None:
     checkpoint = run.service.checkpoint(run.pipeline)
     times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
     assert times == sorted(set(times))
-    assert max(times) > time.time() * 1000 + HOUR_S * 500, "the batches have not seen the jump"
+    assert max(times) > time.time() * 1000 + HOUR_S * 500, "no batch has the shifted time"
 
 
-def test_f39_f41_f42_clock_jumps_scrapers_hang_and_nobody_reads_the_log(
+def test_f39_f41_f42_clock_jumps_with_hanging_scrapers_and_an_unread_log(
     ledger_run: LedgerRuns, clock: JumpingClock, full_pipe: FullPipe
 ) -> None:
     run = ledger_run("F39 clock, F41 scrapers, F42 log", batch_size=300, rows=400)
     run.produce(600)
-    refuse_busy_port(run)
+    check_busy_port(run)
     start_blocked(run, full_pipe, **clock.environment())
     with run.produce_in_background(400), HangingScrapers(run.service.port) as scrapers:
         run.service.wait_for_batches(1, run.pipeline)
-        # Spark tells of its death at length, on the same stderr
+        # so that Spark logs its end to the same stderr
         for worker in run.service.workers()[:1]:
             run.service.kill(worker)
             run.proven(f"worker {worker.pid} killed, to make the JVM write")
@@ -163,7 +163,7 @@ def test_f39_f41_f42_clock_jumps_scrapers_hang_and_nobody_reads_the_log(
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_f39_clock_jumps_between_timed_batches(ledger_run: LedgerRuns, clock: JumpingClock) -> None:
-    """Each batch waits for its time, which the clock takes away by an hour."""
+    """The trigger of each batch waits for a time, while the clock jumps by an hour."""
     run = ledger_run("F39 clock, a batch every second", batch_size=300, rows=400, pipeline={"trigger": {"every": "1s"}})
     run.produce(300)
     run.start(env=clock.environment())
@@ -177,7 +177,7 @@ def test_f39_clock_jumps_between_timed_batches(ledger_run: LedgerRuns, clock: Ju
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: LedgerRuns) -> None:
+def test_hanging_jvm_is_reported_resumes_and_does_not_delay_a_stop(ledger_run: LedgerRuns) -> None:
     run = ledger_run("F04 SIGSTOP of the JVM", batch_size=500)
     run.produce(2_000)
     run.start()
@@ -205,10 +205,10 @@ def test_jvm_that_hangs_is_told_goes_on_and_keeps_no_stop_away(ledger_run: Ledge
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f33_steps_that_hang_cost_their_events_alone(ledger_run: LedgerRuns) -> None:
+def test_f33_hanging_decorator_fails_only_its_events(ledger_run: LedgerRuns) -> None:
     hanging = (123, 1_500, 1_501, 2_999)
     places = ", ".join(f"'0:{number}'" for number in hanging)
-    steps = [
+    decorators = [
         {"value": {"attribute": "filler", "value": "a" * 60 + "!"}},
         {
             "value": {
@@ -223,7 +223,7 @@ def test_f33_steps_that_hang_cost_their_events_alone(ledger_run: LedgerRuns) -> 
         "F33 a pattern that backtracks",
         batch_size=1_000,
         dead=dict.fromkeys(hanging, "decorator_timeout"),
-        pipeline={"decorators": [*steps, *chain()], "error_budget": {"share": "100%"}},
+        pipeline={"decorators": [*decorators, *chain()], "error_budget": {"share": "100%"}},
     )
     run.produce(4_000)
     run.start()

@@ -1,6 +1,6 @@
 """
-F20, F25, F26, F28: a start that would read or write the wrong thing is refused with an exit code and the way out, and
-reads nothing. What is allowed is said. After the repair everything is there.
+F20, F25, F26, F28: a start that would use wrong data is refused with an exit code and a remedy, and reads nothing.
+Allowed changes are logged. After the repair nothing is missing.
 """
 
 import os
@@ -22,13 +22,21 @@ from tests.support.service import environment
 
 Damage = Callable[[Path], None]
 NOBODY = 65534
-# root may do everything; without these it is held to the rights of files like anybody
-AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner") if os.geteuid() == 0 else ()
+# without these capabilities file permissions apply to root as well
+WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner") if os.geteuid() == 0 else ()
 
 
 def ended(run: LedgerRun, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
-    """Another `ingest run` on the same file, to its end, with no more rights than anybody has."""
-    command: Sequence[str] = [*AS_ANYBODY, sys.executable, "-m", "ingest", "run", str(run.service.file), *arguments]
+    """Run a second `ingest run` on the same file to its end, without root's capabilities."""
+    command: Sequence[str] = [
+        *WITHOUT_CAPABILITIES,
+        sys.executable,
+        "-m",
+        "ingest",
+        "run",
+        str(run.service.file),
+        *arguments,
+    ]
     return subprocess.run(
         command,
         cwd=run.service.folder,
@@ -46,14 +54,14 @@ def checkpoint_of(run: LedgerRun) -> Path:
 
 
 def content(folder: Path) -> Mapping[str, bytes]:
-    """Every file but the lock, which tells who came last."""
+    """All files except the lock."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @contextmanager
 def repaired(run: LedgerRun) -> Iterator[Path]:
-    """The checkpoint, to be hurt and to be as it was after the block; nothing else may be touched meanwhile."""
+    """The checkpoint, restored after the block; the store must not change in the block."""
     folder = checkpoint_of(run)
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
@@ -66,13 +74,13 @@ def repaired(run: LedgerRun) -> Iterator[Path]:
         copy.rename(folder)
 
 
-def refused(run: LedgerRun, code: int, *said: str, arguments: Sequence[str] = ()) -> None:
-    """A start ends with this code and says all of this, and leaves the checkpoint alone."""
+def refused(run: LedgerRun, code: int, *messages: str, arguments: Sequence[str] = ()) -> None:
+    """A start ends with an exit code and these messages, and does not change the checkpoint."""
     before = content(checkpoint_of(run))
     result = ended(run, *arguments)
     assert result.returncode == code, result.stderr
-    for words in said:
-        assert words in result.stderr
+    for message in messages:
+        assert message in result.stderr
     assert content(checkpoint_of(run)) == before
 
 
@@ -81,7 +89,7 @@ def newest(folder: Path, name: str) -> Path:
 
 
 def flip(path: Path) -> None:
-    """One bit, in the middle."""
+    """Flip one bit in the middle of a file."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -97,7 +105,7 @@ DAMAGES: Mapping[str, tuple[str, Damage]] = {
 
 
 def damaged(run: LedgerRun, what: str) -> None:
-    """F26: refused with the file and the last good batch; nothing is read."""
+    """F26: a damaged file is refused; the message names it and the last good batch."""
     kind, damage = DAMAGES[what]
     with repaired(run) as folder:
         path = newest(folder, kind)
@@ -108,18 +116,18 @@ def damaged(run: LedgerRun, what: str) -> None:
 
 
 def read_only(run: LedgerRun) -> None:
-    """F25: a folder nobody may write in."""
+    """F25: a read-only folder."""
     with repaired(run) as folder:
         (folder / "commits").chmod(0o500)
         refused(run, 3, "commits", "Permission denied")
     run.proven("read-only commits: exit 3")
 
 
-def of_other_owner(run: LedgerRun) -> None:
-    """F25: a folder of somebody else."""
+def other_owner(run: LedgerRun) -> None:
+    """F25: a folder of another user."""
     with repaired(run) as folder:
         folder.chmod(0)
-        if AS_ANYBODY:
+        if WITHOUT_CAPABILITIES:
             os.chown(folder, NOBODY, NOBODY)
         result = ended(run)
         assert result.returncode == 3, result.stderr
@@ -138,13 +146,13 @@ def test_refused_starts_of_one_service(ledger_run) -> None:
     assert f"is in use by pid {run.service.pid}" in refused_by.stderr
     run.proven("second instance: exit 4")
     run.produce(1_000)
-    run.wait_acknowledged()  # the first still runs
+    run.wait_acknowledged()  # the first instance still runs
     assert run.service.stop() == 0
     for what in ("zero-length", "bit flipped", "commit ahead of offsets"):
         damaged(run, what)
     read_only(run)
-    of_other_owner(run)
-    (checkpoint_of(run) / "offsets" / ".99.6f1c.tmp").write_bytes(b"half")
+    other_owner(run)
+    (checkpoint_of(run) / "offsets" / ".99.6f1c.tmp").write_bytes(b"incomplete")
     run.proven(".tmp left: started")
     run.produce(500)
     run.start()
@@ -157,7 +165,7 @@ def test_f26_damaged_checkpoint_of_a_killed_service(ledger_run) -> None:
     run = ledger_run("F26 damaged checkpoint", batch_size=500)
     run.produce(3_000)
     killed_at(run, "before_commit", hit=3)
-    for what in DAMAGES.keys() - {"commit ahead of offsets"}:  # here that is a batch that was not planned
+    for what in DAMAGES.keys() - {"commit ahead of offsets"}:  # after this kill it would be a batch that is not planned
         damaged(run, what)
     run.start()
     run.finish()
@@ -165,7 +173,7 @@ def test_f26_damaged_checkpoint_of_a_killed_service(ledger_run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f25_deleted_checkpoint_goes_on_at_the_group_when_told(ledger_run) -> None:
+def test_f25_deleted_checkpoint_resumes_at_the_group_with_start_from(ledger_run) -> None:
     run = ledger_run("F25 checkpoint deleted", batch_size=500)
     run.produce(2_000)
     run.start()
@@ -181,7 +189,7 @@ def test_f25_deleted_checkpoint_goes_on_at_the_group_when_told(ledger_run) -> No
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> None:
+def test_f28_changes_that_keep_the_offsets_valid_are_allowed_and_logged(ledger_run) -> None:
     run = ledger_run("F28 allowed changes", batch_size=500)
     run.produce(3_000)
     killed_at(run, "before_commit", hit=2)
@@ -192,11 +200,11 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
     run.service.write(merged(plain, {"pipelines": {run.pipeline: {"decorators": decorators, "source": source}}}))
     run.produce(1_000)
     run.start()
-    assert runs_again_as_changed(run) == 1
+    assert changed_batches(run) == 1
     run.proven("decorator and max_events_per_batch changed: the batch ran again with both")
     run.finish()
 
-    # another table and another sink: no ledger knows of two, so all of the batch that runs again must be in both
+    # other tables and sinks, which the ledger does not cover: both must have all events of the repeated batch
     first = run.producer.sent
     run.produce(400)
     run.service.write(plain)
@@ -207,30 +215,30 @@ def test_f28_changes_that_keep_the_offsets_are_allowed_and_said(ledger_run) -> N
         merged(plain, {"tables": {"second": table, "third": table}, "pipelines": {run.pipeline: {"sinks": sinks}}})
     )
     run.start()
-    assert runs_again_as_changed(run) == 2
+    assert changed_batches(run) == 2
     run.wait_acknowledged()
     assert run.service.stop() == 0
     numbers = range(first, run.producer.sent)
-    kept = {run.events.row(0, number) for number in numbers if run.events.outcome(0, number) is Outcome.STORED}
+    stored = {run.events.row(0, number) for number in numbers if run.events.outcome(0, number) is Outcome.STORED}
     for name in ("second", "third"):
         rows, _ = rocksdb_rows(run.store_folder, name)
-        assert rows.keys() == kept
+        assert rows.keys() == stored
 
 
-def runs_again_as_changed(run: LedgerRun) -> int:
-    """How often a start of it has said so."""
+def changed_batches(run: LedgerRun) -> int:
+    """Number of log lines about a batch that runs again with a new configuration."""
     return sum("runs again with the new configuration" in line["event"] for line in run.service.lines())
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f28_changes_that_make_offsets_meaningless_are_refused(ledger_run) -> None:
+def test_f28_changes_that_invalidate_the_offsets_are_refused(ledger_run) -> None:
     run = ledger_run("F28 refused changes", batch_size=500)
     run.produce(2_000)
     killed_at(run, "before_commit", hit=2)
     plain = run.content()
     other = run.kafka.create_topic("other")
-    way_out = "restore the configuration, or give the pipeline another name or state_dir"
+    remedy = "restore the configuration, or give the pipeline another name or state_dir"
 
     def changed(source: Mapping[str, Any]) -> None:
         run.service.write(
@@ -239,18 +247,18 @@ def test_f28_changes_that_make_offsets_meaningless_are_refused(ledger_run) -> No
 
     kafka = plain["pipelines"][run.pipeline]["source"]["kafka"]
     changed({"kafka": {**kafka, "topics": [other]}})
-    refused(run, 4, f'made for topics "{run.topic}", the configuration says "{other}"', way_out)
+    refused(run, 4, f'made for topics "{run.topic}", the configuration says "{other}"', remedy)
     run.proven("other topic: exit 4")
     (run.service.folder / "lines").write_text("a line\n")
     changed({"files": {"path": "lines"}})
-    refused(run, 4, 'made for source "kafka", the configuration says "files"', way_out)
+    refused(run, 4, 'made for source "kafka", the configuration says "files"', remedy)
     run.proven("other source kind: exit 4")
     run.service.write(plain)
     identity = checkpoint_of(run) / "identity.json"
-    sound = identity.read_text()
-    identity.write_text(sound.replace('"cluster": "', '"cluster": "another-'))
-    refused(run, 4, 'made for cluster "another-', way_out)
-    identity.write_text(sound)
+    original = identity.read_text()
+    identity.write_text(original.replace('"cluster": "', '"cluster": "another-'))
+    refused(run, 4, 'made for cluster "another-', remedy)
+    identity.write_text(original)
     run.proven("other cluster: exit 4")
     run.start()
     run.finish()

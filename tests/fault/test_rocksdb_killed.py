@@ -1,8 +1,8 @@
 """
-F38: a writer killed with -9 leaves no torn row, and all that it acknowledged; two writers and damage are refused.
+F38: a writer killed with SIGKILL leaves no torn row, and all acknowledged rows. A second writer and damage are refused.
 
-A killed process loses nothing that it gave to the kernel, so also without sync. Without the log a write is in a file of
-its own when it is acknowledged, and so is one that a task made a file of.
+A killed process loses nothing that it wrote to the kernel, even without sync. Without the WAL, and for staged files, an
+acknowledged write is in an SST file.
 """
 
 import random
@@ -26,7 +26,7 @@ from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
-folder, first, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+folder, first, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 store = RocksDBStore(RocksDBSettings(path=folder))
 store.open()
 store.ensure_table(TableSpec("t", tuple(FamilySpec(name) for name in (b"a", b"b", b"c"))))
@@ -34,8 +34,8 @@ filler = b"x" * 20_000
 for number in itertools.count(first):
     value = b"%d" % number
     columns = {{b"a:n": value, b"b:n": value, b"b:filler": filler, b"c:n": value}}
-    puts = [Put(b"%02d" % row, dict(columns), number, way == "wal") for row in range({ROWS})]
-    if way == "file":
+    puts = [Put(b"%02d" % row, dict(columns), number, path == "wal") for row in range({ROWS})]
+    if path == "file":
         file = f"{{folder}}.{{number}}"
         store.ingest_file("t", file, store.write_file(file, puts))
     else:
@@ -44,16 +44,16 @@ for number in itertools.count(first):
 """
 
 
-def killed_writer(folder: Path, first: int, way: str, chance: random.Random) -> int:
-    """Write until the kill comes; the last number that was acknowledged."""
+def killed_writer(folder: Path, first: int, path: str, chance: random.Random) -> int:
+    """Run a writer and kill it at a random time; returns the last acknowledged number."""
     with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), str(first), way], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(folder), str(first), path], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         last = first - 1
         for _ in range(chance.randint(1, 15)):
             last = int(process.stdout.readline())
-        # a moment anywhere in the call that runs now
+        # a random time in the running call
         time.sleep(chance.uniform(0, 0.01))
         process.kill()
         for line in process.stdout:
@@ -62,14 +62,14 @@ def killed_writer(folder: Path, first: int, way: str, chance: random.Random) -> 
     return last
 
 
-@pytest.mark.parametrize("way", ["wal", "no-wal", "file"])
-def test_rocksdb_killed_while_writing(tmp_path, way):
+@pytest.mark.parametrize("path", ["wal", "no-wal", "file"])
+def test_rocksdb_killed_while_writing(tmp_path, path):
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
     folder = tmp_path / "store"
     acknowledged = 0
     for _ in range(10):
-        acknowledged = killed_writer(folder, acknowledged + 1, way, chance)
+        acknowledged = killed_writer(folder, acknowledged + 1, path, chance)
         store = RocksDBStore(RocksDBSettings(path=str(folder)))
         store.open()
         rows = list(store.scan("t", Scan()))
@@ -94,11 +94,11 @@ def test_f38_killed_with_and_without_log_and_sync(ledger_run: LedgerRuns, sync: 
         sink={"write_to_wal": wal},
     )
     chance = random.Random(run.seed)
-    for share in (0.2, 0.4, 0.6):
+    for fraction in (0.2, 0.4, 0.6):
         run.produce(4_000)
         run.start()
-        run.wait_acknowledged(share)
-        time.sleep(chance.uniform(0, 0.3))  # anywhere in what runs now
+        run.wait_acknowledged(fraction)
+        time.sleep(chance.uniform(0, 0.3))  # a random time in the running batch
         run.kill()
         run.check_while_dead()
     run.start()

@@ -1,6 +1,6 @@
 """
-F03: SIGTERM and SIGINT under load, once and twice. The running batch is finished, acknowledged and committed to the
-group, or it is abandoned and runs again; the exit code says which signal it was.
+F03: SIGTERM and SIGINT under load, once and twice. The running batch is completed and committed to the group, or
+abandoned and repeated at the next start; the exit code depends on the signal.
 """
 
 import contextlib
@@ -16,25 +16,25 @@ import pytest
 from tests.support.killed_at import Failpoint
 from tests.support.ledger.run import LedgerRun, merged
 
-EVENTS = 12_000  # at 250 a batch more than three short lives can do
-STOP_S = 20.0  # a batch here takes one; nothing may wait longer than the grace of half a minute
+EVENTS = 12_000  # in batches of 250: more than three short runs process
+STOP_S = 20.0  # a batch takes one second, the default stop_timeout is half a minute
 
 
 def send(run: LedgerRun, signals: Sequence[signal.Signals]) -> None:
-    """One after the other: of two at once the system hands over one."""
+    """Send signals one after another, since two pending ones would be merged."""
 
-    def heard() -> int:
+    def stops() -> int:
         return sum(line["event"] == "pipeline stops" for line in run.service.lines())
 
-    before = heard()
+    before = stops()
     for sent, number in enumerate(signals):
         if sent:
-            run.service.wait_for(lambda: heard() > before, f"{number.name} heard")
+            run.service.wait_for(lambda: stops() > before, f"{number.name} handled")
         os.kill(run.service.pid, number)
 
 
 def stopped(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> None:
-    """Start, give the signals under load, and see how it ends."""
+    """Start the service, send signals under load, and check its end."""
     checkpoint = run.service.checkpoint(run.pipeline)
     run.start()
     run.service.wait_for_batches(2, run.pipeline)
@@ -42,7 +42,7 @@ def stopped(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> Non
     assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
     run.service.wait_until_gone()
     acknowledged = checkpoint.acknowledged(run.topic)
-    assert 0 < sum(acknowledged.values()) < EVENTS, "it was not ended under load"
+    assert 0 < sum(acknowledged.values()) < EVENTS, "it was not stopped under load"
     assert {part: end for part, end in acknowledged.items() if end} == run.kafka.committed(run.group, run.topic)
     if len(signals) == 1:
         assert not checkpoint.is_inside_a_batch()
@@ -55,14 +55,14 @@ def with_source(run: LedgerRun, **options: Any) -> Mapping[str, Any]:
 
 
 def send_to_all(run: LedgerRun) -> None:
-    """SIGTERM as systemd sends it: to every process of the service, Spark's among them."""
+    """Send SIGTERM to every process of the service, including Spark's, like systemd."""
     for process in run.service.processes():
         with contextlib.suppress(psutil.Error):
             process.terminate()
 
 
-def sound(run: LedgerRun, code: int = 0) -> None:
-    """It ends in order, and the group stands where the checkpoint does."""
+def assert_ends_cleanly(run: LedgerRun, code: int = 0) -> None:
+    """The service ends without a traceback, and the offsets of group and checkpoint are equal."""
     assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
     run.service.wait_until_gone()
     assert "Traceback" not in run.service.log.read_text()
@@ -81,14 +81,14 @@ def test_f03_sigterm_to_all_processes(ledger_run) -> None:
         run.start()
         run.service.wait_for_batches(2, run.pipeline)
         send()
-        sound(run)
+        assert_ends_cleanly(run)
         assert not run.service.checkpoint(run.pipeline).is_inside_a_batch()
-        for late_s in (0.0, 1.0, 2.0, 3.0, 4.0):  # bash, Java's start, Spark's, the query's
+        for late_s in (0.0, 1.0, 2.0, 3.0, 4.0):  # during the start of the JVM, of Spark, of the query
             run.begin()
             run.service.wait_for(lambda: len(run.service.processes()) > 1, "Spark starts")
-            time.sleep(late_s)  # any moment of the start will do
+            time.sleep(late_s)  # different times of the start
             send()
-            sound(run)
+            assert_ends_cleanly(run)
     run.proven("SIGTERM to the group and to each process, while running and at ten moments of a start: exit 0")
     run.start()
     run.finish(max_redelivered=12 * 250)
@@ -108,12 +108,12 @@ def test_f03_signals_under_load(ledger_run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_f03_signals_while_a_batch_does_not_end(ledger_run) -> None:
+def test_f03_signals_while_a_batch_hangs(ledger_run) -> None:
     run: LedgerRun = ledger_run("F03 signals while a batch hangs", batch_size=1_000)
     run.produce(3_000)
     for stop_timeout, signals, code in (
-        ("2s", [signal.SIGTERM], 0),  # the grace passes
-        ("60s", [signal.SIGTERM, signal.SIGTERM], 0),  # nobody waits for it
+        ("2s", [signal.SIGTERM], 0),  # stop_timeout expires
+        ("60s", [signal.SIGTERM, signal.SIGTERM], 0),  # the second signal stops at once
         ("60s", [signal.SIGINT, signal.SIGINT], 130),
     ):
         run.service.write(merged(run.content(), {"service": {"stop_timeout": stop_timeout}}))

@@ -1,4 +1,4 @@
-"""The example of a sink under Spark: killed around its commit, each event is in the Parquet files exactly once."""
+"""The example sink, killed before and after its commit: each event is in the Parquet files exactly once."""
 
 import json
 import os
@@ -28,12 +28,12 @@ pipelines:
 
 
 def run_once(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    usual = {name: value for name, value in os.environ.items() if not name.startswith("INGEST_FAILPOINT")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("INGEST_FAILPOINT")}
     path = os.pathsep.join(map(str, (ROOT, SOURCE)))
     return subprocess.run(
         [sys.executable, "-m", "ingest", "run", "--once", "p.yaml", "--output", "json"],
         cwd=folder,
-        env=usual | {"PYTHONPATH": path} | environment,
+        env=inherited | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -41,7 +41,7 @@ def run_once(folder: Path, **environment: str) -> subprocess.CompletedProcess[st
 
 
 def write(folder: Path) -> list[str]:
-    """Finished files for the source, and the lines in them."""
+    """Write files for the source; returns their lines."""
     (folder / "in").mkdir()
     written = []
     for number in range(FILES):
@@ -52,7 +52,7 @@ def write(folder: Path) -> list[str]:
 
 
 def rows(folder: Path) -> list[str]:
-    """What readers see, who pass over hidden folders."""
+    """The rows that readers see, which ignore hidden folders."""
     files = folder.glob("rows/batch=*/*.parquet")
     return sorted(row for file in files for row in pq.ParquetFile(file).read().column("line").to_pylist())
 
@@ -68,7 +68,7 @@ def test_kill_around_the_commit_leaves_every_event_once(tmp_path: Path, point: s
     assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
     assert (reached / point).exists()
     assert len(rows(tmp_path)) == committed
-    assert list(tmp_path.glob("rows/.of-*/*/*/*.parquet")) or committed, "nothing was staged when it was killed"
+    assert list(tmp_path.glob("rows/.of-*/*/*/*.parquet")) or committed, "nothing was staged before the kill"
 
     again = run_once(tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr

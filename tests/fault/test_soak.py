@@ -1,4 +1,4 @@
-"""F45: one service, half an hour, and everything it depends on killed at random; then every event is counted."""
+"""F45: for half an hour random processes of a service and its servers are killed; then every event is audited."""
 
 import os
 import random
@@ -21,12 +21,12 @@ MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
 RATE = float(os.environ.get("SOAK_RATE", "1500"))
 VICTIMS = ("driver", "worker", "thrift", "hbase", "broker")
 PAUSE_S = (15.0, 45.0)  # between a recovery and the next kill
-RECOVERY_S = 600.0  # HBase takes 40 s of a free machine to come back; with all that waited then to be written
-LOOKS = 3  # audits while the process is dead read the whole table, so only the first kills of a driver have one
+RECOVERY_S = 600.0  # HBase takes 40 s to restart on an idle machine, then the backlog is written
+AUDITS = 3  # only after the first kills of the driver, since an audit reads the whole table
 
 
 class Agitator:
-    """Kills one thing after the other, and starts again what does not start by itself."""
+    """Kills processes one after another, and restarts those that nothing else restarts."""
 
     def __init__(self, run: LedgerRun, kafka: Kafka, hbase: HBase, seed: int) -> None:
         self.killed: Counter[str] = Counter()
@@ -38,7 +38,7 @@ class Agitator:
         self._started_s = time.monotonic()
 
     def work(self, seconds: float) -> None:
-        """Go on for so long; each of the victims has its turn before one has a second."""
+        """Kill processes for a time, each kind once before any is killed again."""
         end_s = self._started_s + seconds
         waiting: list[str] = []
         while time.monotonic() < end_s:
@@ -51,12 +51,12 @@ class Agitator:
             threading.Event().wait(self._random.uniform(*PAUSE_S))
 
     def minutes(self, at_s: float) -> float:
-        """Since the start."""
+        """Minutes since the start."""
         return (at_s - self._started_s) / 60
 
     def _driver(self) -> None:
         self._run.kill()
-        if self.killed["driver"] < LOOKS:
+        if self.killed["driver"] < AUDITS:
             self._run.check_while_dead()
         self._run.start(timeout_s=RECOVERY_S)
 
@@ -69,34 +69,34 @@ class Agitator:
             return bool(found)
 
         service.wait_for(is_there, "a worker", RECOVERY_S)
-        with suppress(ProcessLookupError):  # they end by themselves too
+        with suppress(ProcessLookupError):  # workers may also exit normally
             service.kill(self._random.choice(found))
-        self._moves_on()
+        self._wait_resumed()
 
     def _thrift(self) -> None:
         self._store.kill("thrift")
         self._store.start()
-        self._moves_on()
+        self._wait_resumed()
 
     def _hbase(self) -> None:
         self._store.kill("hbase")
         self._store.start()
-        self._moves_on()
+        self._wait_resumed()
 
     def _broker(self) -> None:
         self._kafka.kill()
         self._kafka.start()
-        self._moves_on()
+        self._wait_resumed()
 
-    def _moves_on(self) -> None:
-        """The service acknowledges again, by itself."""
+    def _wait_resumed(self) -> None:
+        """Wait until the service acknowledges batches again."""
         self._run.service.wait_for_batches(1, self._run.pipeline, RECOVERY_S)
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_half_an_hour_of_kills(ledger_run: LedgerRuns, kafka: Kafka, hbase: HBase) -> None:
-    """Events come all the time; what an outage leaves behind is drained at full rate."""
+    """Events are produced continuously; the backlog of an outage is processed at full rate."""
     run = ledger_run(
         "F45 soak", store="hbase", dead_letters="kafka", batch_size=20_000, store_options={"timeout": "60s"}
     )
@@ -121,6 +121,6 @@ def test_half_an_hour_of_kills(ledger_run: LedgerRuns, kafka: Kafka, hbase: HBas
     )
     report_folder().mkdir(parents=True, exist_ok=True)
     (report_folder() / "soak.svg").write_text(picture)
-    assert set(agitator.killed) == set(VICTIMS), "too short for all of them"
+    assert set(agitator.killed) == set(VICTIMS), "too short to kill each kind"
     run.proven(", ".join(f"{victim} killed {count} times" for victim, count in sorted(agitator.killed.items())))
     run.finish(timeout_s=RECOVERY_S)

@@ -1,4 +1,4 @@
-"""A secret is in nothing that a running service shows or leaves behind."""
+"""A secret appears in no output and no file of a service."""
 
 import shlex
 import sys
@@ -15,13 +15,13 @@ CANARY = b"c4n4ry-81f2e5a0"
 PLUGIN = """\
 from ingest.api import Decorator, Example, Settings, option
 
-class LoudSettings(Settings):
+class FailingSettings(Settings):
     word: str = option("The word to write.")
 
-class Loud(Decorator[LoudSettings]):
-    "Fail, and tell the word."
+class Failing(Decorator[FailingSettings]):
+    "Fail with a message that contains the word."
 
-    kind = "loud"
+    kind = "failing"
     examples = (Example("another word", settings="{word: a}", body="b"),)
 
     def decorate(self, event):
@@ -29,9 +29,9 @@ class Loud(Decorator[LoudSettings]):
             raise RuntimeError("cannot use " + self.settings.word)
         return True
 """
-STEPS = [
+DECORATORS = [
     {"value": {"attribute": "word", "value": "${secret:canary}"}},
-    {"loud": {"word": "${secret:canary}"}},
+    {"failing": {"word": "${secret:canary}"}},
     {"filter": {"drop": "%{body} == 'drop'", "reason": "${secret:canary}"}},
     {"value": {"attribute": "2hb_f:body", "value": "%{body}"}},
     {"value": {"attribute": "2hb_", "value": "%{offset}"}},
@@ -40,14 +40,18 @@ STEPS = [
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """A pipeline with dead letters in files, and one whose dead letters have a topic that does not answer."""
-    for name, content in (("secrets/canary", CANARY.decode()), ("in/a.log", "good\nbad\ndrop\n"), ("loud.py", PLUGIN)):
+    """A pipeline with dead letters in files, and one with a dead-letter topic on an unavailable broker."""
+    for name, content in (
+        ("secrets/canary", CANARY.decode()),
+        ("in/a.log", "good\nbad\ndrop\n"),
+        ("failing.py", PLUGIN),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
     (tmp_path / "events").mkdir()
     pipeline: dict[str, Any] = {
         "source": {"files": {"path": "./in"}},
-        "decorators": STEPS,
+        "decorators": DECORATORS,
         "sinks": [{"attr2hbase": {"table": "t"}}],
     }
     topic = {
@@ -56,7 +60,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         "security": {"sasl": {"mechanism": "plain", "username": "u", "password": "${secret:canary}"}},
     }
     content = {
-        "plugins": ["loud"],
+        "plugins": ["failing"],
         "secrets": {"directory": "./secrets"},
         "stores": {"kept": {"rocksdb": {"path": "./store"}}},
         "service": {"log": {"level": "debug"}},
@@ -78,29 +82,29 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("command", ["run", "submit"])
-def test_secret_is_in_nothing_a_service_shows_or_leaves(service: Service, command: str) -> None:
-    words = [sys.executable, "-m", "ingest", "run", str(service.file)]
+def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> None:
+    command_line = [sys.executable, "-m", "ingest", "run", str(service.file)]
     if command == "submit":
         printed = service.ingest("submit", "--print")
         assert printed.returncode == 0, printed.stderr
-        words = ["bash", "-c", f"exec {printed.stdout}"]
-    service.start_command(words)
+        command_line = ["bash", "-c", f"exec {printed.stdout}"]
+    service.start_command(command_line)
     service.wait_for_batches(1, "ok")
     service.wait_for_state("blocked", "stuck")
-    shown = {page: service.get(page)[1].encode() for page in ("/metrics", "/pipelines", "/readyz")}
-    assert 'reason="***"' in shown["/metrics"].decode()
+    output = {page: service.get(page)[1].encode() for page in ("/metrics", "/pipelines", "/readyz")}
+    assert 'reason="***"' in output["/metrics"].decode()
     processes = service.processes()
-    assert len(processes) > 2, "driver, Java and workers"
-    shown |= {f"{process.pid}": shlex.join(process.cmdline()).encode() for process in processes}
+    assert len(processes) > 2, "driver, JVM and workers"
+    output |= {f"{process.pid}": shlex.join(process.cmdline()).encode() for process in processes}
     service.stop()
     service.wait_until_gone()
     for after in ("dead-letters list", "dead-letters replay", "validate --connect"):
         done = service.ingest(after, *(["--pipeline", "ok"] if after.startswith("dead") else []))
-        shown[after] = (done.stdout + done.stderr).encode()
-    assert b"loud" in shown["dead-letters list"]
+        output[after] = (done.stdout + done.stderr).encode()
+    assert b"failing" in output["dead-letters list"]
     written = [path for path in service.folder.rglob("*") if path.is_file() and path.parent.name != "secrets"]
     assert any(path.parent.name == "events" for path in written)
     assert any("dead-letters" in path.parts for path in written)
     assert "a component has a bug" in service.log.read_text(errors="replace") + service.out.read_text(errors="replace")
-    shown |= {str(path): path.read_bytes() for path in written}
-    assert [place for place, content in shown.items() if CANARY in content] == []
+    output |= {str(path): path.read_bytes() for path in written}
+    assert [place for place, content in output.items() if CANARY in content] == []

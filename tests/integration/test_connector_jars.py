@@ -1,4 +1,4 @@
-"""The jars of jars.toml are all that Spark needs to read Kafka, whatever a topic is compressed with."""
+"""The jars of jars.toml are sufficient for Spark to read Kafka with every compression codec."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.support.servers import Kafka
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-# in a process of its own: a session's jars are chosen once in a process
+# in another process, because the jars of a Spark session are fixed once per process
 _SPARK = """
 import sys
 from pyspark.sql import SparkSession

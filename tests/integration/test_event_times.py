@@ -1,4 +1,4 @@
-"""With `timestamp: event` the same events give the same bytes in every store, whichever batches they came in."""
+"""With `timestamp: event` the same events give the same cells in every store, independent of the batches."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
 
 
 @pytest.mark.slow
-def test_three_stores_hold_the_same_bytes_also_after_reading_again(
+def test_stores_have_the_same_cells_also_after_reading_again(
     kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path
 ) -> None:
-    """200,000 events, read under one checkpoint and then under another one with batches of another size."""
+    """200,000 events, read under one checkpoint, then under a new one with batches of another size."""
     tables = {TO_ROCKSDB: "t", TO_HBASE: unique("event_times")}
     stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
 
@@ -50,8 +50,8 @@ def test_three_stores_hold_the_same_bytes_also_after_reading_again(
     expected = table_of(many_ticks.expected_of_events("t"), "t", versions=ticks.VERSIONS)
     assert len(expected) == many_ticks.count
     with Service(tmp_path, content(70_000)) as service:
-        made = service.ingest("table apply")
-        assert made.returncode == 0, made.stderr
+        applied = service.ingest("table apply")
+        assert applied.returncode == 0, applied.stderr
         assert service.run_once(timeout_s=900) == 0, service.last_lines()
         for table in found():
             assert_same_table(expected, table)

@@ -1,4 +1,4 @@
-"""Five hundred unknown families asked for at once, on a live HBase table and in RocksDB: the limit holds."""
+"""Five hundred unknown families at once, in an HBase table and in RocksDB: the limit is kept."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,21 +16,21 @@ LIMIT = 20
 TO_HBASE, TO_ROCKSDB = "to_hbase", "to_rocksdb"
 
 
-def asking_for(numbers: Iterable[int]) -> list[Given]:
-    """Events that each ask for a family of their own."""
+def events_of(numbers: Iterable[int]) -> list[Given]:
+    """Events with a different family each."""
     return [
         Given(b"x", key=b"%04d" % number, headers=[(f"2hb_made{number:04d}:q", b"%d" % number)]) for number in numbers
     ]
 
 
 @pytest.mark.slow
-def test_limit_is_filled_once_and_the_rest_are_dead_letters(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+def test_events_beyond_the_limit_of_families_become_dead_letters(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     """
-    Twenty families, nineteen of them made: the twentieth, which is not declared either, an operator has made.
+    The limit of 20 includes one family that an operator has added to the HBase table.
 
-    After the restart the limit is still reached, and what was made before is still written.
+    After a restart the limit is still reached, and events of existing families are still written.
     """
-    topic, table = kafka.create_topic("families", partitions=4), hbase.create_table("families", families=["theirs"])
+    topic, table = kafka.create_topic("families", partitions=4), hbase.create_table("families", families=["operator"])
     stores = {TO_HBASE: "cluster", TO_ROCKSDB: "embedded"}
     content = {
         "stores": {
@@ -55,11 +55,11 @@ def test_limit_is_filled_once_and_the_rest_are_dead_letters(kafka: Kafka, hbase:
     }
     made = {TO_HBASE: range(LIMIT - 1), TO_ROCKSDB: range(LIMIT)}
     with Service(tmp_path, content) as service:
-        kafka.produce(topic, asking_for(range(500)))
+        kafka.produce(topic, events_of(range(500)))
         assert service.run_once() == 0, service.last_lines()
         check(service, hbase, table, made, {TO_HBASE: 481, TO_ROCKSDB: 480})
 
-        kafka.produce(topic, asking_for([*range(1_000, 1_030), 3]))
+        kafka.produce(topic, events_of([*range(1_000, 1_030), 3]))
         assert service.run_once() == 0, service.last_lines()
         check(service, hbase, table, made, {TO_HBASE: 511, TO_ROCKSDB: 510})
 
@@ -70,8 +70,8 @@ def check(service: Service, hbase: HBase, table: str, made: dict[str, range], re
         families = {b"made%04d" % number for number in numbers}
         assert set(found[name]) == {b"%04d" % number for number in numbers}
         assert {cell.family for row in found[name].values() for cell in row} == families
-        letters = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
-        assert Counter(letter.code for letter in letters) == {"unknown_family": refused[name]}
+        dead_letters = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
+        assert Counter(each.code for each in dead_letters) == {"unknown_family": refused[name]}
     with hbase.connection() as connection:
-        there = set(connection.table(table).families())
-    assert there == {b"theirs"} | {b"made%04d" % number for number in made[TO_HBASE]}
+        families = set(connection.table(table).families())
+    assert families == {b"operator"} | {b"made%04d" % number for number in made[TO_HBASE]}

@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type, from an empty folder to rows in a table."""
+"""The commands of the README, from an empty folder to rows in a table."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SIGHUP, as a terminal sends it when it closes: to every process of its group."""
+"""SIGHUP to every process of the group, as a terminal sends it when it is closed."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ CONTENT = {
 }
 
 
-def test_service_reads_on_after_a_hangup(tmp_path: Path):
+def test_service_continues_after_sighup(tmp_path: Path):
     with Service(tmp_path, CONTENT) as service:
         (tmp_path / "in").mkdir()
         (tmp_path / "in" / "first").write_text("one\n")

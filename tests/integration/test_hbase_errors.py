@@ -1,4 +1,4 @@
-"""What HBase refuses: found before it is sent if possible, else separated from what HBase accepts."""
+"""Rows that HBase refuses are detected before they are sent, or separated from the accepted rows."""
 
 import io
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def table(hbase: HBase) -> str:
 
 
 def table_with(hbase: HBase, **attributes: str) -> str:
-    """A table with what HBase alone can do to it."""
+    """A table with attributes that attr2hbase does not set."""
     types = thriftpy2.load_fp(io.StringIO(DESCRIBED), "described_thrift")
     name = unique("errors")
     description = types.TTableDescriptor(
@@ -77,7 +77,7 @@ def table_with(hbase: HBase, **attributes: str) -> str:
 
 
 class TestLimits:
-    def test_rows_the_server_would_refuse_are_all_named_and_none_is_sent(self, store: HBaseStore, table: str) -> None:
+    def test_rows_beyond_the_limits_of_hbase_are_not_sent(self, store: HBaseStore, table: str) -> None:
         mutations = [
             Put(b"good", GOOD, 1),
             Put(b"", GOOD, 1),
@@ -107,7 +107,7 @@ class TestLimits:
         ],
         ids=["no_key", "long_key", "no_colon", "no_family", "long_family"],
     )
-    def test_sent_all_the_same_they_are_refused_as_a_whole(
+    def test_hbase_refuses_the_whole_call_with_such_a_row(
         self, hbase: HBase, store: HBaseStore, table: str, mutation: BatchMutation
     ) -> None:
         connection = Connection(HBaseSettings(host=hbase.host, port=hbase.port))
@@ -118,25 +118,25 @@ class TestLimits:
         connection.close()
         assert list(store.scan(table, Scan())) == []
 
-    def test_a_cell_may_have_10_mib_and_no_byte_more(self, hbase: HBase, store: HBaseStore, table: str) -> None:
+    def test_cell_may_have_10_mib_but_not_one_byte_more(self, hbase: HBase, store: HBaseStore, table: str) -> None:
         size = LIMIT - 24 - len(b"row") - len(b"cf") - len(b"q")
         fits, over = Put(b"row", {b"cf:q": b"x" * size}, 1), Put(b"row", {b"cf:q": b"y" * (size + 1)}, 2)
         with pytest.raises(WriteRejectedError, match=f"{LIMIT + 1} bytes") as caught:
             store.apply(table, [over, fits, over])
         assert caught.value.indexes == [0, 2]
         store.apply(table, [fits])
-        # the limit is the server's own
-        daring = store_of(hbase.port, max_cell_bytes="11MiB")
-        daring.open()
+        # HBase has the same limit
+        unlimited = store_of(hbase.port, max_cell_bytes="11MiB")
+        unlimited.open()
         with pytest.raises(WriteRejectedError, match=f"with size {LIMIT + 1} exceeds limit of {LIMIT}") as caught:
-            daring.apply(table, [over])
-        daring.close()
+            unlimited.apply(table, [over])
+        unlimited.close()
         assert caught.value.indexes == [0]
         assert [(len(row.cells[0].value), row.cells[0].timestamp_ms) for row in store.scan(table, Scan())] == [
             (size, 1)
         ]
 
-    def test_a_row_key_may_have_32767_bytes_and_no_byte_more(self, store: HBaseStore, table: str) -> None:
+    def test_row_key_may_have_32767_bytes_but_not_one_more(self, store: HBaseStore, table: str) -> None:
         fits, over = Put(b"k" * 32_767, GOOD, 1), Put(b"k" * 32_768, GOOD, 1)
         with pytest.raises(WriteRejectedError, match="row key of 32768 bytes") as caught:
             store.apply(table, [fits, over])
@@ -154,7 +154,7 @@ class TestRejected:
             store.apply(table, [Delete(b"bad", 1, b"zz")])
         assert caught.value.indexes == [0]
 
-    def test_a_cell_above_a_smaller_limit_of_the_server(self, hbase: HBase, store: HBaseStore) -> None:
+    def test_cell_above_the_limit_of_the_table(self, hbase: HBase, store: HBaseStore) -> None:
         table = table_with(hbase, hbase__server__keyvalue__maxsize="1000")
         large = Put(b"TableNotFoundException", {b"cf:q": b"x" * 1_000}, 1)
         with pytest.raises(WriteRejectedError, match="too large") as caught:
@@ -164,7 +164,7 @@ class TestRejected:
             store.apply(table, [large])
         assert caught.value.indexes == [0]
 
-    def test_a_time_too_far_in_the_future(self, hbase: HBase, store: HBaseStore) -> None:
+    def test_timestamp_too_far_in_the_future(self, hbase: HBase, store: HBaseStore) -> None:
         table = table_with(hbase, hbase__hregion__keyvalue__timestamp__slop__millisecs="1000")
         with pytest.raises(WriteRejectedError, match="out of range"):
             store.apply(table, [Put(b"r", GOOD, 2**60)])
@@ -198,13 +198,13 @@ class TestRefused:
         store.apply(table, [Put(b"r", GOOD, 1)])
         assert store.get(table, b"r") is not None
 
-    def test_table_that_is_read_only(self, hbase: HBase, store: HBaseStore) -> None:
+    def test_read_only_table(self, hbase: HBase, store: HBaseStore) -> None:
         table = table_with(hbase, READONLY="true")
         for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1)):
             with pytest.raises(StoreRefusedError, match="is read only"):
                 store.apply(table, [mutation])
 
-    def test_thrift2_server_taken_for_the_other(self, hbase: HBase, table: str) -> None:
+    def test_thrift2_server_instead_of_thrift(self, hbase: HBase, table: str) -> None:
         wrong = store_of(hbase.thrift2_port)
         wrong.open()
         with pytest.raises(StoreRefusedError, match="is it a Thrift2 server"):
@@ -239,7 +239,7 @@ class TestRefused:
                 process.kill()
 
 
-@pytest.mark.slow  # the Thrift server tries for 8 s by itself
+@pytest.mark.slow  # the Thrift server itself retries for 8 s
 def test_busy_region(hbase: HBase, store: HBaseStore) -> None:
     table = table_with(hbase, hbase__hregion__memstore__block__multiplier="-1")
     for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1, b"cf")):

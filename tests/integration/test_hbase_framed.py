@@ -1,4 +1,4 @@
-"""A Thrift server that frames its messages, writes them compactly and closes connections soon."""
+"""A Thrift server with framed transport, compact protocol and a short read timeout."""
 
 import socket
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.support.waiting import reached
 MAIN = "org.apache.hadoop.hbase.thrift.ThriftServer"
 IDLE_MS = "3000"
 LATE = 2**62
-"""A time that is as long as any in the compact protocol."""
+"""A timestamp of maximum length in the compact protocol."""
 
 
 def settings_of(port: int, **options: object) -> HBaseSettings:
@@ -60,13 +60,13 @@ def table(hbase: HBase) -> str:
 
 def test_writes_and_reads(store: HBaseStore, table: str) -> None:
     puts = [Put(b"%02d" % number, {b"cf:q": bytes([number]) * 100_000}, 5) for number in range(40)]
-    store.apply(table, puts)  # 4 MB: more than one frame may have
+    store.apply(table, puts)  # 4 MB, more than the limit of a frame
     assert [(row.key, row.cells[0].value) for row in store.scan(table, Scan(page_rows=7))] == [
         (put.row, put.columns[b"cf:q"]) for put in puts
     ]
 
 
-def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
+def test_row_may_fill_a_frame_but_a_larger_one_is_not_sent(
     hbase: HBase, store: HBaseStore, framed_port: int, table: str
 ) -> None:
     encoder = Encoder(settings_of(framed_port))
@@ -80,7 +80,7 @@ def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
     assert hbase.rows(table) == {}
     store.apply(table, [small, fits])
     assert set(hbase.rows(table)) == {b"small", b"fits"}
-    # the limit is the server's own
+    # the server has the same limit
     (beyond,) = Encoder(settings_of(framed_port, transport="buffered")).calls(table, [over], tuple)
     assert len(beyond.message) == MAX_FRAME_BYTES + 1
     connection = Connection(settings_of(framed_port))
@@ -91,7 +91,7 @@ def test_a_row_may_fill_a_frame_and_one_byte_more_never_leaves(
     store.apply(table, [small])
 
 
-def test_a_connection_closed_by_the_server_costs_no_call(store: HBaseStore, framed_port: int, table: str) -> None:
+def test_call_after_the_server_closed_the_connection_succeeds(store: HBaseStore, framed_port: int, table: str) -> None:
     def connections() -> dict[int, str]:
         found = psutil.Process().net_connections("tcp")
         return {each.laddr.port: each.status for each in found if each.raddr and each.raddr.port == framed_port}
@@ -104,7 +104,7 @@ def test_a_connection_closed_by_the_server_costs_no_call(store: HBaseStore, fram
     assert [row.key for row in store.scan(table, Scan())] == [b"after", b"before"]
 
 
-def test_wrong_transport_is_an_error_not_a_hang(framed_port: int) -> None:
+def test_wrong_transport_is_reported(framed_port: int) -> None:
     store = HBaseStore(settings_of(framed_port, timeout="3s", transport="buffered", protocol="binary"))
     store.open()
     with pytest.raises(StoreUnavailableError):

@@ -1,4 +1,4 @@
-"""HBase keeps the contract of stores; tables are made as asked for; a connection that broke is made anew."""
+"""HBase fulfils the contract of stores, creates tables as declared, and reconnects."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def table(store: HBaseStore) -> str:
 
 
 class TestTables:
-    def test_made_as_the_specification_says(self, hbase: HBase, table: str) -> None:
+    def test_table_is_created_as_declared(self, hbase: HBase, table: str) -> None:
         with hbase.connection() as connection:
             found = connection.table(table).families()
         assert {
@@ -85,7 +85,7 @@ class TestTables:
             starts = sorted(region["start_key"] for region in connection.table(spec.name).regions())
         assert starts == [b"", b"\x01", b"m"]
 
-    def test_family_added_through_thrift2_is_like_the_others(self, hbase: HBase, table: str) -> None:
+    def test_family_added_through_thrift2_is_as_declared(self, hbase: HBase, table: str) -> None:
         able = HBaseStore(settings_of(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port}))
         able.open()
         able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
@@ -98,12 +98,12 @@ class TestTables:
 
 
 class TestConnection:
-    def test_nobody_listens(self, hbase: HBase) -> None:
+    def test_no_server_at_the_port(self, hbase: HBase) -> None:
         store = HBaseStore(settings_of(hbase, port=free_ports(1)[0]))
         with pytest.raises(StoreUnavailableError, match="no server can be reached"):
             store.open()
 
-    def test_time_out_then_the_connection_is_made_anew(self, hbase: HBase, table: str) -> None:
+    def test_reconnects_after_a_timeout(self, hbase: HBase, table: str) -> None:
         store = HBaseStore(settings_of(hbase, timeout="500ms"))
         store.open()
         hbase.pause("thrift")

@@ -1,4 +1,4 @@
-"""An old data flow, imported, does on Spark what it did: the first example of Flume's HBase sink."""
+"""An imported Flume 0.9 data flow writes the same row on Spark: the first example of Flume's HBase sink."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ FLOW = (
 )
 
 
-def test_row_of_nanos_without_the_log(tmp_path: Path, kafka: Kafka, hbase: HBase) -> None:
+def test_imported_flow_writes_the_row_of_nanos_without_wal(tmp_path: Path, kafka: Kafka, hbase: HBase) -> None:
     table = hbase.create_table("mytable", families=["colfam"])
     ingest = Folder(tmp_path, KAFKA=kafka.brokers, HBASE=hbase.host)
     ingest("import-flume", "--text", FLOW.format(table=table), "-o", "pipeline.yaml")

@@ -1,4 +1,4 @@
-"""The door to Kafka, at a real broker: questions, offsets of groups, sending, reading to the end, dead letters."""
+"""The Kafka clients with a real broker: admin, group offsets, producer, topic tail, dead letters."""
 
 import threading
 
@@ -26,7 +26,7 @@ from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.waiting import reached
 
-DEAD = {"brokers": "127.0.0.1:1"}
+UNREACHABLE = {"brokers": "127.0.0.1:1"}
 
 
 @pytest.fixture
@@ -54,10 +54,10 @@ def group(connection):
     group.close()
 
 
-# Questions
+# Admin
 
 
-def test_a_cluster_has_one_id(kafka, connection, admin):
+def test_cluster_id_is_stable(kafka, connection, admin):
     with KafkaAdmin(connection) as other:
         assert admin.cluster_id() == other.cluster_id() != ""
 
@@ -69,7 +69,7 @@ def test_topics_and_their_partitions(kafka, admin):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "no topic's name"])
-def test_a_missing_topic_is_named_and_not_made(kafka, admin, name):
+def test_missing_topic_is_named_and_not_created(kafka, admin, name):
     there = kafka.create_topic("there")
     for _ in range(2):
         with pytest.raises(NotFoundError) as caught:
@@ -77,14 +77,14 @@ def test_a_missing_topic_is_named_and_not_made(kafka, admin, name):
         assert caught.value.message == f'no topic "{name}" in the cluster'
 
 
-def test_a_pattern_matches_whole_names_of_topics_that_are_not_kafkas_own(kafka, admin, group):
-    group.committed(["x"])  # makes __consumer_offsets
+def test_pattern_matches_whole_names_of_topics_that_are_not_internal(kafka, admin, group):
+    group.committed(["x"])  # creates __consumer_offsets
     first, second = kafka.create_topic("match"), kafka.create_topic("match")
     assert admin.topics_matching(f"{first}|{second[:-1]}") == [first]
     assert admin.topics_matching("__.*") == []
 
 
-def test_a_topic_is_made_once_with_its_settings(admin):
+def test_topic_is_created_once_with_its_settings(admin):
     name = unique("made")
     config = {"max.message.bytes": "2000", "retention.ms": "5000", "retention.bytes": "-1", "cleanup.policy": "compact"}
     admin.create_topic(name, partitions=2, config=config)
@@ -93,7 +93,7 @@ def test_a_topic_is_made_once_with_its_settings(admin):
         admin.create_topic(name)
 
 
-def test_the_limit_of_a_record_is_the_topics_or_the_producers(kafka, admin):
+def test_record_limit_is_that_of_the_topic_or_the_producer(kafka, admin):
     assert admin.settings(kafka.create_topic("limit")).max_message_bytes == 1048588
     huge = kafka.create_topic("limit", config={"max.message.bytes": str(2**30)})
     assert admin.settings(huge).max_message_bytes == 32 * 1024 * 1024
@@ -101,7 +101,7 @@ def test_the_limit_of_a_record_is_the_topics_or_the_producers(kafka, admin):
         admin.settings("nowhere")
 
 
-def test_offsets_of_both_ends(kafka, admin):
+def test_earliest_and_end_offsets(kafka, admin):
     topic = kafka.create_topic("offsets", partitions=2)
     kafka.produce(topic, [Given("v", partition=0, timestamp_ms=time) for time in (1000, 2000, 3000)])
     assert admin.earliest([topic]) == {(topic, 0): 0, (topic, 1): 0}
@@ -110,7 +110,7 @@ def test_offsets_of_both_ends(kafka, admin):
     assert admin.ends([]) == {}
 
 
-def test_an_open_transaction_ends_a_topic_for_readers_and_counts_as_there(kafka, admin):
+def test_open_transaction_limits_the_end_but_not_the_high_watermark(kafka, admin):
     topic = kafka.create_topic("open")
     kafka.produce(topic, [Given("v")])
     producer = client.KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("open"))
@@ -126,7 +126,7 @@ def test_an_open_transaction_ends_a_topic_for_readers_and_counts_as_there(kafka,
 # Offsets of groups
 
 
-def test_committed_offsets_are_seen_by_others(kafka, connection):
+def test_committed_offsets_can_be_read_by_other_clients(kafka, connection):
     topic, name = kafka.create_topic("group", partitions=3), unique("group")
     group = GroupOffsets(connection, name)
     assert group.committed([topic]) == {}
@@ -139,7 +139,7 @@ def test_committed_offsets_are_seen_by_others(kafka, connection):
     other.close()
 
 
-def test_notes_are_kept_with_offsets(kafka, group):
+def test_metadata_is_stored_with_offsets(kafka, group):
     topic, other = kafka.create_topic("noted", partitions=2), kafka.create_topic("other")
     group.commit({(topic, 0): 5}, note="17")
     group.commit({(topic, 1): 5}, note="18")
@@ -157,12 +157,12 @@ def test_offsets_are_lowered_only_by_a_reset(kafka, group):
     group.commit({})
 
 
-def test_a_topic_that_is_gone_is_told(group):
+def test_commit_to_a_missing_topic_is_refused(group):
     with pytest.raises(NotFoundError, match='topic "nowhere" partition 0'):
         group.commit({("nowhere", 0): 1})
 
 
-def test_offsets_are_not_committed_over_members(kafka, connection):
+def test_offsets_of_a_group_with_members_are_refused(kafka, connection):
     topic, name = kafka.create_topic("group"), unique("group")
     member = client.KafkaConsumer(topic, bootstrap_servers=kafka.brokers, group_id=name)
     group = GroupOffsets(connection, name)
@@ -177,7 +177,7 @@ def test_offsets_are_not_committed_over_members(kafka, connection):
         member.close()
 
 
-def test_offsets_go_on_after_the_broker_was_away(kafka, group):
+def test_offsets_are_committed_after_an_outage_of_the_broker(kafka, group):
     topic = kafka.create_topic("group")
     group.commit({(topic, 0): 1})
     kafka.kill()
@@ -188,10 +188,10 @@ def test_offsets_go_on_after_the_broker_was_away(kafka, group):
     assert group.committed([topic]) == {(topic, 0): 3}
 
 
-# Sending
+# Producer
 
 
-def test_sent_records_are_whole(kafka, producer):
+def test_sent_records_are_complete(kafka, producer):
     topic = kafka.create_topic("sent", partitions=2)
     producer.send(topic, b"k", b"v", [("h", b"1"), ("h", b"")], 1, 77)
     producer.send(topic, b"k", None, (), 1)
@@ -216,7 +216,7 @@ def test_the_same_key_goes_to_the_same_partition(kafka, producer):
     assert len(found) == 4
 
 
-def test_many_small_records_pass_a_low_limit(kafka, producer):
+def test_many_small_records_fit_a_low_limit(kafka, producer):
     topic = kafka.create_topic("split", config={"max.message.bytes": "4000"})
     for number in range(200):
         producer.send(topic, b"%d" % number, b"x" * 500)
@@ -224,7 +224,7 @@ def test_many_small_records_pass_a_low_limit(kafka, producer):
     assert kafka.ends(topic) == {0: 200}
 
 
-def test_a_record_that_is_too_large_fails_the_flush_and_no_later_one(kafka, producer):
+def test_too_large_record_fails_only_its_flush(kafka, producer):
     topic = kafka.create_topic("large", config={"max.message.bytes": "2000"})
     producer.send(topic, b"k", b"x" * 3000)
     with pytest.raises(IngestError) as caught:
@@ -244,7 +244,7 @@ def test_a_record_that_is_too_large_fails_the_flush_and_no_later_one(kafka, prod
         (b"k", b"x" * (33 * 1024 * 1024), (), "record_too_large"),
     ],
 )
-def test_a_record_that_can_not_be_sent_leaves_the_others(kafka, producer, key, value, headers, code):
+def test_record_that_cannot_be_sent_does_not_affect_others(kafka, producer, key, value, headers, code):
     topic = kafka.create_topic("bad")
     producer.send(topic, b"k", b"good")
     with pytest.raises(IngestError) as caught:
@@ -254,7 +254,7 @@ def test_a_record_that_can_not_be_sent_leaves_the_others(kafka, producer, key, v
     assert [record.value for record in kafka.records(topic)] == [b"good"]
 
 
-def test_sending_to_a_topic_that_is_missing_makes_none(kafka, producer, admin):
+def test_sending_to_a_missing_topic_does_not_create_it(kafka, producer, admin):
     name = unique("nowhere")
     with pytest.raises(IngestError, match=name):
         producer.send(name, b"k", b"v")
@@ -262,22 +262,22 @@ def test_sending_to_a_topic_that_is_missing_makes_none(kafka, producer, admin):
         admin.partitions([name])
 
 
-def test_a_flush_without_the_broker_fails_and_the_records_can_be_sent_again(kafka, producer):
+def test_failed_flush_can_be_repeated_after_an_outage(kafka, producer):
     topic = kafka.create_topic("away")
     producer.send(topic, b"k", b"before")
     producer.flush()
     kafka.kill()
-    producer.send(topic, b"k", b"while away")
+    producer.send(topic, b"k", b"during the outage")
     with pytest.raises(SourceUnavailableError):
         producer.flush()
-    producer.flush()  # tells a failure once
+    producer.flush()  # reports a failure once
     kafka.start()
-    producer.send(topic, b"k", b"while away")
+    producer.send(topic, b"k", b"during the outage")
     producer.flush()
-    assert [record.value for record in kafka.records(topic)] == [b"before", b"while away"]
+    assert [record.value for record in kafka.records(topic)] == [b"before", b"during the outage"]
 
 
-def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, monkeypatch):
+def test_producer_of_a_lost_broker_sends_nothing_later(kafka, connection, monkeypatch):
     monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 0.1)
     topic = kafka.create_topic("left", partitions=2)
     threads = {thread for thread in threading.enumerate() if isinstance(thread, Sender)}
@@ -286,7 +286,7 @@ def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, mon
     producer.flush()
     kafka.kill()
     for partition in (0, 1):
-        producer.send(topic, b"k", b"while away", partition=partition)
+        producer.send(topic, b"k", b"during the outage", partition=partition)
     with pytest.raises(SourceUnavailableError):
         producer.flush()
     assert reached(lambda: threads >= {each for each in threading.enumerate() if isinstance(each, Sender)}, 10)
@@ -294,10 +294,10 @@ def test_what_a_lost_broker_leaves_behind_goes_on_nowhere(kafka, connection, mon
     assert [record.value for record in kafka.records(topic)] == [b"before"]
 
 
-# Reading to the end
+# Topic tail
 
 
-def test_a_tail_ends_where_the_topic_ended_at_the_call(kafka, connection):
+def test_tail_ends_at_the_end_offset_of_the_call(kafka, connection):
     topic = kafka.create_topic("tail", partitions=2)
     kafka.produce(topic, [Given(f"{number}", partition=number % 2) for number in range(2500)])
     found = TopicTail(connection).read(topic)
@@ -310,13 +310,13 @@ def test_a_tail_ends_where_the_topic_ended_at_the_call(kafka, connection):
         assert [stored.value for stored in own] == [b"%d" % (2 * number + partition) for number in range(1250)]
 
 
-def test_a_tail_of_an_empty_or_missing_topic(kafka, connection):
+def test_tail_of_an_empty_or_missing_topic(kafka, connection):
     assert list(TopicTail(connection).read(kafka.create_topic("empty"))) == []
     with pytest.raises(NotFoundError):
         TopicTail(connection).read("nowhere")
 
 
-def test_a_tail_reads_what_is_committed_and_ends_after_what_is_not(kafka, connection):
+def test_tail_reads_only_committed_records(kafka, connection):
     topic = kafka.create_topic("transactions")
     sender = client.KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("id"))
     try:
@@ -335,7 +335,7 @@ def test_a_tail_reads_what_is_committed_and_ends_after_what_is_not(kafka, connec
     assert TopicTail(connection).read_at(topic, 0, 2) is None
 
 
-def test_one_record_by_its_place(kafka, connection):
+def test_record_is_read_by_partition_and_offset(kafka, connection):
     topic = kafka.create_topic("place", partitions=2)
     kafka.produce(topic, [Given("a", partition=1), Given("b", partition=1), Given(None, key="c", partition=1)])
     tail = TopicTail(connection)
@@ -344,7 +344,7 @@ def test_one_record_by_its_place(kafka, connection):
     assert [tail.read_at(topic, *place) for place in ((1, 3), (0, 0), (7, 0))] == [None, None, None]
 
 
-def test_a_tail_notices_that_the_broker_is_gone(kafka, connection):
+def test_tail_reports_a_killed_broker(kafka, connection):
     topic = kafka.create_topic("gone")
     kafka.produce(topic, ["x" * 100_000] * 100)
     found = TopicTail(connection).read(topic)
@@ -354,10 +354,10 @@ def test_a_tail_notices_that_the_broker_is_gone(kafka, connection):
         list(found)
 
 
-# A cluster that is away
+# Unavailable cluster
 
 
-def _ask(connection):
+def _admin(connection):
     KafkaAdmin(connection)
 
 
@@ -373,13 +373,13 @@ def _tail(connection):
     TopicTail(connection).read("t")
 
 
-@pytest.mark.parametrize("call", [_ask, _commit, _send, _tail])
-def test_no_broker_is_an_error_and_no_hang(call):
+@pytest.mark.parametrize("call", [_admin, _commit, _send, _tail])
+def test_missing_broker_is_reported(call):
     with pytest.raises(SourceUnavailableError, match=r"127\.0\.0\.1:1.*ECONNREFUSED"):
-        call(KafkaConnection.model_validate(DEAD))
+        call(KafkaConnection.model_validate(UNREACHABLE))
 
 
-def test_why_a_connection_fails_is_told(kafka):
+def test_reason_of_a_failed_connection_is_reported(kafka):
     security = {"sasl": {"mechanism": "plain", "username": "u", "password": "p"}}
     connection = KafkaConnection.model_validate({"brokers": kafka.brokers, "security": security})
 
@@ -388,25 +388,25 @@ def test_why_a_connection_fails_is_told(kafka):
             KafkaAdmin(connection)
         return str(caught.value)
 
-    # the client tells of its last attempt, for which there may have been no time left
+    # the client reports its last attempt, which may have had no time left
     assert reached(lambda: "IllegalSaslState" in reason(), 60)
 
 
-def test_clients_that_can_not_connect_leave_no_thread():
+def test_clients_without_a_connection_leave_no_thread():
     before = threading.active_count()
-    for call in (_ask, _send):
+    for call in (_admin, _send):
         with pytest.raises(SourceUnavailableError):
-            call(KafkaConnection.model_validate(DEAD))
+            call(KafkaConnection.model_validate(UNREACHABLE))
     assert threading.active_count() == before
 
 
-def test_a_frozen_broker_is_an_error_and_no_hang(kafka, connection):
+def test_frozen_broker_is_reported(kafka, connection):
     kafka.pause()
     with pytest.raises(SourceUnavailableError):
         _send(connection)
 
 
-def test_questions_to_a_broker_that_froze_end(kafka, admin):
+def test_call_to_a_frozen_broker_ends(kafka, admin):
     topic = kafka.create_topic("frozen")
     admin.partitions([topic])
     kafka.pause()
@@ -419,7 +419,7 @@ def test_questions_to_a_broker_that_froze_end(kafka, admin):
 # Dead letters
 
 
-def _letter(offset: int, value: bytes = b"v") -> DeadLetter:
+def _dead_letter(offset: int, value: bytes = b"v") -> DeadLetter:
     return DeadLetter(
         record=Record("t", 0, offset, b"k", value, 5, (("h", b"1"),)),
         fan_out=0,
@@ -449,9 +449,9 @@ def queue(kafka, connection, tmp_path):
 
 
 def test_dead_letters_are_listed_once_and_read_by_position(queue):
-    letters = [_letter(number) for number in range(20)]
+    dead_letters = [_dead_letter(number) for number in range(20)]
     for _ in range(2):  # a batch that was not acknowledged is published again
-        queue.publish([letter.to_json() for letter in letters], 3, 77)
+        queue.publish([each.to_json() for each in dead_letters], 3, 77)
     entries = list(queue.entries())
     assert sorted(entry.dead_letter.record.offset for entry in entries) == list(range(20))
     assert queue.read(entries[4].position).dead_letter == entries[4].dead_letter
@@ -460,20 +460,20 @@ def test_dead_letters_are_listed_once_and_read_by_position(queue):
 
 
 @pytest.mark.parametrize("size", [2800, 2900, 3000, 3100, 3200, 5000, 100_000])
-def test_dead_letters_around_the_limit_of_the_topic_are_whole(queue, size):
-    letter = _letter(1, b"x" * size)
-    queue.publish([letter.to_json(), _letter(2).to_json()], 3, 77)
+def test_dead_letters_around_the_record_limit_of_the_topic_are_complete(queue, size):
+    dead_letter = _dead_letter(1, b"x" * size)
+    queue.publish([dead_letter.to_json(), _dead_letter(2).to_json()], 3, 77)
     assert {entry.dead_letter.record.offset: entry.dead_letter for entry in queue.entries()} == {
-        1: letter,
-        2: _letter(2),
+        1: dead_letter,
+        2: _dead_letter(2),
     }
 
 
-def test_dead_letters_wait_for_the_broker(kafka, queue):
-    queue.publish([_letter(1).to_json()], 1, 70)
+def test_dead_letters_are_published_after_an_outage(kafka, queue):
+    queue.publish([_dead_letter(1).to_json()], 1, 70)
     kafka.kill()
     with pytest.raises(SourceUnavailableError):
-        queue.publish([_letter(2).to_json()], 2, 77)
+        queue.publish([_dead_letter(2).to_json()], 2, 77)
     kafka.start()
-    queue.publish([_letter(2).to_json()], 2, 77)
+    queue.publish([_dead_letter(2).to_json()], 2, 77)
     assert {entry.dead_letter.record.offset for entry in queue.entries()} == {1, 2}

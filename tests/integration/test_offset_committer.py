@@ -1,4 +1,4 @@
-"""The group of a pipeline at a real broker: its commits for an idle topic, and for one that was recreated."""
+"""Offset commits of a pipeline to a real broker: for an idle topic, and for a recreated one."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ LIMIT_S = 20.0
 
 
 class Offsets:
-    """A checkpoint with one acknowledged batch, a follower of it, and a clock that the test moves."""
+    """A checkpoint with one acknowledged batch, its offset committer, and a clock that the test sets."""
 
     def __init__(self, kafka: Kafka, folder: Path) -> None:
         self.kafka = kafka
@@ -51,28 +51,28 @@ class Offsets:
         self.committer.start()
 
     def acknowledge(self, batch: int, ends: dict[int, int], **others: dict[int, int]) -> None:
-        """Write what Spark writes for an acknowledged batch."""
+        """Write Spark's files of an acknowledged batch."""
         offsets = json.dumps({self.topic: ends, **others})
         for name, text in (("offsets", f"v1\n{{}}\n{offsets}"), ("commits", "v1\n{}")):
             (self._folder / name).mkdir(exist_ok=True)
             (self._folder / name / str(batch)).write_text(text)
 
     def pass_time(self, seconds: float) -> None:
-        """Move the clock."""
+        """Advance the clock."""
         self._now_s += seconds
 
     def wait_for(self, committed: dict[int, int]) -> None:
         """Wait until the group has these offsets."""
 
         def has() -> bool:
-            with suppress(KafkaError):  # the first group of a broker makes the place for it
+            with suppress(KafkaError):  # the broker creates __consumer_offsets with the first group
                 return self.kafka.committed(self.group, self.topic) == committed
             return False
 
         assert reached(has, LIMIT_S)
 
-    def lags(self, records: int) -> bool:
-        """Whether so many records are said to be left to read."""
+    def has_lag(self, records: int) -> bool:
+        """Whether the lag metric has this value."""
         lines = [line for line in self.metrics.render()[1].decode().splitlines() if line.startswith("ingest_lag")]
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines) == records
 
@@ -84,16 +84,16 @@ def offsets(kafka: Kafka, tmp_path: Path) -> Iterator[Offsets]:
     made.committer.close()
 
 
-def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(offsets: Offsets, kafka: Kafka) -> None:
-    """A broker forgets an offset a week after its commit, and of a group without members each by itself."""
+def test_offsets_of_an_idle_topic_are_committed_again_twice_a_day(offsets: Offsets, kafka: Kafka) -> None:
+    """A broker deletes the offsets of a group without members a week after their commit."""
     offsets.wait_for({0: 1, 1: 1})
-    with kafka.admin() as admin:  # what the broker does after a week
+    with kafka.admin() as admin:  # like the broker after a week
         admin.delete_group_offsets(offsets.group, [TopicPartition(offsets.topic, part) for part in (0, 1)])
     kafka.produce(offsets.topic, ["d"] * 10)
 
     def lags() -> bool:
-        offsets.pass_time(LAG_S)  # a check that the broker did not answer is repeated the next time
-        return offsets.lags(11)
+        offsets.pass_time(LAG_S)  # a check without a response is repeated at the next time
+        return offsets.has_lag(11)
 
     assert reached(lags, LIMIT_S)
     assert kafka.committed(offsets.group, offsets.topic) == {}
@@ -101,11 +101,11 @@ def test_offsets_of_an_idle_topic_are_committed_anew_twice_a_day(offsets: Offset
     offsets.wait_for({0: 1, 1: 1})
 
 
-def test_offsets_are_not_committed_to_a_topic_that_was_made_again(offsets: Offsets, kafka: Kafka) -> None:
+def test_offsets_are_not_committed_to_a_recreated_topic(offsets: Offsets, kafka: Kafka) -> None:
     offsets.wait_for({0: 1, 1: 1})
     recreate_topic(kafka, offsets.topic, partitions=2)
     kafka.produce(offsets.topic, ["e"] * 20)
-    with kafka.admin() as admin:  # as if it was recreated between the follower's check and its commit
+    with kafka.admin() as admin:  # as if the topic was recreated between the check and the commit
         admin.alter_group_offsets(offsets.group, {TopicPartition(offsets.topic, 0): OffsetAndMetadata(5, "", None)})
     offsets.acknowledge(1, {0: 7, 1: 8})
     assert reached(lambda: offsets.committer.data_loss() is not None, LIMIT_S)
@@ -116,7 +116,7 @@ def test_offsets_are_not_committed_to_a_topic_that_was_made_again(offsets: Offse
     offsets.wait_for({})
 
 
-def test_the_group_goes_on_in_the_other_topics_where_they_were(offsets: Offsets, kafka: Kafka) -> None:
+def test_offsets_of_other_topics_are_committed_after_one_is_recreated(offsets: Offsets, kafka: Kafka) -> None:
     offsets.wait_for({0: 1, 1: 1})
     beside = kafka.create_topic("beside")
     kafka.produce(beside, ["a", "b", "c"])
@@ -126,7 +126,7 @@ def test_the_group_goes_on_in_the_other_topics_where_they_were(offsets: Offsets,
     offsets.wait_for({})
 
 
-def test_a_broker_that_does_not_answer_is_told_until_it_does(offsets: Offsets, kafka: Kafka) -> None:
+def test_broker_without_responses_is_reported_as_unavailable(offsets: Offsets, kafka: Kafka) -> None:
     offsets.wait_for({0: 1, 1: 1})
     kafka.pause()
     assert offsets.committer.unavailable() is None
@@ -137,7 +137,7 @@ def test_a_broker_that_does_not_answer_is_told_until_it_does(offsets: Offsets, k
 
 
 def recreate_topic(kafka: Kafka, topic: str, *, partitions: int) -> None:
-    """Delete a topic and make another one of that name."""
+    """Delete a topic and create it again."""
     with kafka.admin() as admin:
         admin.delete_topics([topic])
         assert reached(lambda: topic not in admin.list_topics(), LIMIT_S)
@@ -145,8 +145,8 @@ def recreate_topic(kafka: Kafka, topic: str, *, partitions: int) -> None:
         admin.wait_for_topics([topic])
 
 
-def test_a_topic_has_another_id_when_it_is_made_again(kafka: Kafka) -> None:
-    topic = kafka.create_topic("made")
+def test_recreated_topic_has_another_id(kafka: Kafka) -> None:
+    topic = kafka.create_topic("recreated")
     with KafkaAdmin(KafkaConnection.model_validate({"brokers": kafka.brokers})) as admin:
         before = admin.topic_ids([topic, "nowhere"])
         assert admin.incarnation(topic) == before[topic]

@@ -1,4 +1,4 @@
-"""Two brokers, of which the one dies that alone leads a partition: the pipeline says so long before Spark does."""
+"""The only leader of a partition is killed: the pipeline reports it long before Spark does."""
 
 import json
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 
-SOON_S = 60.0  # a dead broker is fenced after 3 s, and reported 10 s later; Spark's readers wait for two minutes
+SOON_S = 60.0  # the broker is fenced after 3 s, and reported 10 s later; Spark's readers report it after two minutes
 
 
 def second_broker(first: Kafka, folder: Path) -> KafkaServer:
-    """Another broker of the cluster, whose controller is the first one."""
+    """A second broker of the cluster; the first one is the controller."""
     settings = dict(line.split("=", 1) for line in (first.server.folder / "server.properties").read_text().splitlines())
-    about = (first.server.folder / "data" / "meta.properties").read_text()
-    cluster = next(line for line in about.splitlines() if line.startswith("cluster.id="))
+    properties_text = (first.server.folder / "data" / "meta.properties").read_text()
+    cluster = next(line for line in properties_text.splitlines() if line.startswith("cluster.id="))
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "meta.properties").write_text(f"version=1\nnode.id=2\n{cluster}\n")
     ports = free_ports(2)
@@ -36,7 +36,7 @@ def second_broker(first: Kafka, folder: Path) -> KafkaServer:
 
 @pytest.fixture
 def cluster(servers_folder: Path) -> Iterator[tuple[Kafka, KafkaServer]]:
-    """The first broker, and the second one."""
+    """The two brokers."""
     first = Kafka(servers_folder / unique("first"))
     first.start()
     second = second_broker(first, servers_folder / unique("second"))
@@ -50,9 +50,7 @@ def cluster(servers_folder: Path) -> Iterator[tuple[Kafka, KafkaServer]]:
 
 
 @pytest.mark.slow
-def test_partition_whose_leader_alone_is_away_blocks_its_pipeline(
-    cluster: tuple[Kafka, KafkaServer], tmp_path: Path
-) -> None:
+def test_partition_without_its_leader_blocks_the_pipeline(cluster: tuple[Kafka, KafkaServer], tmp_path: Path) -> None:
     first, second = cluster
     topic = unique("led")
     with first.admin() as admin:
@@ -65,7 +63,7 @@ def test_partition_whose_leader_alone_is_away_blocks_its_pipeline(
         service.wait_for_state("running", by_key.PIPELINE)
         second.process.kill()
         reason = f'no broker leads partition \\"{topic}/1\\"'
-        service.wait_for(lambda: reason in service.get("/pipelines")[1], "blocked by its leader", SOON_S)
+        service.wait_for(lambda: reason in service.get("/pipelines")[1], "blocked by the missing leader", SOON_S)
         assert service.states() == {by_key.PIPELINE: "blocked"}
         second.start()
         second.wait()

@@ -1,6 +1,6 @@
-"""2,000 random records through Spark: what becomes of each is what becomes of it without Spark."""
+"""2,000 random records have the same outcome with and without Spark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,7 @@ from tests.support.servers import Kafka
 from tests.support.service import Service
 from tests.support.without_spark import WithoutSpark
 
-PARTITIONS = 1  # two would race for rows whose keys both hold; order is promised within a partition
-Kept = Mapping[str, list[Record]]
+PARTITIONS = 1  # order is guaranteed only within a partition
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +31,14 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture(scope="module")
 def service(kafka: Kafka, topic: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that has read them in every format."""
+    """A service that has read the records in every format."""
     folder = tmp_path_factory.mktemp("any")
     content = {
-        "stores": {"kept": ticks.rocksdb(folder / "store")},
-        "tables": {f"t_{name}": table("kept") for name in FORMATS},
+        "stores": {"local": ticks.rocksdb(folder / "store")},
+        "tables": {f"t_{name}": table("local") for name in FORMATS},
         "pipelines": {
             name: pipeline_of(
-                name, {"brokers": kafka.brokers, "topics": [topic], "group": unique(name)}, "kept", f"t_{name}"
+                name, {"brokers": kafka.brokers, "topics": [topic], "group": unique(name)}, "local", f"t_{name}"
             )
             for name in FORMATS
         },
@@ -50,19 +49,19 @@ def service(kafka: Kafka, topic: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_random_records_end_as_without_spark(
+def test_random_records_have_the_same_outcome_without_spark(
     name: str, service: Service, kafka: Kafka, topic: str, tmp_path: Path
 ) -> None:
     configuration = load(service.file, env={}, lookup=Catalog())
     alone = WithoutSpark(configuration, name, tmp_path)
     time_ms = service.checkpoint(name).time_ms(0)
-    letters: list[DeadLetter] = []
+    expected: list[DeadLetter] = []
     stored = 0
     for partition in range(PARTITIONS):
         counts, dead_letters = alone.run(
             [one for one in records_of(kafka, topic) if one.partition == partition], time_ms
         )
-        letters += map(DeadLetter.from_json, dead_letters)
+        expected += map(DeadLetter.from_json, dead_letters)
         stored += counts.stored
 
     assert service.checkpoint(name).commits() == [0]
@@ -70,7 +69,7 @@ def test_random_records_end_as_without_spark(
     assert (acknowledged["read"], acknowledged["stored"]) == (2_000, stored)
     assert acknowledged["stored"] + acknowledged["dropped"] + acknowledged["dead_lettered"] == 2_000
     found = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
-    assert {letter.id: letter for letter in found} == {letter.id: letter for letter in letters}
+    assert {each.id: each for each in found} == {each.id: each for each in expected}
     assert_same_table(
         table_of(alone.store, f"t_{name}", versions=10), rocksdb_table(service.folder / "store", f"t_{name}")
     )

@@ -1,4 +1,4 @@
-"""Records that retention took before they were read: the pipeline stops and says which."""
+"""Records deleted by retention before they are read: the pipeline stops and names their offsets."""
 
 from pathlib import Path
 

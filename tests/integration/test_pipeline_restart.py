@@ -1,5 +1,5 @@
 """
-What a restart checks before it reads anything, and what a replay and a clock that was set back do to rows.
+The checks of a restart, and the effect of a repeated batch and a clock that was set back on rows.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 
 
 class TestRefused:
-    """Each refusal leaves the checkpoint as it was, and says in one line what to do."""
+    """A refused start does not change the checkpoint, and names the remedy."""
 
     @pytest.mark.slow
     def test_missing_and_foreign_checkpoints(self, kafka: Kafka, tmp_path: Path) -> None:
@@ -41,14 +41,13 @@ class TestRefused:
             assert other in foreign.stderr
             service.write(content)
 
-            kept = tmp_path / "kept"
-            checkpoint.folder.rename(kept)
+            checkpoint.folder.rename(tmp_path / "moved")
             missing = service.ingest("run --once")
             assert missing.returncode == 3, missing.stderr
             assert "--start-from" in missing.stderr
             assert not checkpoint.plans()
 
-            # the way out the message names: nothing new is there, so from the group on nothing is read
+            # the remedy of the message; there are no new records after the group's offsets
             assert service.run_once("--start-from", "group") == 0, service.last_lines()
             assert rocksdb_table(tmp_path / "store", "t").keys() == {b"a", b"b"}
             kafka.produce(topic, [Given("3", key="c")])
@@ -58,7 +57,7 @@ class TestRefused:
 
 
 class TestClock:
-    """Updates of later batches are seen, whatever the clock says."""
+    """Updates of later batches are visible, even if the clock was set back."""
 
     @pytest.fixture
     def with_both_stores(self, kafka: Kafka, hbase: HBase, tmp_path: Path) -> tuple[Service, str, str]:
@@ -70,8 +69,8 @@ class TestClock:
         content["pipelines"][PIPELINE]["sinks"] = sinks
         content["tables"] = {table: {"store": "cluster", "families": {"colfam": {"versions": 10}}}}
         service = Service(tmp_path, content)
-        made = service.ingest("table apply")
-        assert made.returncode == 0, made.stderr
+        applied = service.ingest("table apply")
+        assert applied.returncode == 0, applied.stderr
         return service, topic, table
 
     @pytest.mark.slow
@@ -85,7 +84,7 @@ class TestClock:
 
         with service:
             checkpoint = service.checkpoint(PIPELINE)
-            # batch 0 ran when the clock was an hour ahead of what it is now
+            # batch 0 ran while the clock was an hour ahead
             kafka.produce(topic, [Given("old", key="a"), Given("old", key="b"), Given("old", key="c")])
             ahead_ms = now_ms() + HOUR_MS
             checkpoint.set_time(0, ahead_ms)
@@ -101,13 +100,13 @@ class TestClock:
             updated = rows_of({b"a": b"new", b"b": b"new"}, after_ms)
             assert found() == [updated] * 2
 
-            # the process died before the acknowledgement of that batch: the tombstone of b is sent once more
+            # the process was killed before the acknowledgement: the batch, with the tombstone of b, runs again
             assert checkpoint.forget_commit() == 1
             assert service.run_once() == 0, service.last_lines()
             assert checkpoint.commits() == [0, 1]
             assert found() == [updated] * 2
 
-            # a new checkpoint knows of the old one's times by the group alone
+            # a new checkpoint gets the newest batch time from the group
             checkpoint.remove()
             kafka.produce(topic, [Given("newest", key="a")])
             assert service.run_once("--start-from", "group") == 0, service.last_lines()

@@ -1,4 +1,4 @@
-"""The scenario list through Spark: from Kafka into RocksDB and into HBase, each in one service of many pipelines."""
+"""The scenarios through Spark, from Kafka into RocksDB and into HBase, in one service each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,19 +16,19 @@ from tests.support.scenarios import AT_MS, SCENARIOS, Scenario
 from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
-STORE = "kept"
+STORE = "target"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A service that has run all scenarios, and where each of them ended."""
+    """A service that has run all scenarios, with their topics, groups and tables."""
 
     service: Service
     topics: Mapping[str, str]
     groups: Mapping[str, str]
     table: Callable[[str], Table]
 
-    def letters(self, scenario: str) -> list[DeadLetter]:
+    def dead_letters(self, scenario: str) -> list[DeadLetter]:
         """Dead letters of a scenario."""
         queue = FileDeadLetters(self.service.folder / "data" / "state", scenario)
         return [entry.dead_letter for entry in queue.entries()]
@@ -48,8 +48,8 @@ def hbase_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("scenarios")
     where = {"hbase": {"host": hbase.host, "port": hbase.port}}
     with _service(kafka, folder, where) as (service, topics, groups):
-        made = service.ingest("table apply")
-        assert made.returncode == 0, made.stderr
+        applied = service.ingest("table apply")
+        assert applied.returncode == 0, applied.stderr
         assert service.run_once() == 0, service.last_lines()
         yield Run(service, topics, groups, lambda name: hbase_table(hbase, name))
 
@@ -66,13 +66,13 @@ def test_scenario_through_spark(store: str, scenario: Scenario, kafka: Kafka, re
     assert checkpoint.commits() == [0]
     assert times <= {checkpoint.time_ms(0)}
 
-    letters = run.letters(scenario.name)
-    assert {letter.record.offset: letter.code for letter in letters} == scenario.letters
-    assert len(letters) == len(scenario.letters)
-    assert {letter.record.offset: letter.component for letter in letters}.items() >= scenario.refused_by.items()
-    assert {letter.batch_time_ms for letter in letters} <= {checkpoint.time_ms(0)}
-    for letter in letters:
-        given, record = scenario.records[letter.record.offset], letter.record
+    dead_letters = run.dead_letters(scenario.name)
+    assert {each.record.offset: each.code for each in dead_letters} == scenario.letters
+    assert len(dead_letters) == len(scenario.letters)
+    assert {each.record.offset: each.component for each in dead_letters}.items() >= scenario.refused_by.items()
+    assert {each.batch_time_ms for each in dead_letters} <= {checkpoint.time_ms(0)}
+    for each in dead_letters:
+        given, record = scenario.records[each.record.offset], each.record
         assert (record.topic, record.timestamp_ms) == (run.topics[scenario.name], AT_MS)
         assert (_text(record.key), _text(record.value)) == (_text(given.key), _text(given.value))
         assert list(record.headers) == list(given.headers)
@@ -85,7 +85,7 @@ def test_scenario_through_spark(store: str, scenario: Scenario, kafka: Kafka, re
 def _service(
     kafka: Kafka, folder: Path, store: Mapping[str, Any]
 ) -> Iterator[tuple[Service, Mapping[str, str], Mapping[str, str]]]:
-    """A service with a pipeline for each scenario, whose records wait in topics; its topics and groups."""
+    """A service with a pipeline for each scenario, whose records are in topics; its topics and groups."""
     topics = {scenario.name: kafka.create_topic("scenario") for scenario in SCENARIOS}
     groups = {scenario.name: unique("scenario") for scenario in SCENARIOS}
     pipelines = {}

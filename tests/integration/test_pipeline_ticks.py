@@ -1,8 +1,8 @@
 """
-200,000 ticks out of four partitions into RocksDB and into HBase: every row there, every cell once, at the time of its
-batch, and the consumer groups tell the truth.
+200,000 ticks of four partitions into RocksDB and HBase: every row is stored, every cell has one version with the time
+of its batch, and the consumer groups have no lag.
 
-One service runs both pipelines; the tests stand in the order of its life.
+One service runs both pipelines; the tests depend on their order.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def service(
     tables: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Service]:
-    """A service that has run to the end of the topic."""
+    """A service that has read the whole topic."""
     folder = tmp_path_factory.mktemp("ticks")
     stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
     content = {
@@ -58,20 +58,20 @@ def service(
         },
     }
     with Service(folder, content) as service:
-        made = service.ingest("table apply")
-        assert made.returncode == 0, made.stderr
+        applied = service.ingest("table apply")
+        assert applied.returncode == 0, applied.stderr
         assert service.run_once() == 0, service.last_lines()
         yield service
 
 
 class TestAfterOneRun:
-    def test_rocksdb_holds_what_memory_holds(self, service: Service, many_ticks: Ticks, tables: dict[str, str]) -> None:
+    def test_rocksdb_has_the_rows_of_memory(self, service: Service, many_ticks: Ticks, tables: dict[str, str]) -> None:
         expected = many_ticks.expected(service.checkpoint(TO_ROCKSDB), "t")
         found = rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS)
         assert len(found) == many_ticks.count
         assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
 
-    def test_hbase_holds_what_memory_holds(
+    def test_hbase_has_the_rows_of_memory(
         self, service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
     ) -> None:
         checkpoint = service.checkpoint(TO_HBASE)
@@ -82,7 +82,7 @@ class TestAfterOneRun:
         times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
         assert hbase_older_versions(hbase, tables[TO_HBASE], times, found) == {}
 
-    def test_batches_are_bounded_and_their_times_rise(self, service: Service, many_ticks: Ticks) -> None:
+    def test_batches_are_bounded_and_their_times_increase(self, service: Service, many_ticks: Ticks) -> None:
         for name in (TO_ROCKSDB, TO_HBASE):
             batches = list(service.checkpoint(name).batches(many_ticks.topic))
             times = [batch.time_ms for batch in batches]
@@ -103,10 +103,10 @@ class TestAfterOneRun:
             assert sum(line["stored"] for line in lines) == many_ticks.count
 
 
-def test_group_is_mended_on_an_idle_topic(
+def test_group_offsets_are_repaired_on_an_idle_topic(
     kafka: Kafka, service: Service, groups: dict[str, str], many_ticks: Ticks
 ) -> None:
-    """A crash between the commit log and the group leaves a group behind, or none at all."""
+    """After a crash between the commit log and the group, the group is behind or does not exist."""
     topic = many_ticks.topic
     behind = {TopicPartition(topic, part): OffsetAndMetadata(17, "", -1) for part in range(many_ticks.partitions)}
     with kafka.admin() as admin:
@@ -124,7 +124,7 @@ def test_group_is_mended_on_an_idle_topic(
 def test_batch_run_again_changes_nothing(
     service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
 ) -> None:
-    """The last batch was stored and the process died before it was acknowledged."""
+    """The process was killed after the last batch was stored and before it was acknowledged."""
     before = hbase_table(hbase, tables[TO_HBASE])
     times = {}
     for name in (TO_ROCKSDB, TO_HBASE):

@@ -1,4 +1,4 @@
-"""Pipelines of one service on a real Spark: one that cannot start, or is closed and built anew, disturbs no other."""
+"""Pipelines of one service are independent: one that cannot start, or is closed and rebuilt, does not affect others."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ HOUR_MS = 3_600_000
 
 
 def pipeline(source: Path, store: str = "shared") -> dict[str, Any]:
-    """The lines of a folder, each a row of the table named as the folder."""
+    """A pipeline that writes the lines of a folder as rows of a table with the name of the folder."""
     source.mkdir(parents=True, exist_ok=True)
     return {
         "source": {"files": {"path": str(source)}},
@@ -40,7 +40,7 @@ def pipeline(source: Path, store: str = "shared") -> dict[str, Any]:
     }
 
 
-def test_pipelines_that_cannot_start_fail_alone(tmp_path: Path) -> None:
+def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> None:
     content = {
         "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("shared", "locked")},
         "pipelines": {
@@ -99,30 +99,30 @@ class Built:
             follow=lambda _pipeline, _totals: None,
         )
         self._session = session
-        self._ask = TimedCaller()
+        self._caller = TimedCaller()
 
     def start(self, name: str) -> LivePipeline:
-        """Build one and start it."""
+        """Build a pipeline and start it."""
         made = build_pipeline(self.shared, self.plans[name])
-        made.attach(self._session, self._ask)
+        made.attach(self._session, self._caller)
         made.start()
         return made
 
     def write(self, name: str, number: int) -> None:
-        """Give a pipeline a file with one line, its number."""
+        """Write a file with one line, its number, for a pipeline."""
         hidden = self.folder / name / f".{number}"
         hidden.write_text(f"{number}\n")
         hidden.rename(self.folder / name / f"{number}.txt")
 
     def store(self, name: str) -> None:
-        """Run one until it has stored one record, and close it."""
+        """Run a pipeline until it has stored one record, and close it."""
         one = self.start(name)
         assert has_stored(one, 1)
         assert one.query.wait_drained(LIMIT_S)
         close(one)
 
     def rows(self) -> Mapping[str, set[bytes]]:
-        """What is in the tables; nobody may have the store open."""
+        """Table -> row keys; the store must be closed."""
         return {name: set(rocksdb_table(self.folder / "store", name)) for name in self.plans}
 
 
@@ -153,7 +153,7 @@ def has_stored(one: LivePipeline, records: int) -> bool:
     return reached(lambda: one.observer.totals.counts.stored == records, LIMIT_S)
 
 
-def test_pipeline_is_closed_and_built_anew_while_another_runs(tmp_path: Path) -> None:
+def test_pipeline_is_closed_and_rebuilt_while_another_runs(tmp_path: Path) -> None:
     with spark() as session:
         built = Built(tmp_path, session)
         for name in built.plans:
@@ -170,7 +170,7 @@ def test_pipeline_is_closed_and_built_anew_while_another_runs(tmp_path: Path) ->
         assert has_stored(other, 2)
 
         again = built.start("a")
-        assert has_stored(again, 1)  # the second line: the first one was acknowledged
+        assert has_stored(again, 1)  # the second line, since the first is acknowledged
         built.write("b", 3)
         assert has_stored(other, 3)
         for one in (again, other):
@@ -179,7 +179,7 @@ def test_pipeline_is_closed_and_built_anew_while_another_runs(tmp_path: Path) ->
     assert built.rows() == {"a": {b"1", b"2"}, "b": {b"1", b"2", b"3"}}
 
 
-def test_clock_that_is_set_back_hides_no_update_of_files_under_a_new_checkpoint(tmp_path: Path) -> None:
+def test_clock_set_back_hides_no_update_under_a_new_checkpoint_of_files(tmp_path: Path) -> None:
     with spark() as session:
         built = Built(tmp_path, session)
         built.write("a", 1)
@@ -187,7 +187,7 @@ def test_clock_that_is_set_back_hides_no_update_of_files_under_a_new_checkpoint(
         newest = tmp_path / "state" / "batch-times" / "a"
         (before,) = timestamps(built)
         assert int(newest.read_bytes()) == before
-        # as if the clock had been an hour ahead then
+        # as if the clock had been an hour ahead before
         newest.write_text(str(before + HOUR_MS))
         shutil.rmtree(tmp_path / "state" / "checkpoints" / "a")
         built.store("a")

@@ -1,4 +1,4 @@
-"""A source of a plugin feeds a pipeline through Spark into the embedded store."""
+"""A pipeline with a source of a plugin, through Spark into RocksDB."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def write(folder: Path, text: str = TICKING, source: str = "ticking: {rows: 3}")
     (folder / "p.yaml").write_text(file + LOCAL)
 
 
-def test_source_of_a_plugin_runs_and_its_checkpoint_is_its_own(tmp_path: Path) -> None:
+def test_source_of_a_plugin_runs_and_its_identity_is_checked(tmp_path: Path) -> None:
     write(tmp_path)
     done = ingest(tmp_path, "run", "--once", "p.yaml", "--output", "json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -38,7 +38,7 @@ def test_source_of_a_plugin_runs_and_its_checkpoint_is_its_own(tmp_path: Path) -
     assert 'was made for rows "3"' in done.stderr
 
 
-def test_frame_without_a_column_is_refused_and_named(tmp_path: Path) -> None:
+def test_column_with_a_wrong_type_is_refused_and_named(tmp_path: Path) -> None:
     write(tmp_path, TICKING.replace('"0 AS partition",', '"0L AS partition",'))
     done = ingest(tmp_path, "run", "--once", "p.yaml")
     assert done.returncode == 2, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Plugins in real workers of Spark: a file beside the pipeline gets there, a package that is not there is named."""
+"""Plugins in Spark workers: a file is sent to them, a missing package is named."""
 
 import json
 import os
@@ -16,14 +16,16 @@ LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]
 
 
 def run_once(folder: Path, ingest: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    usual = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
     command = [ingest, "run", "--once", "pipeline.yaml", "--output", "json"]
-    return subprocess.run(command, cwd=folder, env=usual | environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False)
 
 
 def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
-    step, file = re.findall(r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)[:2]
-    (tmp_path / "steps.py").write_text(step)
+    decorator, file = re.findall(
+        r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )[:2]
+    (tmp_path / "steps.py").write_text(decorator)
     (tmp_path / "pipeline.yaml").write_text(file + LOCAL)
     (tmp_path / "a.log").write_text("503 /cart\n200 /cart\n")
     ingest = Path(sys.executable).with_name("ingest")
@@ -42,11 +44,11 @@ def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """One with the plugin of the example, one without."""
-    ours = wheel_of(ROOT, tmp_path_factory.mktemp("ours"))
+    """An environment with the example plugin, and one without."""
+    product = wheel_of(ROOT, tmp_path_factory.mktemp("ours"))
     plugin = wheel_of(ROOT / "deploy" / "examples" / "plugin", tmp_path_factory.mktemp("plugin"))
     folder = tmp_path_factory.mktemp("environments")
-    return environment_with(folder / "with", ours, plugin), environment_with(folder / "without", ours)
+    return environment_with(folder / "with", product, plugin), environment_with(folder / "without", product)
 
 
 def test_package_that_workers_lack_stops_the_pipeline_and_is_named(
@@ -70,5 +72,5 @@ def test_package_that_workers_lack_stops_the_pipeline_and_is_named(
 
 
 def _plain(text: str) -> str:
-    """Without what JSON puts before quotes."""
+    """Without the backslashes that JSON puts before quotes."""
     return text.replace('\\"', '"')

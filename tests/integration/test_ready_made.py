@@ -1,4 +1,4 @@
-"""The batches that the bench sends are what a broker takes and a consumer reads."""
+"""The prepared batches of the benchmark are accepted by a broker and read by a consumer."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.servers import Kafka
 pytestmark = pytest.mark.integration
 
 
-def test_batches_are_sent_again_and_again(kafka: Kafka):
+def test_batches_can_be_sent_repeatedly(kafka: Kafka):
     topic = kafka.create_topic("ready", partitions=2)
     first, second = batch([(b"k", b"a"), (None, b"b")]), batch([(None, b"c")])
     with ReadyMade(kafka.server.port, topic) as producer:
@@ -24,7 +24,7 @@ def test_batches_are_sent_again_and_again(kafka: Kafka):
     ]
 
 
-def test_what_the_broker_refuses_is_told(kafka: Kafka):
+def test_refused_batch_is_reported(kafka: Kafka):
     topic = kafka.create_topic("ready")
     refused = pytest.raises(RuntimeError, match="refused a batch for partition 5")
     with ReadyMade(kafka.server.port, topic) as producer, refused:

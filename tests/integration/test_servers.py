@@ -1,4 +1,4 @@
-"""The servers the other tests stand on: what is sent is there, and is still there after a kill."""
+"""The servers of the tests: data is stored, also after a kill."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_kafka_keeps_keys_headers_partitions_and_timestamps(kafka: Kafka) -> Non
     assert sum(kafka.ends(topic).values()) == 2
 
 
-def test_kafka_killed_comes_back_with_its_records(kafka: Kafka) -> None:
+def test_killed_kafka_restarts_with_its_records(kafka: Kafka) -> None:
     topic = kafka.create_topic("killed")
     kafka.produce(topic, ["x"])
     kafka.kill()
@@ -30,7 +30,7 @@ def test_kafka_killed_comes_back_with_its_records(kafka: Kafka) -> None:
 
 
 @pytest.mark.slow
-def test_hbase_killed_comes_back_with_its_rows(hbase: HBase) -> None:
+def test_killed_hbase_restarts_with_its_rows(hbase: HBase) -> None:
     table = hbase.create_table(unique("killed"), families=["cf"])
     with hbase.connection() as connection:
         connection.table(table).put(b"r", {b"cf:q": b"v"}, timestamp=5)
@@ -39,7 +39,7 @@ def test_hbase_killed_comes_back_with_its_rows(hbase: HBase) -> None:
     assert hbase.rows(table) == {b"r": {b"cf:q": (b"v", 5)}}
 
 
-def test_hbase_paused_goes_on(hbase: HBase) -> None:
+def test_paused_hbase_resumes(hbase: HBase) -> None:
     table = hbase.create_table("paused")
     hbase.pause("thrift")
     hbase.start()

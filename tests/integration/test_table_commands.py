@@ -1,4 +1,4 @@
-"""`table plan` and `table apply` on a real HBase, with and without Thrift2; one table's life."""
+"""`table plan` and `table apply` with a real HBase, with and without Thrift2."""
 
 import json
 import socket
@@ -24,7 +24,7 @@ CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d
 
 
 class Tables:
-    """A pipeline file with one table, and the commands on it."""
+    """A pipeline file with one table, and the `table` commands."""
 
     def __init__(self, hbase: HBase, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         self.table = unique("declared")
@@ -50,7 +50,7 @@ class Tables:
         self._file.write_text(json.dumps(content))
 
     def run(self, command: str, *options: str) -> tuple[int, dict[str, Any]]:
-        """In this process: a new one for each command would take most of the time."""
+        """Run a command in this process, which is faster than a new one."""
         self._capfd.readouterr()
         code = main(["table", command, str(self._file), *options, "--output", "json"])
         out, err = self._capfd.readouterr()
@@ -85,7 +85,7 @@ def store(hbase: HBase):
     made.close()
 
 
-def test_table_is_made_and_changed_and_keeps_its_cells(tables: Tables, store: HBaseStore) -> None:
+def test_table_is_created_and_altered_and_keeps_its_cells(tables: Tables, store: HBaseStore) -> None:
     tables.declare(FIRST, splits=("g", "p"))
     assert tables.plan() == (4, [(None, "table", "make")])
     assert tables.apply() == (0, [(None, "table")], [], [])
@@ -118,7 +118,7 @@ def test_table_is_made_and_changed_and_keeps_its_cells(tables: Tables, store: HB
     assert tables.apply() == (0, [], [], [])
 
 
-def test_without_thrift2_the_commands_of_the_shell_are_told(tables: Tables) -> None:
+def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Tables) -> None:
     table = tables.table
     tables.declare({"a": {}}, thrift2=False, splits=("m",))
     assert tables.plan() == (4, [(None, "table", "by_hand")])
@@ -140,7 +140,7 @@ def test_without_thrift2_the_commands_of_the_shell_are_told(tables: Tables) -> N
 
 
 class Descriptors:
-    """Families as the Thrift2 server describes them, in full."""
+    """Complete column family descriptors from the Thrift2 server."""
 
     def __init__(self, hbase: HBase) -> None:
         settings = settings_of(hbase)
@@ -176,8 +176,8 @@ SPECIAL = {
 }
 
 
-def test_what_a_file_does_not_say_about_a_family_stays(hbase: HBase, store: HBaseStore) -> None:
-    """An operator's own settings of a family survive a change of ours, whatever they are."""
+def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, store: HBaseStore) -> None:
+    """Settings of a family by an operator survive a change by attr2hbase."""
     table = unique("special")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     descriptors = Descriptors(hbase)
@@ -196,7 +196,7 @@ def test_what_a_file_does_not_say_about_a_family_stays(hbase: HBase, store: HBas
 
 @pytest.fixture
 def framed(hbase: HBase) -> Iterator[int]:
-    """Port of a Thrift2 server that frames its messages."""
+    """Port of a Thrift2 server with framed transport."""
     (port,) = free_ports(1)
     process = ServerProcess("thrift2_framed", hbase.server.folder)
     main = ["org.apache.hadoop.hbase.thrift2.ThriftServer", "-p", str(port), "-b", "127.0.0.1", "-f", "start"]
@@ -213,7 +213,7 @@ def framed(hbase: HBase) -> Iterator[int]:
         process.kill()
 
 
-def test_framed_thrift2_server_spoils_nothing(hbase: HBase, store: HBaseStore, framed: int) -> None:
+def test_framed_thrift2_server_changes_nothing(hbase: HBase, store: HBaseStore, framed: int) -> None:
     table = unique("framed")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g"))))
     descriptors = Descriptors(hbase)

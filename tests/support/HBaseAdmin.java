@@ -18,8 +18,8 @@ import org.apache.hadoop.hbase.security.access.Permission;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * What only HBase's own client can do, for tests: reads a command a line ("split TABLE"), answers with a line that
- * begins with "ok" or "error". Run from its source; the tests start it once and keep it.
+ * Administration for tests that needs HBase's Java client. Reads one command per line ("split TABLE") and responds with a
+ * line that begins with "ok" or "error". Run from source.
  */
 public final class HBaseAdmin {
   private static final int WAIT_MS = 60_000;
@@ -82,7 +82,7 @@ public final class HBaseAdmin {
     admin.createTable(made.build());
   }
 
-  /** Every region to a server it is not on. */
+  /** Moves every region to another server. */
   private String move(TableName table) throws Exception {
     List<ServerName> servers = new ArrayList<>(admin.getRegionServers());
     int moved = 0;
@@ -103,7 +103,7 @@ public final class HBaseAdmin {
     return String.valueOf(moved);
   }
 
-  /** The first region in two, in the middle of the keys of 0x00 to 0xff. */
+  /** Splits the first region in the middle of its key range, between 0x00 and 0xff. */
   private String split(TableName table) throws Exception {
     int before = admin.getRegions(table).size();
     RegionInfo region = admin.getRegions(table).get(0);
@@ -122,7 +122,7 @@ public final class HBaseAdmin {
     return regions.size() + " " + waitForRegions(table, regions.size() - 1);
   }
 
-  /** A region that still refers to files of one it came from is neither split nor merged before it is compacted. */
+  /** Retries, with compactions: a region with reference files can be neither split nor merged. */
   private void untilDone(TableName table, Callable<Object> work) throws Exception {
     long end = System.currentTimeMillis() + WAIT_MS;
     while (true) {

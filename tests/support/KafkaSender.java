@@ -12,8 +12,8 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * What kafka-python cannot send, for tests: every codec, headers without a value. Reads a command a line, with bytes in
- * base64 and "-" for null; answers all but "record" with a line that begins with "ok" or "error". Run from its source.
+ * Sends for tests what kafka-python cannot: every codec, headers without a value. Reads one command per line, with bytes
+ * in base64 and "-" for null. Responds to all commands except "record" with "ok" or "error". Run from source.
  */
 public final class KafkaSender {
   private final String brokers;
@@ -67,7 +67,7 @@ public final class KafkaSender {
     return "ok";
   }
 
-  /** record TOPIC PARTITION TIMESTAMP KEY VALUE [HEADER VALUE] ...: no answer. */
+  /** record TOPIC PARTITION TIMESTAMP KEY VALUE [HEADER VALUE] ...: no response. */
   private String record(String[] words) {
     ProducerRecord<byte[], byte[]> record =
         new ProducerRecord<>(
@@ -79,7 +79,7 @@ public final class KafkaSender {
     return null;
   }
 
-  /** flush: how many records the broker has now. */
+  /** flush: waits for all records; responds with their number. */
   private String flush() throws Exception {
     producer.flush();
     for (Future<RecordMetadata> each : sent) {

@@ -1,4 +1,4 @@
-"""Records of any bytes, and pipelines that take them through every decorator."""
+"""Records of random bytes, and pipelines with many decorators for them."""
 
 from collections.abc import Mapping
 from random import Random
@@ -35,7 +35,7 @@ _HEADERS = (
 
 
 def chain() -> list[Mapping[str, Any]]:
-    """Every built-in decorator, some where a failing one would end the event and some where it does not."""
+    """Decorators with and without options that keep failing events."""
     return [
         {"json": {"prefix": "2hb_colfam:", "on_invalid": "keep"}},
         {"regex": {"pattern": "(.)(.)?", "attributes": ["2hb_colfam:r1", "r2"], "on_no_match": "keep"}},
@@ -50,7 +50,7 @@ def chain() -> list[Mapping[str, Any]]:
 
 
 def pipeline_of(format_name: str, source: Mapping[str, Any], store: str, table: str) -> dict[str, Any]:
-    """A pipeline that lets nothing stop it, as plain data."""
+    """A pipeline that no number of failures stops, as plain data."""
     return {
         "source": {"kafka": {**source, "format": format_name, "tombstones": "delete"}},
         "decorators": chain(),
@@ -70,12 +70,12 @@ def pipeline_of(format_name: str, source: Mapping[str, Any], store: str, table: 
 
 
 def table(store: str) -> dict[str, Any]:
-    """The table with the families that every event may need; others are made by the data."""
+    """The table with the families of every event; others are created on demand."""
     return {"store": store, "families": {"sys": {}, "raw": {}, "colfam": {}}}
 
 
 def random_records(count: int, *, partitions: int, seed: int) -> list[Given]:
-    """Records that are mostly wrong, each in a way of its own."""
+    """Random records, most of which fail."""
     random = Random(seed)
     records = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Records in the Arrow shape Spark hands a task."""
+"""Records as the Arrow batches that Spark passes to a task."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Tables compared cell by cell, and the law of conservation."""
+"""Reads tables and compares them cell by cell."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ Table = dict[bytes, tuple[Cell, ...]]
 
 
 def table_of(store: Store[Any], table: str, *, versions: int = 1) -> Table:
-    """Row key -> cells of a whole table; {} when there is none."""
+    """Row key -> cells of a whole table; {} if the table does not exist."""
     if table not in store.tables():
         return {}
     return {row.key: row.cells for row in store.scan(table, Scan(versions=versions, page_rows=2_000))}
@@ -24,7 +24,7 @@ def table_of(store: Store[Any], table: str, *, versions: int = 1) -> Table:
 
 @contextmanager
 def rocksdb_reader(folder: Path) -> Iterator[RocksDBStore]:
-    """A store read beside the service, or after it."""
+    """A RocksDB store opened read-only, also while the service runs."""
     store = RocksDBStore(RocksDBSettings(path=str(folder)), read_only=True)
     store.open()
     try:
@@ -40,7 +40,7 @@ def rocksdb_table(folder: Path, table: str, *, versions: int = 10) -> Table:
 
 
 def hbase_table(hbase: HBase, table: str) -> Table:
-    """The newest version of each cell, read with happybase and none of the product's own code."""
+    """The newest version of each cell, read with happybase instead of the product."""
     found: Table = {}
     with hbase.connection() as connection:
         for key, columns in connection.table(table).scan(include_timestamp=True, batch_size=2_000):
@@ -54,11 +54,10 @@ def hbase_table(hbase: HBase, table: str) -> Table:
 
 def hbase_older_versions(hbase: HBase, table: str, times_ms: Iterable[int], newest: Table) -> dict[bytes, object]:
     """
-    Rows of which HBase keeps an older version as well.
+    Rows of which HBase also has an older version.
 
-    Every cell of this table was written at one of the times. A scan "before T" shows what is older than T, so a row
-    whose newest cells are of T must not appear in it; rows are looked at in ranges, since those of a batch stand
-    close together.
+    Every cell of the table was written at one of the times. A scan before time T returns older cells, so it must not
+    return a row whose newest cells have time T. Rows are read in ranges, because rows of a batch are adjacent.
     """
     older: dict[bytes, object] = {}
     with hbase.connection() as connection:
@@ -79,7 +78,7 @@ def hbase_older_versions(hbase: HBase, table: str, times_ms: Iterable[int], newe
 
 
 def assert_same_table(expected: Table, actual: Table) -> None:
-    """Fail with the first differences; comparing the dictionaries in an assertion would print all of both."""
+    """Fail with the first differences only; an assertion on the dictionaries would print both."""
     if expected == actual:
         return
     missing = sorted(expected.keys() - actual.keys())
@@ -93,5 +92,5 @@ def assert_same_table(expected: Table, actual: Table) -> None:
 
 
 def assert_holds(expected: Table, actual: Table) -> None:
-    """Fail unless all rows are there as expected; others may be there too."""
+    """Fail unless all expected rows are present; others are allowed."""
     assert_same_table(expected, {key: actual[key] for key in expected.keys() & actual.keys()})

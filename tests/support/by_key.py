@@ -1,4 +1,4 @@
-"""The plainest pipeline from Kafka: the record's key is the row, its value a cell."""
+"""A minimal pipeline from Kafka: the record's key is the row key, its value a cell."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ PIPELINE = "ticks"
 
 
 def content_of(kafka: Kafka, folder: Path, topic: str, group: str, **source: Any) -> dict[str, Any]:
-    """Values by key into RocksDB."""
+    """The pipeline into RocksDB, as plain data."""
     return {
         "stores": {"embedded": ticks.rocksdb(folder / "store")},
         "pipelines": {

@@ -1,7 +1,7 @@
 """
-What a pipeline has acknowledged, read from its checkpoint without the product's own code: the tests' second opinion.
+The acknowledged micro-batches of a pipeline, read from its checkpoint without the product's code.
 
-Spark's files: `offsets/N` is planned, `commits/N` acknowledged; ours: `times/N`.
+Files of Spark: `offsets/N` for planned, `commits/N` for acknowledged batches. File of attr2hbase: `times/N`.
 """
 
 import json
@@ -17,7 +17,8 @@ class Batch:
     One micro-batch.
 
     Attributes:
-        starts, ends: partition -> first offset, offset after the last.
+        starts: partition -> first offset.
+        ends: partition -> offset after the last record.
     """
 
     number: int
@@ -27,41 +28,41 @@ class Batch:
 
 
 class CheckpointReader:
-    """The checkpoint folder of one pipeline."""
+    """Reads the checkpoint folder of one pipeline."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def plans(self) -> list[int]:
-        """Numbers of batches that were planned."""
+        """Numbers of planned batches."""
         return self._numbers("offsets")
 
     def commits(self) -> list[int]:
-        """Numbers of batches that were acknowledged."""
+        """Numbers of acknowledged batches."""
         return self._numbers("commits")
 
     def is_inside_a_batch(self) -> bool:
-        """Whether a batch has begun and not been acknowledged; Spark may have planned one that has not begun."""
+        """Whether a batch has started and is not acknowledged; a planned batch may not have started yet."""
         planned = max(self.plans(), default=-1)
         return planned > max(self.commits(), default=-1) and planned in self._numbers("times")
 
     def ends(self, number: int, topic: str) -> dict[int, int]:
-        """Partition -> offset after the last of a batch."""
+        """Partition -> offset after the last record of a batch."""
         lines = (self.folder / "offsets" / str(number)).read_text().split("\n")
         return {int(partition): offset for partition, offset in json.loads(lines[2]).get(topic, {}).items()}
 
     def acknowledged(self, topic: str) -> dict[int, int]:
-        """Partition -> offset before which everything is acknowledged."""
+        """Partition -> offset below which everything is acknowledged."""
         commits = self.commits()
         return self.ends(commits[-1], topic) if commits else {}
 
     def batches(self, topic: str, start: int = 0) -> Iterator[Batch]:
         """
-        CheckpointReader batches in order; Spark must not have thrown any away.
+        Acknowledged batches in order; Spark must not have deleted any.
 
         Args:
-            topic: a topic.
-            start: the offset each partition begins with.
+            topic: name of the topic.
+            start: first offset of each partition.
         """
         before: dict[int, int] = {}
         for number in self.commits():
@@ -71,24 +72,24 @@ class CheckpointReader:
             before = ends
 
     def time_ms(self, number: int) -> int:
-        """The time of a batch."""
+        """Time of a batch."""
         return int((self.folder / "times" / str(number)).read_text())
 
     def set_time(self, number: int, time_ms: int) -> None:
-        """Choose the time of a batch before it runs."""
+        """Set the time of a batch before it runs."""
         path = self.folder / "times" / str(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(str(time_ms))
 
     def forget_commit(self) -> int:
-        """Take back the newest acknowledgement, as if the process had died just before it; the batch's number."""
+        """Delete the newest commit, as if the process was killed before it; returns the number of the batch."""
         number = self.commits()[-1]
         for name in (str(number), f".{number}.crc"):
             (self.folder / "commits" / name).unlink(missing_ok=True)
         return number
 
     def remove(self) -> None:
-        """Lose the whole checkpoint."""
+        """Delete the checkpoint."""
         shutil.rmtree(self.folder)
 
     def _numbers(self, name: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The command `ingest`, typed in a folder."""
+"""Runs the command `ingest` in a folder."""
 
 import os
 import subprocess
@@ -6,19 +6,19 @@ import sys
 from pathlib import Path
 
 INGEST = Path(sys.executable).with_name("ingest")
-# the endpoint's usual port may be taken on this machine
+# the default port of the endpoint may be in use on this machine
 ANY_PORT = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
 
 
 class Folder:
-    """An empty folder and the commands typed in it."""
+    """A folder in which commands run."""
 
     def __init__(self, path: Path, **environment: str) -> None:
         self.path = path
         self.environment = os.environ | environment
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run `ingest` with these arguments; it must end with this code."""
+        """Run `ingest` with these arguments; checks the exit code."""
         done = subprocess.run(
             [INGEST, *arguments], cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
         )

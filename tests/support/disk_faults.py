@@ -1,7 +1,7 @@
 """
-A disk that fails, loses what was not synced, or stops a rename half way: `shim/faults.c` between a process and libc.
+Disk faults by `shim/faults.c`, loaded between a process and libc: failing syncs and writes, held renames, traced calls.
 
-It is compiled when the first test asks for it, and reaches every process a service starts, the Java process too.
+The library is compiled for each test, and is loaded into every process of a service, including the JVM.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent / "shim" / "faults.c"
 
 @dataclass(frozen=True)
 class Act:
-    """Something the shim did or saw: what, the path, and the other path or the bytes in hexadecimal."""
+    """An injected fault or a traced call: its name, the path, and a second path or the bytes in hexadecimal."""
 
     what: str
     path: str
@@ -23,7 +23,7 @@ class Act:
 
 class DiskFaults:
     """
-    The compiled shim and its orders.
+    The compiled shim and its settings.
 
     Args:
         folder: for the library, its log and its switch.
@@ -34,29 +34,29 @@ class DiskFaults:
         self._log = folder / "acts"
         self._switch = folder / "on"
         command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", str(self._library)]
-        # no compiler is an error and no skip: a fault that was not injected proves nothing
+        # a missing compiler is an error, not a skip: without the fault the test proves nothing
         subprocess.run([*command, str(SOURCE), "-ldl"], check=True, timeout=60)
 
     def environment(self, **settings: str) -> Mapping[str, str]:
         """
-        Variables for the process that is to suffer.
+        Environment of the affected process.
 
         Args:
-            settings: as the head of faults.c lists them, without SHIM_ and in lower case.
+            settings: variables of faults.c in lower case, without SHIM_.
         """
         named = {f"SHIM_{name.upper()}": value for name, value in settings.items()}
         return {"LD_PRELOAD": str(self._library), "SHIM_LOG": str(self._log), "SHIM_WHEN": str(self._switch), **named}
 
     def on(self) -> None:
-        """From now on faults happen."""
+        """Enable faults."""
         self._switch.touch()
 
     def off(self) -> None:
-        """No more faults."""
+        """Disable faults."""
         self._switch.unlink(missing_ok=True)
 
     def acts(self, what: str | None = None) -> list[Act]:
-        """What the shim did and saw, in order; also while it runs."""
+        """Injected faults and traced calls so far, in order."""
         if not self._log.exists():
             return []
         whole = self._log.read_text().rpartition("\n")[0]

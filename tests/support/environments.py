@@ -1,4 +1,4 @@
-"""Environments of their own, with wheels in them and nothing of the source tree in reach."""
+"""Virtual environments with wheels, without access to the source tree."""
 
 import os
 import site
@@ -20,25 +20,25 @@ def wheel_of(project: Path, folder: Path) -> Path:
 
 def environment_with(folder: Path, *wheels: Path) -> Path:
     """
-    An environment with wheels in it.
+    A virtual environment with wheels.
 
-    Their dependencies are those of ours, but without what makes this project importable in place.
+    Their dependencies are those of this environment, without the editable install of this project.
     """
     venv.create(folder, with_pip=False, symlinks=True)
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
     subprocess.run([*pip, "install", "--no-deps", "--no-index", *wheels], check=True, capture_output=True)
-    # a path file only adds to the path, whereas a site folder would run the one of our editable install too
+    # a .pth file only adds folders; a site folder would also process the .pth file of the editable install
     (packages_of(folder) / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     return folder
 
 
 def packages_of(environment: Path) -> Path:
-    """Where an environment has its packages."""
+    """Folder of the packages of an environment."""
     return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
 
 def run_in(folder: Path, *command: str | Path) -> str:
-    """What a command says that does well, in a folder and without what our own environment sets."""
+    """Output of a command that must succeed; runs without the variables of this environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, (done.stdout + done.stderr) if done.returncode else "") == (0, "")

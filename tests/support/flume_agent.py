@@ -27,13 +27,13 @@ EVENT = {"body": "r1 text", "topic": "web", "partition": 3, "offset": 7, "timest
 
 
 def interceptor(**options: str) -> str:
-    """The agent with an interceptor of these options."""
+    """The agent with an interceptor with these options."""
     lines = [f"a.sources.r.interceptors.i.{name.replace('__', '.')} = {value}" for name, value in options.items()]
     return BASE + DEPOSIT + "\n".join(["a.sources.r.interceptors = i", *lines]) + "\n"
 
 
 def changed(text: str, name: str, value: str) -> str:
-    """The text with another value, or with one more line."""
+    """The text with a changed or an added property."""
     line = f"{name} = {value}\n"
     found = re.sub(rf"^{re.escape(name)} = .*\n", lambda _: line, text, flags=re.MULTILINE)
     return found if found != text else text + line

@@ -1,4 +1,4 @@
-"""What only HBase's own Java client can do to it: move, split and merge regions, flush, grant and revoke."""
+"""Administration that needs HBase's Java client: move, split and merge regions, flush, grant and revoke."""
 
 from pathlib import Path
 
@@ -10,15 +10,15 @@ SOURCE = Path(__file__).with_name("HBaseAdmin.java")
 
 class Admin(JavaProgram):
     """
-    Takes the commands of HBaseAdmin.java; the answer comes once HBase has carried one out.
+    Runs the commands of HBaseAdmin.java; a response is sent after HBase has executed the command.
 
     Args:
-        server: the cluster, up and running.
+        server: the running cluster.
     """
 
     def __init__(self, server: HBaseServer) -> None:
         super().__init__(server.command(str(SOURCE), heap="256m"), server.folder / "admin.log")
 
     def regions(self, table: str) -> dict[str, str]:
-        """Region -> the server it is on."""
+        """Region -> its server."""
         return dict(each.split("@", 1) for each in self.ask("regions", table).split())

@@ -1,4 +1,4 @@
-"""Other ways to run HBase: in processes of its own that can be killed one by one, and with access control."""
+"""Variants of HBase: as a cluster of processes that can be killed separately, and with access control."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ _READY_TIMEOUT_S = 180.0
 
 class HBaseCluster(HBaseServer):
     """
-    ZooKeeper, a master (`hbase`), two region servers and a Thrift server, each a process of its own.
+    ZooKeeper, a master (`hbase`), two region servers and a Thrift server, each in its own process.
 
-    All use one local file system, which stands for HDFS.
+    All use the local file system in place of HDFS.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -28,7 +28,7 @@ class HBaseCluster(HBaseServer):
             "hbase.zookeeper.quorum": "localhost",
             "hbase.master.port": "0",
             "hbase.regionserver.port": "0",
-            # else what a compaction replaced stays for two minutes, and a region that has it is not split
+            # ms; by default compacted files stay for two minutes, during which their region cannot be split
             "hbase.hfile.compaction.discharger.interval": "1000",
         }
         super().__init__(folder, heap="384m", thrift_heap="256m", properties=properties)
@@ -37,15 +37,15 @@ class HBaseCluster(HBaseServer):
 
     @property
     def processes(self) -> tuple[ServerProcess, ...]:  # type: ignore[override]
-        """All processes, in the order they start."""
+        """All processes, in start order."""
         return self.zookeeper, self.hbase, *self.region_servers.values(), self.thrift
 
     def wait(self) -> None:
-        """Wait until HBase answers through the Thrift server."""
+        """Wait until HBase responds through the Thrift server."""
         self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
 
     def serving(self, address: str) -> ServerProcess:
-        """The process of the region server at an address ("host,port,start"), found by the port it listens on."""
+        """The process of the region server with an address ("host,port,start"), found by its port."""
         port = int(address.split(",")[1])
         return next(each for each in self.region_servers.values() if port in _listening(each))
 
@@ -55,7 +55,7 @@ class HBaseCluster(HBaseServer):
 
 
 class GuardedHBase(HBaseServer):
-    """HBase that asks who may what: whoever runs the tests may all, the Thrift server what is granted to its user."""
+    """HBase with access control: the user of the tests has all rights, the Thrift server those granted to its user."""
 
     user = "thrift"
 
@@ -70,7 +70,7 @@ class GuardedHBase(HBaseServer):
         super().__init__(folder, heap="512m", thrift_heap="256m", properties=properties)
 
     def wait(self) -> None:
-        """Wait until the Thrift server answers; whether HBase does is for somebody with rights to ask."""
+        """Wait until the Thrift server responds; checking HBase would need rights."""
         self.thrift.wait_until(
             lambda: thrift_is_ready(self.port, "getThriftServerType", b""), timeout_s=_READY_TIMEOUT_S
         )

@@ -1,4 +1,4 @@
-"""Another process that holds something until it is killed."""
+"""A second process that holds a lock or file until it is killed."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ from tests.support.service import ROOT
 
 @contextlib.contextmanager
 def held_by_another(code: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs Python code in a process of its own, which then stays until SIGKILL; entered once the code has run."""
+    """Run Python code in another process, which then waits for SIGKILL; the block starts after the code has run."""
     script = f"from pathlib import Path\n{code}\nprint('held', flush=True)\nimport signal\nsignal.pause()\n"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

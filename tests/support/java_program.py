@@ -1,4 +1,4 @@
-"""A Java program that is run from its source, which needs a JDK and not only a JRE, and asked line by line."""
+"""A Java program that is run from source, which needs a JDK, and that reads commands line by line."""
 
 import subprocess
 from collections.abc import Sequence
@@ -8,19 +8,19 @@ from typing import Self
 
 
 class ProgramError(AssertionError):
-    """The program could not do it; the message is its own."""
+    """The program reported an error; the message is the program's."""
 
 
 class JavaProgram:
     """
-    Use it in a `with` block, which starts it, waits until it is ready, and ends it.
+    Use it in a `with` block, which starts the program, waits until it is ready, and kills it at the end.
 
-    It answers each line that it is asked with one that begins with `ok`, or with the reason why not; so it does unasked
-    when it is ready.
+    The program responds to each command with a line: `ok` and a result, or `error` and the reason. It writes such a
+    line when it is ready, too.
 
     Args:
-        command: how it is started.
-        log: file for what it says besides.
+        command: starts the program.
+        log: file for its stderr.
     """
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
@@ -50,17 +50,17 @@ class JavaProgram:
             self._java.wait(10)
 
     def write(self, *words: str) -> None:
-        """Write a line that is not answered."""
+        """Write a command that has no response."""
         assert self._java is not None
         assert self._java.stdin is not None
         self._java.stdin.write(" ".join(words) + "\n")
 
     def ask(self, *words: str) -> str:
         """
-        Write a line and wait for the answer.
+        Write a command and wait for the response.
 
         Raises:
-            ProgramError: it is not `ok`, or the program has ended.
+            ProgramError: the response is an error, or the program has ended.
         """
         self.write(*words)
         assert self._java is not None

@@ -1,4 +1,4 @@
-"""What kafka-python cannot send: records in every codec, headers without a value, by Kafka's own client."""
+"""Sends with Kafka's Java client what kafka-python cannot: every codec, headers without a value."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ SOURCE = Path(__file__).with_name("KafkaSender.java")
 
 
 class ProducerRecord(NamedTuple):
-    """A record; None is Kafka's null, for headers too."""
+    """A record; None is Kafka's null, also for headers."""
 
     partition: int
     key: bytes | None
@@ -23,7 +23,7 @@ class ProducerRecord(NamedTuple):
 
 
 class KafkaSender(JavaProgram):
-    """KafkaSender.java, at work for one broker."""
+    """KafkaSender.java for one broker."""
 
     def __init__(self, kafka: Kafka) -> None:
         memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
@@ -32,13 +32,13 @@ class KafkaSender(JavaProgram):
 
     def send(self, topic: str, records: Iterable[ProducerRecord], options: Mapping[str, str] | None = None) -> int:
         """
-        Send records and wait until the broker has them all; how many there were.
+        Send records and wait for their acknowledgement; returns their number.
 
         Args:
-            options: of Kafka's producer, `compression.type` for instance.
+            options: options of Kafka's producer, such as `compression.type`.
 
         Raises:
-            ProgramError: the client or the broker does not take them.
+            ProgramError: the client or the broker refuses a record.
         """
         self.ask("use", *(f"{name}={value}" for name, value in (options or {}).items()))
         for record in records:

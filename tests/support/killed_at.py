@@ -1,11 +1,11 @@
-"""Killing a service at a point of the product's own choosing, and proving that it was there."""
+"""Kills a service at a failpoint, with proof that the failpoint was reached."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.ledger.run import LedgerRun
 
-REACHED_S = 180.0  # a start on a busy machine, and then some batches
+REACHED_S = 180.0  # a start on a busy machine, and some batches
 
 
 class Failpoint:
@@ -14,8 +14,8 @@ class Failpoint:
 
     Args:
         run: the service and its ledger.
-        hit: which call acts, from 1.
-        action: kill everything, let one process die, or hold.
+        hit: number of the call that acts, from 1.
+        action: `kill` all processes, `die` for one process, or `hold`.
     """
 
     def __init__(self, run: LedgerRun, point: str, *, hit: int = 1, action: str = "kill") -> None:
@@ -34,7 +34,7 @@ class Failpoint:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """For the service that is to be hurt."""
+        """Environment of the service."""
         return {
             "INGEST_FAILPOINT": f"{self.point}:{self._hit}:{self._action}",
             "INGEST_FAILPOINT_FOLDER": str(self._folder),
@@ -42,27 +42,27 @@ class Failpoint:
 
     @property
     def pid(self) -> int:
-        """Of the process that reached it."""
+        """Pid of the process that reached it."""
         return int(self.file.read_text().split()[0])
 
     def wait_reached(self) -> None:
-        """Wait while the service runs."""
+        """Wait until the failpoint is reached."""
         self._run.service.wait_for(
             lambda: self.file.exists() and self.file.read_text().endswith("\n"), f"{self.point} reached", REACHED_S
         )
 
     def wait_killed(self) -> None:
-        """Wait until all of the service is dead by this point, and note it."""
+        """Wait until the failpoint has killed the service, and record the proof."""
         service = self._run.service
         code = service.wait_for_exit(REACHED_S)
-        assert code == -9, f"ended with {code}, was to be killed at {self.point}\n{service.last_lines()}"
+        assert code == -9, f"ended with {code}, expected a kill at {self.point}\n{service.last_lines()}"
         service.wait_until_gone()
         who = "driver" if self.pid == service.pid else "task"
         self._run.proven(f"SIGKILL {self.point}#{self._hit} by {who} {self.pid}")
 
 
 def killed_at(run: LedgerRun, point: str, *, hit: int = 1) -> None:
-    """Start, be killed at a point, and look at what is there."""
+    """Start a service, wait until a failpoint kills it, and audit it."""
     failpoint = Failpoint(run, point, hit=hit)
     run.begin(env=failpoint.environment)
     failpoint.wait_killed()

@@ -1,4 +1,4 @@
-"""Makes `local_servers` of deploy/local importable; the tests start the same servers a user does."""
+"""Makes `local_servers` of deploy/local importable, so that tests start the same servers as users."""
 
 import sys
 from pathlib import Path

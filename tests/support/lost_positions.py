@@ -1,6 +1,6 @@
 """
-Pipelines that lose their place in a topic: it is recreated under its name, or records go before they are read; and one
-whose stream is nothing but poison. They run in any service, beside others that do not care.
+Pipelines whose positions are lost: their topic is recreated, or records are deleted before they are read. In a further
+pipeline every record fails. They run in any service, beside other pipelines.
 """
 
 import json
@@ -30,10 +30,10 @@ LIMIT_S = 60.0
 
 class LostPositions:
     """
-    The pipelines, their topics, and what happens to these.
+    The pipelines and their topics.
 
-    Order: `content` into a pipeline file, `attach` to its service, `wait_read`, `inject`, `wait_failed`; `check` once
-    the service is down.
+    Order of calls: `content` for a pipeline file, `attach`, `wait_read`, `inject`, `wait_failed`; then `check`, after
+    the service has stopped.
     """
 
     def __init__(self, kafka: Kafka) -> None:
@@ -50,10 +50,10 @@ class LostPositions:
         kafka.produce(self.topics["poison"], [Given("{", key=f"poison{number}") for number in range(POISON)])
 
     def content(self, store: str, *left_out: str) -> dict[str, Any]:
-        """Pipelines and tables: key and body are a row."""
+        """Pipelines and tables; each record becomes a row of key and body."""
         sources: dict[str, dict[str, Any]] = {name: {"topics": [topic]} for name, topic in self.topics.items()}
         sources["pattern"] = {"topics_pattern": f"{self.stem}-.*"}
-        # what one fetch brings nobody takes away any more: so there is little in each, a batch of the producer
+        # small fetches, because records that were fetched cannot be lost any more
         sources["deleted"] |= {"max_events_per_batch": SMALL_BATCH, "options": {"max.partition.fetch.bytes": 200}}
         sources["poison"]["max_events_per_batch"] = POISON_BATCH
         pipelines = {
@@ -74,25 +74,25 @@ class LostPositions:
         return {"pipelines": pipelines, "tables": tables}
 
     def attach(self, service: Service, store: Path) -> None:
-        """Say which service runs them, and where its RocksDB is."""
+        """Set the service that runs the pipelines, and its RocksDB folder."""
         self.service = service
         self.store = store
 
     def wait_read(self) -> None:
-        """Wait until there is something to lose."""
+        """Wait until the first records are read."""
         for name in RECREATED:
             self.service.wait_for(lambda name=name: self.reached(name) == READ, f"{name} is read")
-        self.service.wait_for(lambda: self.reached("deleted") > 0, "some of what will be taken is read")
+        self.service.wait_for(lambda: self.reached("deleted") > 0, "the first records are read")
 
     def inject(self) -> None:
-        """Records are deleted, topics are recreated."""
-        with self.kafka.admin() as admin:  # what retention does
+        """Delete records and recreate topics."""
+        with self.kafka.admin() as admin:  # like retention
             admin.delete_records({TopicPartition(self.topics["deleted"], 0): LOG_START})
-        assert self.reached("deleted") < LOG_START / 2, "they were to be taken before they were read"
+        assert self.reached("deleted") < LOG_START / 2, "too many records were already read"
         self.recreate_topics()
 
     def recreate_topics(self) -> None:
-        """Delete topics, make others of their names with other records."""
+        """Delete topics and create them with other records."""
         topics = {self.topics[name]: count for name, count in RECREATED.items()}
         with self.kafka.admin() as admin:
             before = topic_ids(admin, topics)
@@ -105,17 +105,17 @@ class LostPositions:
             assert not set(before.values()) & set(topic_ids(admin, topics).values())
 
     def wait_failed(self) -> dict[str, str]:
-        """Wait until all have failed, and nobody else; pipeline -> why."""
+        """Wait until exactly these pipelines have failed; returns pipeline -> reason."""
         self.service.wait_for(lambda: self._reasons().keys() == FAILING, f"{sorted(FAILING)} fail", LIMIT_S)
         return self._reasons()
 
     def check(self, reasons: Mapping[str, str], *, lives: int = 1) -> tuple[range, int]:
-        """F17, F19, F32: what each says is what happened; which offsets are lost, how many dead letters there are."""
+        """F17, F19, F32: check the reasons and tables; returns the lost offsets and the number of dead letters."""
         for name in RECREATED:
             topic = self.topics[name]
             assert f'topic "{topic}" was deleted and recreated' in reasons[name]
             assert f"--start-from {'group' if name == 'pattern' else 'earliest'}" in reasons[name]
-            # offsets of the new topic are nobody's
+            # nothing is committed to the new topic
             assert self.kafka.committed(self.groups[name], topic) == {}
             assert rows_of("old", range(READ)).items() <= self.rows(name).items()
         assert self.kafka.committed(self.groups["pattern"], self.beside) == {0: READ}
@@ -126,21 +126,21 @@ class LostPositions:
         assert self.rows("deleted").keys() == rows_of("deleted", range(at)).keys()
         assert self.kafka.committed(self.groups["deleted"], topic) == {0: at}
 
-        # each process keeps fewer dead letters than the budget needs to judge
+        # each process writes fewer dead letters than min_events
         assert "records failed" in reasons["poison"]
-        letters = self._letters("poison")
-        assert 0 < len(letters) < MIN_EVENTS * lives
-        assert sorted(letters) == list(range(self.reached("poison")))
+        dead_letters = self._dead_letters("poison")
+        assert 0 < len(dead_letters) < MIN_EVENTS * lives
+        assert sorted(dead_letters) == list(range(self.reached("poison")))
         assert self.rows("poison") == {}
-        return range(at, LOG_START), len(letters)
+        return range(at, LOG_START), len(dead_letters)
 
     def rows(self, pipeline: str) -> dict[bytes, bytes]:
-        """Row key -> body of a pipeline's table."""
+        """Row key -> body of the rows of a pipeline."""
         table = rocksdb_table(self.store, self._table(pipeline))
         return {key: cells[0].value for key, cells in table.items()}
 
     def reached(self, pipeline: str) -> int:
-        """Offset before which a pipeline has acknowledged everything."""
+        """Offset below which a pipeline has acknowledged everything."""
         return self.service.checkpoint(pipeline).acknowledged(self.topics[pipeline]).get(0, 0)
 
     def _reasons(self) -> dict[str, str]:
@@ -148,7 +148,7 @@ class LostPositions:
         found = json.loads(text)["pipelines"] if status == 200 else []
         return {each["name"]: each["reason"] for each in found if each["state"] == "failed"}
 
-    def _letters(self, pipeline: str) -> list[int]:
+    def _dead_letters(self, pipeline: str) -> list[int]:
         """Offsets of records that are dead letters."""
         queue = FileDeadLetters(self.service.folder / "data" / "state", pipeline)
         return [entry.dead_letter.record.offset for entry in queue.entries()]
@@ -164,15 +164,15 @@ class LostPositions:
 
 
 def records(word: str, count: int, *, padding: int = 0) -> list[Given]:
-    """Records that tell which topic they are of."""
+    """Records whose content names their topic."""
     return [Given(f"{word}{number}" + " " * padding, key=f"{word}{number}", partition=0) for number in range(count)]
 
 
 def rows_of(word: str, numbers: range) -> dict[bytes, bytes]:
-    """The rows of such records."""
+    """The rows of these records."""
     return {b"%s%d" % (word.encode(), number): b"%s%d" % (word.encode(), number) for number in numbers}
 
 
 def topic_ids(admin: KafkaAdminClient, topics: Mapping[str, int]) -> dict[str, str]:
-    """What tells topics from others of the same names."""
+    """Topic -> topic id."""
     return {described["name"]: str(described["topic_id"]) for described in admin.describe_topics(list(topics))}

@@ -1,4 +1,4 @@
-"""What a built-in mapper gives for an event: one mutation, or none."""
+"""The result of a built-in mapper: one mutation, or none."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from sinks.mapping.mapper import Mapped, Skipped
 
 
 def only(mapped: Sequence[Mapped] | Skipped) -> Mapped | Skipped:
-    """The one mutation, with its table."""
+    """The only mutation, with its table."""
     if isinstance(mapped, Skipped):
         return mapped
     (mutation,) = mapped

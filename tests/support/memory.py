@@ -1,4 +1,4 @@
-"""How much memory the processes of a service hold, over time."""
+"""Resident memory of the processes of a service over time."""
 
 import threading
 import time
@@ -18,11 +18,11 @@ KINDS = ("driver", "jvm", "workers")
 @dataclass(frozen=True)
 class Sample:
     """
-    One look.
+    A sample.
 
     Attributes:
-        at_s: monotonic seconds.
-        bytes: kind -> resident memory, of workers together.
+        at_s: monotonic time in seconds.
+        bytes: kind of process -> resident memory; the sum for workers.
     """
 
     at_s: float
@@ -36,7 +36,7 @@ class Memory:
         self.samples: list[Sample] = []
         self._service = service
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Take a sample."""
         jvm = self._service.jvm()
         found = {
@@ -47,7 +47,7 @@ class Memory:
         self.samples.append(Sample(time.monotonic(), found))
 
     def between(self, begin_s: float, end_s: float) -> dict[str, float]:
-        """Kind -> median of the samples of a time, in MiB."""
+        """Kind of process -> median between two times, in MiB."""
         found = [sample.bytes for sample in self.samples if begin_s <= sample.at_s < end_s]
         assert found, "no sample in that time"
         return {kind: median(sample[kind] for sample in found) / 2**20 for kind in KINDS}
@@ -61,8 +61,8 @@ def watched(service: Service) -> Iterator[Memory]:
 
     def run() -> None:
         while not end.wait(EVERY_S):
-            with suppress(psutil.Error):  # one of them may just have ended
-                memory.look()
+            with suppress(psutil.Error):  # a process may have ended
+                memory.sample()
 
     thread = threading.Thread(target=run, name="memory", daemon=True)
     thread.start()
@@ -74,7 +74,7 @@ def watched(service: Service) -> Iterator[Memory]:
 
 
 def described(memory: dict[str, float]) -> str:
-    """In words."""
+    """As text."""
     return ", ".join(f"{kind} {size:.0f} MiB" for kind, size in memory.items())
 
 

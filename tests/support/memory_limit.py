@@ -1,4 +1,4 @@
-"""A memory limit over the processes of a service, and what the kernel does when it is reached."""
+"""A memory limit for the processes of a service, at which the kernel kills one of them."""
 
 import contextlib
 import os
@@ -17,19 +17,19 @@ ROOM_BYTES = 128 << 20
 HOG = """
 import sys, time
 sys.stdin.read()
-taken = []
+blocks = []
 while True:
-    taken.append(bytearray(b"x") * (8 << 20))
+    blocks.append(bytearray(b"x") * (8 << 20))
     time.sleep(0.05)
 """
 
 
 class MemoryLimit:
     """
-    A control group of a test's own.
+    A control group.
 
-    Processes started in `joined` belong to it. Then one comes in that takes more and more; the kernel kills the one
-    that is marked as the first to go.
+    Processes started in `joined` belong to it. `kill` adds a process that allocates memory up to the limit; the kernel
+    then kills the victim, because its OOM score is the highest.
     """
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class MemoryLimit:
 
     @staticmethod
     def is_available() -> bool:
-        """Whether this machine lets us: control groups of version 1, and the rights of root."""
+        """Whether the machine has control groups of version 1, and the test runs as root."""
         return os.access(CONTROLLER / "memory.limit_in_bytes", os.W_OK) and os.geteuid() == 0
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class MemoryLimit:
 
     def __exit__(self, *_exception: object) -> None:
         self._write("memory.limit_in_bytes", "-1")
-        # whoever is left goes where everybody is
+        # move remaining processes to the root group
         for pid in (self._folder / "cgroup.procs").read_text().split():
             with contextlib.suppress(OSError):
                 (CONTROLLER / "cgroup.procs").write_text(pid)
@@ -60,7 +60,7 @@ class MemoryLimit:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """What is started in this block belongs to the group, and all that descends from it."""
+        """Processes started in this block belong to the group, with their descendants."""
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         home = next(line.split(":")[2] for line in lines if line.split(":")[1] == "memory").strip("/")
         self._write("cgroup.procs", str(os.getpid()))
@@ -70,7 +70,7 @@ class MemoryLimit:
             (CONTROLLER / home / "cgroup.procs").write_text(str(os.getpid()))
 
     def kill(self, victim: psutil.Process) -> None:
-        """Let the kernel kill a process of the group for want of memory, and see it gone."""
+        """Make the kernel kill a process of the group, and wait until it has ended."""
         before = self.kills
         Path(f"/proc/{victim.pid}/oom_score_adj").write_text("1000")
         with subprocess.Popen([sys.executable, "-c", HOG], stdin=subprocess.PIPE, start_new_session=True) as hog:
@@ -79,14 +79,14 @@ class MemoryLimit:
                 self._write("memory.limit_in_bytes", str(self._of("memory.stat", "total_rss") + ROOM_BYTES))
                 assert hog.stdin is not None
                 hog.stdin.close()
-                assert reached(lambda: self.kills > before and _is_gone(victim), 60), "the kernel killed nobody"
+                assert reached(lambda: self.kills > before and _is_gone(victim), 60), "the kernel killed no process"
             finally:
                 hog.kill()
         self._write("memory.limit_in_bytes", "-1")
 
     @property
     def kills(self) -> int:
-        """How many processes the kernel has killed here."""
+        """Number of processes of the group that the kernel has killed."""
         return self._of("memory.oom_control", "oom_kill")
 
     def _of(self, file: str, name: str) -> int:

@@ -1,7 +1,7 @@
 """
-Writes databases of MaxMind's format, small ones: https://maxmind.github.io/MaxMind-DB/.
+Writes small databases in MaxMind's format: https://maxmind.github.io/MaxMind-DB/.
 
-A binary tree over the bits of addresses, whose leaves point into a section of values; then a map about both.
+A database is a binary tree over the bits of addresses with leaves that point to values, the values, and a metadata map.
 """
 
 import struct
@@ -11,19 +11,19 @@ from ipaddress import ip_network
 _SEPARATOR = bytes(16)
 _MARKER = b"\xab\xcd\xefMaxMind.com"
 _STRING, _DOUBLE, _BYTES, _UINT16, _UINT32, _MAP, _INT32, _UINT64, _ARRAY, _BOOL = 2, 3, 4, 5, 6, 7, 8, 9, 11, 14
-_EXTENDED = 7  # types above this one are written in a byte of their own
+_EXTENDED = 7  # types above this one need a second byte
 
 
 class Uint16(int):
-    """A number the map about the file has in two bytes."""
+    """A two-byte number of the metadata."""
 
 
 class Uint64(int):
-    """A number the map about the file has in eight bytes."""
+    """An eight-byte number of the metadata."""
 
 
 def database(networks: Mapping[str, object], *, ip_version: int = 6, kind: str = "Test") -> bytes:
-    """A database that has a value for each network; no network may lie in another."""
+    """A database with a value for each network; networks must not overlap."""
     data = b""
     nodes: list[list[int | None]] = [[None, None]]
     leaves: dict[tuple[int, int], int] = {}
@@ -50,7 +50,7 @@ def database(networks: Mapping[str, object], *, ip_version: int = 6, kind: str =
             if (number, side) in leaves:
                 record = count + len(_SEPARATOR) + leaves[number, side]
             tree += record.to_bytes(3, "big")
-    about = {
+    metadata = {
         "node_count": count,
         "record_size": Uint16(24),
         "ip_version": Uint16(ip_version),
@@ -61,10 +61,10 @@ def database(networks: Mapping[str, object], *, ip_version: int = 6, kind: str =
         "build_epoch": Uint64(1_700_000_000),
         "description": {"en": "made for a test"},
     }
-    return tree + _SEPARATOR + data + _MARKER + _encoded(about)
+    return tree + _SEPARATOR + data + _MARKER + _encoded(metadata)
 
 
-def _encoded(value: object) -> bytes:  # noqa: PLR0911 - a case each
+def _encoded(value: object) -> bytes:  # noqa: PLR0911 - one return for each type
     match value:
         case bool():
             return _control(_BOOL, int(value))
@@ -87,7 +87,7 @@ def _encoded(value: object) -> bytes:  # noqa: PLR0911 - a case each
         case dict():
             pairs = (_encoded(name) + _encoded(member) for name, member in value.items())
             return _control(_MAP, len(value)) + b"".join(pairs)
-    raise TypeError(f"{value!r} has no place in a database")
+    raise TypeError(f"{value!r} is not a type of the format")
 
 
 def _number(kind: int, value: int) -> bytes:

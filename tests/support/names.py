@@ -1,4 +1,4 @@
-"""Names that no other test has used."""
+"""Unique names."""
 
 import itertools
 import os
@@ -8,5 +8,5 @@ _NUMBERS = itertools.count(1)
 
 
 def unique(what: str) -> str:
-    """A name for a topic, table or group: letters, digits and underscores, begins with `what`."""
+    """A unique name for a topic, table or group: letters, digits and underscores, with prefix `what`."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '_', what).strip('_')}_{os.getpid()}_{next(_NUMBERS)}"

@@ -1,4 +1,4 @@
-"""Components of a plan, for tests that need no file."""
+"""Components of a plan without a pipeline file."""
 
 from typing import TypeVar
 
@@ -12,5 +12,5 @@ S = TypeVar("S", bound=Model)
 def planned(
     name: str, path: str, settings: S, on_error: OnError = OnError.DEAD_LETTER, *, provider: str = ""
 ) -> Component[S]:
-    """A component of this name whose class is at `module:Class`."""
+    """A component with this name and a class at `module:Class`."""
     return Component(name, settings, Place("test", 1, 1), name=name, path=path, provider=provider, on_error=on_error)

@@ -1,4 +1,4 @@
-"""Parts of a plan, for tests of what runs it."""
+"""Plans and their components."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from tests.support.parts import planned
 
 
 def decorator(component: type, *, on_error: OnError = OnError.DEAD_LETTER, **options: object) -> Component[Any]:
-    """A decorator of a plan, with these options."""
+    """A decorator of a plan, with options."""
     settings = component.settings_class().model_validate(options)
     return planned(component.kind, f"{component.__module__}:{component.__name__}", settings, on_error)
 
 
 def sink(name: str = "attr2hbase", *, on_error: OnError = OnError.DEAD_LETTER, **options: object) -> Component[Any]:
-    """A sink of a plan, into table t of store logs."""
+    """A sink of a plan that writes to table t of store logs."""
     settings = Attr2HBase.settings_class().model_validate({"store": "logs", "table": "t"} | options)
     return planned(name, "sinks.mapping.attr2hbase:Attr2HBase", settings, on_error)
 
 
 def plan(*sinks: Component[Any], decorators: tuple[Component[Any], ...] = (), **changed: object) -> Plan:
-    """A plan into a memory store; fields of `Plan` may be given."""
+    """A plan with a memory store; `changed` are fields of `Plan`."""
     settings = {
         "pipeline": "p",
         "fingerprint": "f",

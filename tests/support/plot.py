@@ -1,4 +1,4 @@
-"""Lines over time as an SVG picture, readable on a light and on a dark page."""
+"""Line charts over time as SVG, readable on light and dark pages."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -14,14 +14,14 @@ Points = Sequence[tuple[float, float]]
 
 def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Sequence[tuple[float, str]] = ()) -> str:
     """
-    A picture of several series.
+    A chart of several series.
 
     Args:
-        title: above it.
+        title: of the chart.
         series: name -> points.
-        x: what the horizontal axis shows, with its unit.
-        y: the same for the vertical one.
-        marks: moments and what happened at each, as thin vertical lines with a word at their foot.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
+        marks: (x, label) of vertical lines.
     """
     end = max((at for each in series.values() for at, _ in each), default=1.0) or 1.0
     top = _round_up(max((value for each in series.values() for _, value in each), default=1.0))
@@ -63,7 +63,7 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
 
 
 def _round_up(value: float) -> float:
-    """The next 1, 2 or 5 with zeros, so that steps of an axis are round."""
+    """The next number of the form 1, 2 or 5 times a power of ten."""
     unit = 1.0
     while unit * 10 < value:
         unit *= 10

@@ -1,4 +1,4 @@
-"""Plugins for tests: a module with one decorator, and an installed package made of nothing but its metadata."""
+"""Plugins for tests: a module with one decorator, and the metadata of an installed package."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ pipelines:
   p:
     source: {kafka: {brokers: "localhost:9092", topics: [t]}}
     decorators:
-      - STEP
+      - DECORATOR
       - value: {attribute: "2hb_f:body", value: "%{body}"}
       - value: {attribute: "2hb_", value: "%{key}"}
     sinks: [{attr2hbase: {table: t}}]
@@ -43,17 +43,17 @@ tests:
 
 
 def shout(kind: str) -> str:
-    """The text of a module with one decorator of this kind, `Shout`."""
+    """The text of a module with one decorator, `Shout`, of a kind."""
     return SHOUT.replace("KIND", kind)
 
 
-def pipeline(step: str, plugins: str = "") -> str:
-    """A pipeline file with one decorator of a plugin, and a test that wants the body louder."""
-    return PIPELINE.replace("STEP", step).replace("PLUGINS", plugins)
+def pipeline(decorator: str, plugins: str = "") -> str:
+    """A pipeline file with a decorator of a plugin, and a test."""
+    return PIPELINE.replace("DECORATOR", decorator).replace("PLUGINS", plugins)
 
 
 def install(folder: Path, package: str, points: str, *, group: str = "ingest.decorators", version: str = "1.0") -> None:
-    """Make what an installer leaves of a package: its name, version and entry points, a line each."""
+    """Write the metadata of an installed package: name, version and entry points, one a line."""
     info = folder / f"{package}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")

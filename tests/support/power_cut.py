@@ -1,9 +1,10 @@
 """
-What a disk may hold after a power cut: every state that the calls of a process allow.
+The possible content of a disk after a power cut: every state that the system calls of a process allow.
 
-A file keeps what was synced; what came later is there, missing, or a run of zeros. Names of a folder change in the
-order they were changed, and any number of the changes since the folder was synced may be lost. That is less than any
-file system in use promises.
+- A file keeps its synced content. Later content is present, missing, or a run of zeros.
+- Changes to the names in a folder are applied in order. Any number of the last unsynced ones may be lost.
+
+These are weaker guarantees than those of common file systems.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from tests.support.disk_faults import Act
 
 RETURNED = "returned"
-"""A process under test adds a byte to a file of this name after each call that has returned."""
+"""File to which the process under test appends a byte after each call that returned."""
 
 
 @dataclass
@@ -28,7 +29,7 @@ Names = dict[str, _Entry]
 
 @dataclass(frozen=True)
 class _Change:
-    """A name that came to stand for an entry, perhaps instead of another name, or for none."""
+    """A change of a name: to an entry, possibly moved from another name, or deleted."""
 
     path: str
     entry: _Entry | None
@@ -50,10 +51,10 @@ class _Change:
 @dataclass
 class State:
     """
-    What is left.
+    The state after a power cut.
 
     Attributes:
-        returned: how many calls had returned before the cut.
+        returned: number of calls that had returned before the cut.
         files: path -> content.
     """
 
@@ -61,7 +62,7 @@ class State:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def write(self, folder: Path, instead_of: Path) -> Path:
-        """Make the files in another folder than they were in."""
+        """Create the files in another folder."""
         folder.mkdir(parents=True)
         for path, content in self.files.items():
             place = folder / Path(path).relative_to(instead_of)
@@ -71,7 +72,7 @@ class State:
 
 
 def states(acts: Sequence[Act]) -> Iterator[State]:
-    """Every state after a cut before each of the acts, and after the last; each once."""
+    """The distinct states after a power cut before each of the acts, and after the last."""
     disk, seen = _Disk(), set()
     for act in [*acts, None]:
         for files in disk.left():
@@ -88,7 +89,7 @@ class _Disk:
         self.returned = 0
         self._now: Names = {}
         self._safe: Names = {}
-        self._changes: list[_Change] = []  # to names, in order, of folders that were not synced since
+        self._changes: list[_Change] = []  # not synced yet, in order
 
     def do(self, act: Act) -> None:
         if Path(act.path).name == RETURNED:
@@ -118,7 +119,7 @@ class _Disk:
                         change.make(self._safe)
                 self._changes = [change for change in self._changes if change.folder != act.path]
             case other:
-                raise AssertionError(f"a power cut knows nothing of {other}")
+                raise AssertionError(f"unknown act {other}")
 
     def left(self) -> Iterator[dict[str, bytes]]:
         names = dict(self._safe)
@@ -137,6 +138,6 @@ class _Disk:
         self._changes.append(change)
 
     def _is_in_reach(self, path: str, names: Names) -> bool:
-        """Whether the folders above it, as far as they were made here, are left too."""
+        """Whether the parent folders that were created here exist."""
         made = (str(folder) for folder in Path(path).parents if str(folder) in self._now)
         return all(folder in names for folder in made)

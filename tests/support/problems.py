@@ -1,4 +1,4 @@
-"""What `ingest validate` finds in a file, as the tests compare it."""
+"""The problems of `ingest validate`, in a form to compare."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,17 +8,17 @@ from ingest.catalog import Catalog
 from ingest.config import load
 
 
-def chain_file(*steps: str, sinks: str = "[{attr2hbase: {table: t}}]") -> str:
-    """A pipeline file from Kafka through these steps; the first of them stands on line 7, in column 9."""
+def chain_file(*decorators: str, sinks: str = "[{attr2hbase: {table: t}}]") -> str:
+    """A pipeline file with these decorators; the first is on line 7, column 9."""
     head = (
         "version: 1\nstores: {m: {memory: {}}}\npipelines:\n  p:\n"
         '    source: {kafka: {brokers: "localhost:9092", topics: [t]}}\n    decorators:\n'
     )
-    return head + "".join(f"      - {step}\n" for step in steps) + f"    sinks: {sinks}\n"
+    return head + "".join(f"      - {each}\n" for each in decorators) + f"    sinks: {sinks}\n"
 
 
 def problems_of(path: Path, env: Mapping[str, str] | None = None) -> list[str]:
-    """Every problem of a file, in order, without the file's path: `line:column: code: message`."""
+    """The problems of a file in order, without its path: `line:column: code: message`."""
     try:
         report = load(path, env=env or {}, lookup=Catalog()).report
     except ConfigError as error:

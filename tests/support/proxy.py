@@ -1,8 +1,8 @@
 """
-A TCP proxy that spoils what runs through it, and counts what it did: the proof that a fault was there.
+A TCP proxy that injects network faults and counts them, as proof that they happened.
 
-A turn is one question and its answer, as in Thrift: what goes up until something comes down. Delays and cuts are
-measured in turns, so a chunk of a megabyte is one question.
+An exchange is one request and its response, as in Thrift: the bytes up until bytes come down. Delays and cuts are
+measured in exchanges, so a chunk of a megabyte is one request.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
-_POLL_S = 0.01  # how soon a stalled connection notices that it may go on
+_POLL_S = 0.01  # how soon a stalled connection resumes
 _READ_BYTES = 64 * 1024
-_RESET = struct.pack("ii", 1, 0)  # linger for no time at all: what is unsent is thrown away and the peer gets a reset
+_RESET = struct.pack("ii", 1, 0)  # linger of 0 s: unsent data is discarded and the peer gets a reset
 
 
-class Way(StrEnum):
+class Direction(StrEnum):
     """Directions."""
 
     UP = "up"  # from the client to the server
@@ -31,22 +31,22 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True)
-class Manner:
+class Faults:
     """
-    How connections are treated from now on; the defaults spoil nothing.
+    The faults of all connections; by default none.
 
     Attributes:
-        stalled: nothing is passed on either way; it is kept, and delivered later.
-        swallowed: what the client sends is thrown away. A connection that lost something this way never works again.
-        turn_delay_s: how long each answer waits before its first byte.
-        bytes_per_s: of each connection and way; None for as fast as it goes.
-        slice_bytes: largest piece that is written at once; None for as it came.
-        idle_s: a connection that was silent for so long is closed properly; None for never.
+        stalled: nothing is forwarded in either direction; it is delivered after the stall.
+        discarded: data from the client is discarded. A connection that lost data this direction never works again.
+        delay_s: delay of each response before its first byte.
+        bytes_per_s: rate of each connection and direction; None for no limit.
+        slice_bytes: largest number of bytes written at once; None for no limit.
+        idle_s: idle time after which a connection is closed properly; None for never.
     """
 
     stalled: bool = False
-    swallowed: bool = False
-    turn_delay_s: float = 0.0
+    discarded: bool = False
+    delay_s: float = 0.0
     bytes_per_s: int | None = None
     slice_bytes: int | None = None
     idle_s: float | None = None
@@ -54,33 +54,33 @@ class Manner:
 
 @dataclass(frozen=True)
 class Cut:
-    """A reset, both sides, once so many bytes of a question (up) or of its answer (down) have passed."""
+    """A reset of both sides after a number of bytes of a request (up) or of its response (down)."""
 
-    way: Way
+    direction: Direction
     after_bytes: int
-    question_bytes: int = 0
-    """Smallest question that counts, to tell a chunk from a look-up; for `down`."""
+    request_bytes: int = 0
+    """Minimum size of the request, to distinguish a chunk from other calls; only for `down`."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A reset that took place: how much of the turn had passed each way."""
+    """A reset that happened: the bytes of the exchange that had passed in each direction."""
 
-    way: Way
-    question_bytes: int
-    answer_bytes: int
+    direction: Direction
+    request_bytes: int
+    response_bytes: int
 
 
 @dataclass
 class Counts:
-    """What the proxy has seen and done."""
+    """Counters of connections, bytes and faults."""
 
     connections: int = 0
     refused: int = 0
     up_bytes: int = 0
     down_bytes: int = 0
-    swallowed_bytes: int = 0
-    turns: int = 0
+    discarded_bytes: int = 0
+    exchanges: int = 0
     closed_idle: int = 0
     cuts: list[Done] = field(default_factory=list)
 
@@ -89,19 +89,19 @@ class Counts:
 class _Connection:
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
-    question_bytes: int = 0
-    answer_bytes: int = 0
-    lost: bool = False  # something the client sent was swallowed
+    request_bytes: int = 0
+    response_bytes: int = 0
+    lost: bool = False  # data from the client was discarded
     is_cut: bool = False
     used: float = 0.0
 
-    def passed(self, way: Way, size: int) -> None:
-        if way is Way.DOWN:
-            self.answer_bytes += size
+    def passed(self, direction: Direction, size: int) -> None:
+        if direction is Direction.DOWN:
+            self.response_bytes += size
             return
-        if self.answer_bytes:
-            self.question_bytes = self.answer_bytes = 0
-        self.question_bytes += size
+        if self.response_bytes:
+            self.request_bytes = self.response_bytes = 0
+        self.request_bytes += size
 
     def reset(self) -> None:
         self.is_cut = True
@@ -114,12 +114,12 @@ class _Connection:
 
 class Proxy:
     """
-    Listens on a port of its own and passes on to a server; use it in a `with` block.
+    Listens on a port and forwards to a server; use it in a `with` block.
 
     Args:
-        target: host and port of the server; may be another one later.
+        target: host and port of the server; may be changed later.
         host: address to listen on.
-        port: 0 for any that is free.
+        port: port to listen on; 0 for any free port.
     """
 
     def __init__(self, target: tuple[str, int], *, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -127,7 +127,7 @@ class Proxy:
         self.host = host
         self.port = port
         self.counts = Counts()
-        self.manner = Manner()
+        self.faults = Faults()
         self._cuts: list[Cut] = []
         self._live: set[_Connection] = set()
         self._listening: asyncio.Server | None = None
@@ -148,26 +148,26 @@ class Proxy:
         self._thread.join(10)
         self._loop.close()
 
-    def behave(self, **manner: Any) -> None:
-        """Treat all connections so from now on; what is not said is as in `Manner`."""
-        self.manner = Manner(**manner)
+    def behave(self, **faults: Any) -> None:
+        """Set the faults of all connections; others are as in `Faults`."""
+        self.faults = Faults(**faults)
 
-    def also(self, **manner: Any) -> None:
-        """Change a part of the manner."""
-        self.manner = replace(self.manner, **manner)
+    def also(self, **faults: Any) -> None:
+        """Change some of the faults."""
+        self.faults = replace(self.faults, **faults)
 
     def heal(self) -> None:
-        """Spoil nothing any more, and listen."""
+        """Remove all faults, and listen."""
         self._cuts.clear()
         self.behave()
         self.listen()
 
-    def cut(self, way: Way, after_bytes: int, *, question_bytes: int = 0, times: int = 1) -> None:
-        """Reset a connection in the midst of the turns to come, so many times; see `Cut`."""
-        self._cuts += [Cut(way, after_bytes, question_bytes)] * times
+    def cut(self, direction: Direction, after_bytes: int, *, request_bytes: int = 0, times: int = 1) -> None:
+        """Reset connections during the next exchanges; see `Cut`."""
+        self._cuts += [Cut(direction, after_bytes, request_bytes)] * times
 
     def reset_all(self) -> int:
-        """Reset every connection now; how many there were."""
+        """Reset every connection now; returns their number."""
 
         def reset() -> int:
             live = list(self._live)
@@ -178,7 +178,7 @@ class Proxy:
         return self._call(reset)
 
     def refuse(self) -> None:
-        """Listen no more: whoever connects is refused. Connections that are there stay."""
+        """Stop listening: new connections are refused, existing ones stay."""
 
         async def stop() -> None:
             if self._listening is not None:
@@ -201,7 +201,7 @@ class Proxy:
 
     @property
     def live(self) -> int:
-        """How many connections there are."""
+        """Number of open connections."""
         return len(self._live)
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -217,12 +217,12 @@ class Proxy:
         try:
             async with asyncio.TaskGroup() as both:
                 idle = both.create_task(self._close_idle(connection))
-                ways = [
-                    both.create_task(self._pump(connection, Way.UP, reader, up_writer)),
-                    both.create_task(self._pump(connection, Way.DOWN, up_reader, writer)),
+                pumps = [
+                    both.create_task(self._pump(connection, Direction.UP, reader, up_writer)),
+                    both.create_task(self._pump(connection, Direction.DOWN, up_reader, writer)),
                 ]
-                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-                for task in (idle, *ways):
+                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                for task in (idle, *pumps):
                     task.cancel()
         finally:
             self._live.discard(connection)
@@ -230,37 +230,39 @@ class Proxy:
                 each.close()
 
     async def _pump(
-        self, connection: _Connection, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, connection: _Connection, direction: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(_READ_BYTES):
                 connection.used = self._loop.time()
-                while self.manner.stalled:  # noqa: ASYNC110 - an event would have to follow every change of manner
+                while self.faults.stalled:  # noqa: ASYNC110 - the faults are plain attributes, set from another thread
                     await asyncio.sleep(_POLL_S)
-                if way is Way.UP and (self.manner.swallowed or connection.lost):
+                if direction is Direction.UP and (self.faults.discarded or connection.lost):
                     connection.lost = True
-                    self.counts.swallowed_bytes += len(data)
+                    self.counts.discarded_bytes += len(data)
                     continue
-                if way is Way.DOWN and not connection.answer_bytes:
-                    self.counts.turns += 1
-                    await asyncio.sleep(self.manner.turn_delay_s)
-                await self._pass(connection, way, data, writer)
+                if direction is Direction.DOWN and not connection.response_bytes:
+                    self.counts.exchanges += 1
+                    await asyncio.sleep(self.faults.delay_s)
+                await self._pass(connection, direction, data, writer)
                 if connection.is_cut:
                     return
 
-    async def _pass(self, connection: _Connection, way: Way, data: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, connection: _Connection, direction: Direction, data: bytes, writer: asyncio.StreamWriter
+    ) -> None:
         at = 0
         while at < len(data) and not connection.is_cut:
-            size = min(len(data) - at, self.manner.slice_bytes or len(data))
-            rate = self.manner.bytes_per_s
+            size = min(len(data) - at, self.faults.slice_bytes or len(data))
+            rate = self.faults.bytes_per_s
             if rate is not None:
                 size = min(size, max(1, rate // 20))
-            cut = self._due(connection, way, size)
+            cut = self._due(connection, direction, size)
             if cut is not None:
-                before = connection.question_bytes if way is Way.UP and not connection.answer_bytes else 0
-                size = max(0, cut.after_bytes - (before if way is Way.UP else connection.answer_bytes))
-            connection.passed(way, size)
-            if way is Way.UP:
+                before = connection.request_bytes if direction is Direction.UP and not connection.response_bytes else 0
+                size = max(0, cut.after_bytes - (before if direction is Direction.UP else connection.response_bytes))
+            connection.passed(direction, size)
+            if direction is Direction.UP:
                 self.counts.up_bytes += size
             else:
                 self.counts.down_bytes += size
@@ -268,23 +270,23 @@ class Proxy:
             await writer.drain()
             at += size
             if cut is not None:
-                self.counts.cuts.append(Done(way, connection.question_bytes, connection.answer_bytes))
+                self.counts.cuts.append(Done(direction, connection.request_bytes, connection.response_bytes))
                 connection.reset()
             elif rate is not None:
                 await asyncio.sleep(size / rate)
             connection.used = self._loop.time()
 
-    def _due(self, connection: _Connection, way: Way, size: int) -> Cut | None:
-        """The cut that falls within the next bytes, taken off the list."""
+    def _due(self, connection: _Connection, direction: Direction, size: int) -> Cut | None:
+        """Remove and return the cut that falls within the next bytes."""
         for cut in self._cuts:
-            if cut.way is not way:
+            if cut.direction is not direction:
                 continue
-            if way is Way.UP:
-                before = 0 if connection.answer_bytes else connection.question_bytes
+            if direction is Direction.UP:
+                before = 0 if connection.response_bytes else connection.request_bytes
                 within = before + size > cut.after_bytes
             else:
-                large = connection.question_bytes >= cut.question_bytes
-                within = large and connection.answer_bytes + size > cut.after_bytes
+                large = connection.request_bytes >= cut.request_bytes
+                within = large and connection.response_bytes + size > cut.after_bytes
             if within:
                 self._cuts.remove(cut)
                 return cut
@@ -293,7 +295,7 @@ class Proxy:
     async def _close_idle(self, connection: _Connection) -> None:
         while True:
             await asyncio.sleep(_POLL_S)
-            limit = self.manner.idle_s
+            limit = self.faults.idle_s
             if limit is not None and self._loop.time() - connection.used > limit:
                 self.counts.closed_idle += 1
                 for writer in (connection.client, connection.server):

@@ -1,10 +1,10 @@
-"""How often the attributes of an event are read."""
+"""Counts reads of attributes."""
 
 from collections import Counter
 
 
 class Reads(dict[str, bytes]):
-    """Attributes that count how often each is asked for its value: once for each time that a part is computed."""
+    """Attributes that count how often each is read, that is, how often a part of a template is evaluated."""
 
     def __init__(self, attributes: dict[str, bytes]) -> None:
         super().__init__(attributes)

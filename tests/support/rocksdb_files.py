@@ -1,4 +1,4 @@
-"""A RocksDB store of many small files, and what is in the files of any."""
+"""RocksDB stores with many small files, and their content."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ def opened(path: Path | str) -> RocksDBStore:
 
 
 def as_files(store: RocksDBStore, folder: Path | str, count: int, table: str = "t") -> None:
-    """Take files of two rows, each after the last one."""
+    """Ingest files of two rows each, in ascending order."""
     for number in range(count):
         path = Path(folder) / f"{table}{number}"
         rows = [Put(b"r%09d" % (2 * number + row), {b"f:q": b"v"}, 1) for row in range(2)]
@@ -31,7 +31,7 @@ def as_files(store: RocksDBStore, folder: Path | str, count: int, table: str = "
 
 @contextmanager
 def read_beside(folder: Path | str) -> Iterator[Database]:
-    """A reader of a store's files, while the store is open or after that; `current` gives all that was written."""
+    """A reader of a store's files, also while the store is open."""
     database = Database(Path(folder), sync=False, read_only=True)
     database.open()
     try:
@@ -41,7 +41,7 @@ def read_beside(folder: Path | str) -> Iterator[Database]:
 
 
 def keys(opened: Opened, table: str = "t") -> list[bytes]:
-    """All keys of a table, those of deletes and of what nobody can read as well."""
+    """All keys of a table, including those of deletes and expired cells."""
     cursor = opened.column_families[column_family(table)].iter()
     cursor.seek_to_first()
     found = []
@@ -52,6 +52,6 @@ def keys(opened: Opened, table: str = "t") -> list[bytes]:
 
 
 def estimate(folder: Path | str, table: str = "t") -> GarbageEstimate:
-    """What a store has recorded of a table's garbage; a store that is opened begins with that."""
+    """The stored estimate of a table's garbage."""
     with read_beside(folder) as database:
         return GarbageEstimate.of(database.current().root.get(estimate_key(table)), 0)

@@ -1,6 +1,6 @@
 """
-The scenario list: records in, cells and fates out. It runs without Spark, through Spark into RocksDB, and from Kafka
-into HBase; what must come out is the same everywhere.
+Scenarios: records, and the required cells and outcomes. They run without Spark, through Spark into RocksDB, and through
+Spark into HBase, with the same result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ def given(value: bytes | str | None, key: bytes | str | None = "k", **headers: b
 @dataclass(frozen=True)
 class Scenario:
     """
-    One micro-batch and what becomes of it.
+    One micro-batch and its result.
 
     Attributes:
         records: in the order of their offsets, all in partition 0.
         rows: row key -> column -> value of the table afterwards.
-        letters: offset -> code of the events that become dead letters.
-        refused_by: offset -> component that its dead letter names, where that is asked.
+        letters: offset -> error code of the events that become dead letters.
+        refused_by: offset -> component in its dead letter, if the test checks it.
         dropped: reason -> events dropped on purpose.
         source, sink, pipeline: further options.
-        sinks: all sinks, in place of one attr2hbase.
+        sinks: all sinks, instead of one attr2hbase.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Scenario:
 
     @property
     def stored(self) -> int:
-        """How many events are stored."""
+        """Number of stored events."""
         return len(self.records) - len(self.letters) - sum(self.dropped.values())
 
     def pipeline_of(self, source: Mapping[str, Any], store: str) -> dict[str, Any]:
-        """The pipeline as plain data; its table is named as the scenario."""
+        """The pipeline as plain data; its table has the name of the scenario."""
         where = {"store": store, "table": self.name}
         sinks = self.sinks or [{"attr2hbase": self.sink}]
         return {
@@ -96,7 +96,7 @@ SCENARIOS = (
         {b"k": {b"colfam:body": b"2", b"colfam:a": b"x", b"colfam:b": b"y"}},
     ),
     Scenario(
-        "value_after_a_tombstone_is_there",
+        "value_after_a_tombstone_is_stored",
         [given("old"), given(None), given("new"), given("gone", "l"), given(None, "l"), given(None, "never")],
         {b"k": {b"colfam:body": b"new"}},
         source={"tombstones": "delete"},
@@ -142,7 +142,7 @@ SCENARIOS = (
         sink={"on_missing_key": "drop"},
     ),
     Scenario(
-        "an_empty_key_can_not_be_a_row",
+        "empty_row_key_fails",
         [given("a", None), given("b", ""), given("c", "c")],
         {b"c": {b"colfam:body": b"c"}},
         letters={0: "empty_row_key", 1: "empty_row_key"},
@@ -181,7 +181,7 @@ SCENARIOS = (
         sink={"rules": [{"when": "%{body} == 'forget'", "delete": {"column": "colfam:body"}}]},
     ),
     Scenario(
-        "wal_off_is_stored_all_the_same",
+        "rows_without_wal_are_stored",
         [given("1", "a"), given("2", "b")],
         {b"a": {b"colfam:body": b"1"}, b"b": {b"colfam:body": b"2"}},
         sink={"write_to_wal": False},

@@ -1,4 +1,4 @@
-"""Kafka and HBase for tests: real ones, started at first use, in a temporary folder, ended with the session."""
+"""Real Kafka and HBase for tests, in a temporary folder."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ HBaseProcess = Literal["hbase", "thrift", "thrift2"]
 
 
 class TestFolder:
-    """A temporary folder whose servers end when it is closed, or when this process is gone."""
+    """A temporary folder whose servers end when it is closed, or when this process ends."""
 
     __test__ = False
 
@@ -34,7 +34,7 @@ class TestFolder:
         )
 
     def close(self) -> None:
-        """End the servers, remove the folder."""
+        """Stop the servers and remove the folder."""
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.close()
         self._watchdog.wait(60)
@@ -56,7 +56,7 @@ class Kafka:
     A running broker.
 
     Args:
-        java_options: for its JVM; a broker whose speed is measured gets none.
+        java_options: options of its JVM; empty for benchmarks.
     """
 
     def __init__(self, folder: Path, *, java_options: Sequence[str] = jars.SHORT_LIVED) -> None:
@@ -69,9 +69,9 @@ class Kafka:
         return f"127.0.0.1:{self.server.port}"
 
     def create_topic(self, name: str = "topic", *, partitions: int = 1, config: dict[str, str] | None = None) -> str:
-        """Make a topic; its name begins with the given one and is new."""
+        """Create a topic with a unique name that begins with `name`."""
         topic = unique(name)
-        # else records with times long past are deleted half a minute after the broker's start
+        # else records with old timestamps are deleted half a minute after the broker's start
         config = {"retention.ms": "-1", **(config or {})}
         with self.admin() as admin:
             admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config)])
@@ -80,10 +80,10 @@ class Kafka:
 
     def produce(self, topic: str, records: Iterable[Given | bytes | str]) -> int:
         """
-        Send records and wait until the broker has them all; about 45,000 a second.
+        Send records and wait for their acknowledgement; about 45,000 a second.
 
         Returns:
-            how many were sent.
+            The number of records.
         """
         producer = self.producer()
         sent = []
@@ -105,7 +105,7 @@ class Kafka:
         return len(sent)
 
     def records(self, topic: str, *, read_committed: bool = False) -> list:
-        """Every record of a topic up to its present end, by partition and offset (kafka-python's ConsumerRecord)."""
+        """All records of a topic up to its current end, by partition and offset (kafka-python's ConsumerRecord)."""
         consumer = KafkaConsumer(
             bootstrap_servers=self.brokers,
             enable_auto_commit=False,
@@ -134,14 +134,14 @@ class Kafka:
             consumer.close()
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        """Partition -> offset a consumer group has committed; partitions without one are left out."""
+        """Partition -> committed offset of a consumer group; partitions without one are left out."""
         with self.admin() as admin:
             found = admin.list_group_offsets({group: None})[group]
-        return {part.partition: kept.offset for part, kept in found.items() if part.topic == topic and kept.offset >= 0}
+        return {part.partition: each.offset for part, each in found.items() if part.topic == topic and each.offset >= 0}
 
     @contextmanager
     def admin(self) -> Iterator[KafkaAdminClient]:
-        """An admin client of kafka-python."""
+        """A kafka-python admin client."""
         admin = KafkaAdminClient(bootstrap_servers=self.brokers)
         try:
             yield admin
@@ -149,7 +149,7 @@ class Kafka:
             admin.close()
 
     def producer(self) -> KafkaProducer:
-        """The session's producer."""
+        """A producer, shared by the tests of the session."""
         if self._producer is None:
             self._producer = KafkaProducer(
                 bootstrap_servers=self.brokers, linger_ms=10, batch_size=256 * 1024, max_request_size=16 * 1024 * 1024
@@ -157,30 +157,30 @@ class Kafka:
         return self._producer
 
     def kill(self) -> None:
-        """End the broker with SIGKILL."""
+        """Kill the broker with SIGKILL."""
         self.server.process.kill()
 
     def stop(self) -> None:
-        """End the broker with SIGTERM."""
+        """Stop the broker with SIGTERM."""
         self.server.stop()
 
     def pause(self) -> None:
-        """Freeze the broker: connections stay, nothing answers."""
+        """Freeze the broker: connections stay open without responses."""
         assert self.server.process.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a frozen broker go on."""
+        """Resume a frozen broker."""
         self.server.process.signal(signal.SIGCONT)
 
     def start(self) -> None:
-        """Start the broker again on its data and port, if it is not running; ready when this returns."""
+        """Restart the broker on its data and port, if it does not run; returns when it is ready."""
         self.resume()
         if not self.server.is_running:
             self.server.start()
             self.server.wait()
 
     def close(self) -> None:
-        """End the client and the broker."""
+        """Close the client and kill the broker."""
         if self._producer is not None:
             self._producer.close(timeout=5)
         self.kill()
@@ -188,10 +188,10 @@ class Kafka:
 
 class HBase:
     """
-    A running HBase with a Thrift and a Thrift2 server, each a process of its own.
+    A running HBase with a Thrift and a Thrift2 server, each in its own process.
 
     Args:
-        server: another way to run it in that folder; None for the plain one.
+        server: a variant of HBase in that folder; None for the standard one.
     """
 
     host = "127.0.0.1"
@@ -210,33 +210,33 @@ class HBase:
         return self.server.thrift2_port
 
     def kill(self, process: HBaseProcess = "hbase") -> None:
-        """End a process with SIGKILL."""
+        """Kill a process with SIGKILL."""
         self._process(process).kill()
 
     def stop(self, process: HBaseProcess = "hbase") -> None:
-        """End a process with SIGTERM."""
+        """Stop a process with SIGTERM."""
         self._process(process).stop()
 
     def pause(self, process: HBaseProcess = "hbase") -> None:
-        """Freeze a process: connections stay, nothing answers."""
+        """Freeze a process: connections stay open without responses."""
         assert self._process(process).signal(signal.SIGSTOP)
 
     def resume(self, process: HBaseProcess = "hbase") -> None:
-        """Let a frozen process go on."""
+        """Resume a frozen process."""
         self._process(process).signal(signal.SIGCONT)
 
     def start(self) -> None:
-        """Start what is not running again on its data and ports, let go on what is frozen; ready when this returns."""
-        was_whole = self.server.is_running
+        """Resume frozen processes and restart those that do not run; returns when all are ready."""
+        was_running = self.server.is_running
         for process in self.server.processes:
             process.signal(signal.SIGCONT)
-        if not was_whole:
+        if not was_running:
             self.server.start()
             self.server.wait()
 
     @contextmanager
     def connection(self, *, timeout_ms: int = 60_000) -> Iterator[happybase.Connection]:
-        """A connection of happybase's own, for looking at tables behind the product's back."""
+        """A happybase connection, to read tables without the product."""
         connection = happybase.Connection(self.host, self.port, timeout=timeout_ms)
         try:
             yield connection
@@ -244,7 +244,7 @@ class HBase:
             connection.close()
 
     def create_table(self, name: str = "table", *, families: Sequence[str] = ("cf",), versions: int = 1) -> str:
-        """Make a table; its name begins with the given one and is new."""
+        """Create a table with a unique name that begins with `name`."""
         table = unique(name)
         with self.connection() as connection:
             connection.create_table(table, {family: {"max_versions": versions} for family in families})
@@ -261,7 +261,7 @@ class HBase:
             return connection.table(table).cells(row, column, versions=most, include_timestamp=True)
 
     def close(self) -> None:
-        """End all its processes."""
+        """Kill all its processes."""
         for process in self.server.processes:
             process.kill()
 

@@ -1,4 +1,4 @@
-"""`ingest run` as its user starts it: a child process, watched through its HTTP end, its checkpoint, its processes."""
+"""`ingest run` as a child process, observed through its HTTP endpoint, checkpoint and processes."""
 
 import contextlib
 import http.client
@@ -22,9 +22,9 @@ from tests.support.local import free_ports
 from tests.support.waiting import reached
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 180.0  # ten on two free cores, a minute where others are at work as well
+START_S = 180.0  # 10 s on two free cores, a minute on a busy machine
 LAST_LINES = 40
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the CPU of a service that lives for a minute
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the CPU for a service that runs for a minute
 _SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -32,18 +32,18 @@ Metrics = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 class ServiceError(AssertionError):
-    """The service did not do what the test waits for; the message ends with its last log lines."""
+    """A condition of a test was not reached; the message ends with the last log lines."""
 
 
 class Service:
     """
-    One pipeline file and the processes that run it, one after the other.
+    A pipeline file and the processes that run it.
 
     Args:
-        folder: its home: pipeline file, state and logs; relative paths of the file begin there.
-        content: the pipeline file as plain data; a free HTTP port and `local[2,4]` are filled in.
+        folder: folder of pipeline file, state and logs, and working directory.
+        content: the pipeline file as plain data; a free HTTP port and `local[2,4]` are added.
 
-    Use it in a `with` block: whatever it started is gone after that.
+    Use it in a `with` block, which kills all its processes at the end.
     """
 
     def __init__(self, folder: Path, content: Mapping[str, Any]) -> None:
@@ -66,18 +66,18 @@ class Service:
         self.close()
 
     def write(self, content: Mapping[str, Any]) -> None:
-        """Write the pipeline file anew."""
+        """Write the pipeline file."""
         plain = {"version": 1, **content}
         plain["service"] = {"http": {"listen": f"127.0.0.1:{self.port}"}, **plain.get("service", {})}
         plain["spark"] = {"master": "local[2,4]", **plain.get("spark", {})}
         self.file.write_text(json.dumps(plain, indent=1, ensure_ascii=False))
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Self:
-        """Start `ingest run`; returns at once."""
+        """Start `ingest run` without waiting."""
         return self.start_command([sys.executable, "-m", "ingest", "run", str(self.file), *arguments], env=env)
 
     def start_command(self, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Self:
-        """Start a command in the service's place."""
+        """Start another command as the service."""
         assert not self.is_running, "the service runs already"
         with self.log.open("ab") as log, self.out.open("ab") as out:
             self._child = subprocess.Popen(
@@ -87,19 +87,19 @@ class Service:
                 stdout=out,
                 stderr=log,
                 env={**environment(), **(env or {})},
-                # a session of its own: whatever descends from it is found by that, even when its parent is gone
+                # its own session, by which its descendants are found even if their parent has ended
                 start_new_session=True,
             )
         self._sessions.add(self._child.pid)
         return self
 
     def run_once(self, *arguments: str, timeout_s: float = 300.0) -> int:
-        """`ingest run --once` to its end; its exit code."""
+        """Run `ingest run --once`; returns the exit code."""
         self.start("--once", *arguments)
         return self.wait_for_exit(timeout_s)
 
     def ingest(self, command: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Another command on the same file, to its end: `service.ingest("table apply")`."""
+        """Run another command on the pipeline file: `service.ingest("table apply")`."""
         return subprocess.run(
             [sys.executable, "-m", "ingest", *command.split(), str(self.file), *arguments],
             cwd=self.folder,
@@ -119,11 +119,11 @@ class Service:
 
     @property
     def is_running(self) -> bool:
-        """Whether the driver is there."""
+        """Whether the driver runs."""
         return self._child is not None and self._child.poll() is None
 
     def processes(self) -> list[psutil.Process]:
-        """All that descend from a driver of this service and still run."""
+        """All running processes of this service."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
@@ -132,7 +132,7 @@ class Service:
         return found
 
     def jvm(self) -> psutil.Process | None:
-        """Spark's Java process."""
+        """Spark's JVM."""
         return next((process for process in self.processes() if _name(process) == "java"), None)
 
     def workers(self) -> list[psutil.Process]:
@@ -148,13 +148,13 @@ class Service:
 
     def kill(self, process: psutil.Process | int) -> None:
         """
-        End a process of this service with SIGKILL, and see it gone.
+        Kill a process of this service with SIGKILL, and wait until it has ended.
 
         Raises:
             ProcessLookupError: it has ended already.
         """
         pid = process if isinstance(process, int) else process.pid
-        assert os.getsid(pid) in self._sessions, f"{pid} is not ours"
+        assert os.getsid(pid) in self._sessions, f"{pid} is not a process of this service"
         os.kill(pid, signal.SIGKILL)
         if self._child is not None and pid == self._child.pid:
             self._child.wait(10)
@@ -162,7 +162,7 @@ class Service:
             raise ServiceError(f"process {pid} does not end after SIGKILL")
 
     def kill_all(self) -> None:
-        """End every process with SIGKILL, as when a machine goes down, and see them gone."""
+        """Kill all processes with SIGKILL, as in a crash of the machine, and wait until they have ended."""
 
         def gone() -> bool:
             left = self.processes()
@@ -181,12 +181,12 @@ class Service:
         os.kill(self.pid, signal.SIGTERM)
 
     def stop(self, timeout_s: float = 60.0) -> int:
-        """SIGTERM, and its exit code."""
+        """Send SIGTERM; returns the exit code."""
         self.terminate()
         return self.wait_for_exit(timeout_s)
 
     def wait_for_exit(self, timeout_s: float = 60.0) -> int:
-        """The driver's exit code."""
+        """Wait for the end of the driver; returns its exit code."""
         assert self._child is not None, "never started"
         try:
             return self._child.wait(timeout_s)
@@ -194,19 +194,19 @@ class Service:
             raise ServiceError(f"did not end within {timeout_s:.0f} s\n{self.last_lines()}") from None
 
     def wait_for(self, condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
-        """Wait while the service runs."""
+        """Wait for a condition while the service runs."""
         if not reached(lambda: condition() or not self.is_running, timeout_s):
             raise ServiceError(f"{what}: not within {timeout_s:.0f} s\n{self.last_lines()}")
         if not self.is_running and not condition():
             raise ServiceError(f"{what}: ended with {self._child and self._child.returncode}\n{self.last_lines()}")
 
     def wait_until_gone(self, timeout_s: float = 30.0) -> None:
-        """Wait until nothing that descends from it runs any more."""
+        """Wait until no process of the service runs."""
         if not reached(lambda: not self.processes(), timeout_s, 0.1):
-            raise ServiceError(f"left behind: {[process.cmdline()[:3] for process in self.processes()]}")
+            raise ServiceError(f"still running: {[process.cmdline()[:3] for process in self.processes()]}")
 
     def wait_for_batches(self, count: int, pipeline: str, timeout_s: float = START_S) -> None:
-        """Wait until the checkpoint of a pipeline has so many more acknowledged batches than now."""
+        """Wait until the checkpoint of a pipeline has `count` more acknowledged batches."""
         checkpoint = self.checkpoint(pipeline)
         before = len(checkpoint.commits())
         self.wait_for(lambda: len(checkpoint.commits()) >= before + count, f"{count} batches", timeout_s)
@@ -216,7 +216,7 @@ class Service:
         self.wait_for(lambda: self.states().get(pipeline) == state, f"{pipeline} {state}", timeout_s)
 
     def wait_for_offsets(self, ends: Mapping[int, int], pipeline: str, topic: str, timeout_s: float = 600.0) -> None:
-        """Wait until everything below the given offsets (partition -> offset) is acknowledged."""
+        """Wait until everything below offsets (partition -> offset) is acknowledged."""
         checkpoint = self.checkpoint(pipeline)
 
         def is_there() -> bool:
@@ -226,22 +226,22 @@ class Service:
         self.wait_for(is_there, f"{pipeline} at {dict(ends)}", timeout_s)
 
     def checkpoint(self, pipeline: str) -> CheckpointReader:
-        """What a pipeline has acknowledged."""
+        """The checkpoint of a pipeline."""
         return CheckpointReader(self.folder / "data" / "state" / "checkpoints" / pipeline)
 
     def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
-        """Status and text of a page; (0, "") when nobody answers."""
+        """Status and text of a page; (0, "") without a response."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=timeout_s) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
-        except (OSError, http.client.HTTPException):  # it may be killed in the midst of an answer
+        except (OSError, http.client.HTTPException):  # it may be killed during a response
             return 0, ""
 
     def states(self) -> dict[str, str]:
-        """Pipeline -> state; empty while nobody answers."""
+        """Pipeline -> state; empty without a response."""
         status, text = self.get("/pipelines")
         return {each["name"]: each["state"] for each in json.loads(text)["pipelines"]} if status == 200 else {}
 
@@ -256,12 +256,12 @@ class Service:
         return found
 
     def metric(self, name: str, **labels: str) -> float:
-        """Sum of the series that have these labels."""
+        """Sum of the series with these labels."""
         wanted = set(labels.items())
         return sum(value for (found, having), value in self.metrics().items() if found == name and wanted <= having)
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Log lines that are JSON, of all runs."""
+        """The JSON log lines of all runs."""
         for line in self.log.read_text(errors="replace").splitlines():
             with contextlib.suppress(ValueError):
                 content = json.loads(line)
@@ -269,18 +269,18 @@ class Service:
                     yield content
 
     def last_lines(self) -> str:
-        """The end of the log, for messages."""
+        """The last log lines, for messages."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return "\n".join(lines[-LAST_LINES:])
 
     def close(self) -> None:
-        """End what still runs."""
+        """Kill all processes."""
         if self._sessions:
             self.kill_all()
 
 
 def environment() -> dict[str, str]:
-    """What a user has, this tree first on the path of modules, and a JVM that does not prepare for a long life."""
+    """The environment of a service: this source tree first on the module path, and a JVM for a short run."""
     return {"SPARK_SUBMIT_OPTS": SHORT_LIVED, **os.environ, "PYTHONPATH": str(ROOT)}
 
 

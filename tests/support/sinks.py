@@ -82,7 +82,7 @@ pipelines:
     sinks:
       - lines: {path: ./lines}
 """
-"""A pipeline file with that sink alone."""
+"""A pipeline file with only this sink."""
 
 INDEXED = """\
 from ingest.api import Put

@@ -1,4 +1,4 @@
-"""A folder that can be full: a small tmpfs of its own, or, where mounting is not allowed, writes that say ENOSPC."""
+"""A folder on a small disk: a tmpfs, or if mounting is not allowed, writes that fail with ENOSPC."""
 
 import contextlib
 import shutil
@@ -13,17 +13,17 @@ MIB = 1024 * 1024
 
 
 class NoMountWarning(UserWarning):
-    """The disk of a test is not a real one."""
+    """A full disk is simulated."""
 
 
 class SmallDisk:
     """
-    One folder on a disk of its own.
+    A folder on its own disk.
 
     Args:
-        folder: made if it is missing; what is in it must not be used yet.
-        size_bytes: of the disk.
-        faults: takes its place where mounting is not allowed.
+        folder: created if missing; must not be in use yet.
+        size_bytes: size of the disk.
+        faults: simulates the full disk if mounting is not allowed.
     """
 
     def __init__(self, folder: Path, size_bytes: int, faults: DiskFaults) -> None:
@@ -34,24 +34,24 @@ class SmallDisk:
         mounted = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         self.is_mounted = mounted.returncode == 0
         if not self.is_mounted:
-            # seen in the summary of a run: the fault is injected all the same, one layer higher
+            # the summary of the test run shows that the fault is injected one layer higher
             warnings.warn(f"no tmpfs ({mounted.stderr.strip()}): writes are made to fail instead", NoMountWarning, 1)
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """For the service that uses the folder."""
+        """Environment of the service that uses the folder."""
         return {} if self.is_mounted else self._faults.environment(fail_write=f"{self.folder}/*")
 
     def fill(self, *appended: Path) -> str:
         """
-        From now on no new page fits; how that is known.
+        Fill the disk; returns the proof.
 
         Args:
-            appended: text files that others append to, and whose last page is to be full as well.
+            appended: text files to which the service appends; their last page is filled, too.
         """
         if not self.is_mounted:
             self._faults.on()
-            return f"writes below {self.folder.name} say ENOSPC"
+            return f"writes below {self.folder.name} fail with ENOSPC"
         with contextlib.suppress(OSError), (self.folder / "filler").open("wb", buffering=0) as file:
             while file.write(bytes(MIB)):
                 pass
@@ -64,12 +64,12 @@ class SmallDisk:
         return f"tmpfs at {self.folder.name}: 0 of {usage.total // MIB} MiB free"
 
     def free(self) -> None:
-        """There is room again."""
+        """Free the disk."""
         self._faults.off()
         (self.folder / "filler").unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of it; also while somebody still has files open there."""
+        """Unmount the disk, even if files on it are open."""
         if self.is_mounted:
             subprocess.run(["umount", "-l", str(self.folder)], check=True, timeout=30)
             self.is_mounted = False

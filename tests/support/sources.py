@@ -1,4 +1,4 @@
-"""A source of a plugin, and what tests of sources need beside it."""
+"""A source of a plugin, and its pipeline file and context."""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def pipeline(source: str, *, plugins: str = "", store: str = "memory: {}") -> st
 
 
 def driver_context(folder: Path) -> DriverContext:
-    """What a source on the driver is made with, its checkpoint in this folder."""
+    """The context of a source on the driver, with the checkpoint in a folder."""
     checkpoint = Checkpoint(folder)
     times = BatchTimes(folder / "times", lambda: 1)
     return DriverContext("p", "UTC", None, checkpoint, checkpoint=checkpoint, times=times, metrics=Metrics(["p"]))

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of a master and two workers, started from the jars PySpark brings."""
+"""A standalone Spark cluster of a master and two workers, from the jars of PySpark."""
 
 import json
 import os
@@ -16,7 +16,7 @@ WORKERS = 2
 
 
 class SparkCluster:
-    """Master and workers, each a process with its files in a folder."""
+    """Master and workers, each in its own process, with files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -26,11 +26,11 @@ class SparkCluster:
 
     @property
     def master(self) -> str:
-        """The URL for `--master`."""
+        """URL for `--master`."""
         return f"spark://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start all; ready when this returns."""
+        """Start all processes; returns when the workers are registered."""
         self._start(self._master, "master.Master", "--port", str(self._port), "--webui-port", str(self._page))
         self._master.wait_until(lambda: self._alive() == 0, timeout_s=READY_S)
         for worker in self._workers:
@@ -41,7 +41,7 @@ class SparkCluster:
         self._workers[-1].wait_until(lambda: self._alive() == WORKERS, timeout_s=READY_S)
 
     def stop(self) -> None:
-        """End all; workers end their executors."""
+        """Stop all processes; workers stop their executors."""
         for process in (*self._workers, self._master):
             process.stop(grace_s=10.0)
 
@@ -53,17 +53,17 @@ class SparkCluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
-            # executors are children of workers: there the product must be, as on any cluster
+            # executors are children of workers and need the product on their module path
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
             "PYSPARK_PYTHON": sys.executable,
         }
         process.start([*command, *arguments], env=env)
 
     def _alive(self) -> int:
-        """Workers the master knows; -1 while it does not answer."""
+        """Number of registered workers; -1 without a response."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=2) as answer:
                 return int(json.load(answer)["aliveworkers"])
         except (OSError, ValueError):
-            # its page in HTML answers before the one in JSON does
+            # the HTML page is available before the JSON page
             return -1

@@ -1,8 +1,7 @@
 """
-Ticks: records "TS:VALUE" with keys that are unique, and the table they must become.
+Ticks: records "TS:VALUE" with unique keys, and the expected table.
 
-Expected tables are computed here by hand, from the records and from the times in the checkpoint, into the memory
-store.
+Expected tables are computed without the product's pipeline, from the records and the times in the checkpoint.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ class Ticks:
     A topic of ticks; record number i is in partition i % partitions, at offset i // partitions.
 
     Attributes:
-        topic: its name; nothing else is in it.
+        topic: name of the topic, which has no other records.
     """
 
     topic: str
@@ -35,12 +34,12 @@ class Ticks:
 
     @classmethod
     def produced(cls, kafka: Kafka, count: int, *, partitions: int = 4) -> "Ticks":
-        """A new topic with so many ticks."""
+        """A new topic with `count` ticks."""
         ticks = cls(kafka.create_topic("ticks", partitions=partitions), 0, partitions)
         return ticks.more(kafka, count)
 
     def more(self, kafka: Kafka, count: int) -> "Ticks":
-        """The same topic after so many more."""
+        """The same topic after `count` more ticks."""
         kafka.produce(self.topic, (self._given(number) for number in range(self.count, self.count + count)))
         grown = Ticks(self.topic, self.count + count, self.partitions)
         assert kafka.ends(self.topic) == grown.ends
@@ -52,7 +51,7 @@ class Ticks:
         return {part: len(range(part, self.count, self.partitions)) for part in range(self.partitions)}
 
     def row(self, number: int) -> bytes:
-        """Row key of a record: its key, and its nanos by the formula."""
+        """Row key of a record: its key and nanos."""
         partition, offset = number % self.partitions, number // self.partitions
         nanos = _time_ms(number) * 1_000_000 + offset % 10_000 * 100 + partition % 100
         return b"%s-%d" % (_key(number), nanos)
@@ -63,24 +62,24 @@ class Ticks:
         return {b"colfam:ts": b"%d" % at, b"colfam:value": b"%d" % value}
 
     def numbers(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> Iterator[int]:
-        """Records between offsets."""
+        """Numbers of the records between offsets."""
         for partition, end in ends.items():
             for offset in range(starts.get(partition, 0), end):
                 yield offset * self.partitions + partition
 
     def expected(self, checkpoint: CheckpointReader, table: str) -> MemoryStore:
-        """The table after everything the checkpoint acknowledges, each record with the time of its batch."""
+        """The table after all acknowledged batches, each record with the time of its batch."""
         store = MemoryStore()
         store.open()
         store.ensure_table(TableSpec(table, (FAMILY,)))
         for batch in checkpoint.batches(self.topic):
-            # in the order of the keys, which the memory store takes fastest
+            # sorted by key, which is fastest for the memory store
             numbers = sorted(self.numbers(batch.starts, batch.ends))
             store.apply(table, [Put(self.row(number), self.columns(number), batch.time_ms) for number in numbers])
         return store
 
     def expected_of_events(self, table: str) -> MemoryStore:
-        """The table after everything, each record with its own time."""
+        """The table after all records, each with its own time."""
         store = MemoryStore()
         store.open()
         store.ensure_table(TableSpec(table, (FAMILY,)))
@@ -118,7 +117,7 @@ def pipeline(
 
 
 def decorators() -> Sequence[Mapping[str, Any]]:
-    """The chain that makes rows of ticks."""
+    """The decorators of the tick pipeline."""
     return [
         {"split": {"separator": ":", "index": 0, "attribute": "2hb_colfam:ts"}},
         {"split": {"separator": ":", "index": 1, "attribute": "2hb_colfam:value"}},
@@ -132,7 +131,7 @@ def rocksdb(folder: Path) -> dict[str, Any]:
 
 
 def table(store: str, family: str = "colfam") -> dict[str, Any]:
-    """A table that keeps as many versions as the tests look for."""
+    """A table that keeps VERSIONS versions."""
     return {"store": store, "families": {family: {"versions": VERSIONS}}}
 
 

@@ -7,7 +7,7 @@ POLL_S = 0.02
 
 
 def reached(condition: Callable[[], bool], timeout_s: float, poll_s: float = POLL_S) -> bool:
-    """Whether the condition came true in time."""
+    """Wait for a condition; returns whether it became true in time."""
     end = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= end:

@@ -1,9 +1,8 @@
 """
-Ends the test servers in a folder and removes it, once the process that started it is gone.
+Kills the test servers in a folder and removes the folder after pytest has ended.
 
-Runs as a process of its own in its own session: `python watchdog.py FOLDER`, with standard input a pipe from pytest.
-The pipe closes however pytest ends, also by SIGKILL, and so nothing is ever left running. Only processes with a pid
-file in the folder are touched.
+Runs in its own session: `python watchdog.py FOLDER`, with standard input a pipe from pytest. The pipe closes when
+pytest ends, even by SIGKILL. Only processes with a pid file in the folder are killed.
 """
 
 import shutil
@@ -16,10 +15,10 @@ from local_servers.processes import ServerProcess
 
 
 def main(folder: Path) -> None:
-    """Wait for the end of input, then clear up."""
+    """Wait for the end of input, then kill the servers and remove the folder."""
     sys.stdin.read()
     for pid_file in sorted(folder.glob("*/*.pid")):
-        ServerProcess(pid_file.stem, pid_file.parent).kill()  # the data goes too, so there is nothing to end gently
+        ServerProcess(pid_file.stem, pid_file.parent).kill()  # SIGKILL, since the data is removed as well
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""One sink and its way into a store."""
+"""A sink with its mutator, for tests of both."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sinks.writing.writer import Writer
 
 
 class Way:
-    """What a task does with a writer and the mutator below it, for tests of both."""
+    """The calls of a task to a writer and its mutator."""
 
     def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
         self.begin, self.flush, self.close = mutator.begin, mutator.flush, mutator.close
@@ -19,10 +19,10 @@ class Way:
 
     @property
     def needs_families(self) -> dict[str, set[bytes]]:
-        """Those that the round met and that have to be made."""
+        """Missing families that the flush cycle needs."""
         return self._mutator.families.needed
 
     @property
     def refused(self) -> RefusedRows:
-        """Rows that the store can never write."""
+        """Rows that the store refused permanently."""
         return self._mutator.refused

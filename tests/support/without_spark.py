@@ -1,4 +1,4 @@
-"""A micro-batch from records to rows without Spark: the real task and loop, and a store with its driver's half."""
+"""Runs a micro-batch without Spark: the real task and loop, with a memory store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,19 +23,19 @@ T = TypeVar("T")
 
 
 def spec_of(batch_time_ms: int, *, attempt: str = "", prepared: Mapping[str, Prepared] | None = None) -> TaskSpec:
-    """What a driver would specify for a task, without options that a test does not need."""
+    """The spec of a task."""
     packed = {name: message.packed() for name, message in (prepared or {}).items()}
     return TaskSpec(Batch(str(batch_time_ms), batch_time_ms, attempt), prepared=packed)
 
 
 def apply_results(store: Store, receipt: Receipt, name: str = "logs") -> None:
-    """Apply what a task staged for a store."""
+    """Apply the staged files of a task."""
     staged = StoreResult.unpacked(receipt.results[name].payload).staged
     apply_staged(store, [] if staged is None else [staged])
 
 
 class OneTask(LoopHost):
-    """Runs all records in one task of this process; a blocked task fails the test."""
+    """Runs all records in one task in this process; a blocked task fails the test."""
 
     def __init__(self, task: Task, records: Sequence[Record]) -> None:
         self.task = task
@@ -53,10 +53,10 @@ class OneTask(LoopHost):
 
 class WithoutSpark:
     """
-    One pipeline of a configuration whose only store is in memory.
+    A pipeline of a configuration, with a memory store in place of its store.
 
     Args:
-        incoming: folder for what the task stages.
+        incoming: folder for staged files.
     """
 
     def __init__(self, configuration: Configuration, pipeline: str, incoming: Path) -> None:
@@ -71,13 +71,13 @@ class WithoutSpark:
         self._committers = {name: StoreCommitter(driver, FamilyRegistry(driver, declared, {None: 20}, {}), incoming)}
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:
-        """One micro-batch of one task, until it is durable: its counts and dead letters."""
+        """Run one micro-batch until it is durable; returns its counts and dead letters."""
         micro_batch = MicroBatch(str(batch_time_ms), batch_time_ms, "1")
         return run_until_durable(micro_batch, self._committers, OneTask(self.task, records))
 
 
 def records_of(given: Sequence[Given], topic: str = "topic") -> list[Record]:
-    """Records of partition 0 as Kafka would give them out again."""
+    """Records of partition 0 as Kafka would return them."""
     return [
         Record(topic, 0, offset, _bytes(one.key), _bytes(one.value), one.timestamp_ms or 0, tuple(one.headers))
         for offset, one in enumerate(given)

@@ -1,4 +1,4 @@
-"""`python -m tests.support.ledger produce | chain | audit | report`: a ledger by hand, and the table in the docs."""
+"""`python -m tests.support.ledger produce | chain | audit | report`: the ledger without a test."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ from tests.support.ledger.producer import LedgerFile, Producer
 
 
 class AnyHBase:
-    """An HBase somewhere."""
+    """An HBase at an address."""
 
     def __init__(self, address: str) -> None:
         self._host, _, port = address.rpartition(":")
@@ -27,7 +27,7 @@ class AnyHBase:
 
     @contextmanager
     def connection(self) -> Any:
-        """A connection of happybase's own."""
+        """A happybase connection."""
         connection = happybase.Connection(self._host, self._port, timeout=60_000)
         try:
             yield connection
@@ -36,7 +36,7 @@ class AnyHBase:
 
 
 def produce(options: argparse.Namespace) -> None:
-    """Send more events, after those that are in the file."""
+    """Send more events, after those in the file."""
     file = LedgerFile(options.file)
     events = Events(options.run, options.seed)
     producer = Producer(options.brokers, options.topic, events, file, partitions=options.partitions)
@@ -48,13 +48,13 @@ def produce(options: argparse.Namespace) -> None:
 
 
 def show_chain(_: argparse.Namespace) -> None:
-    """What a pipeline of these events needs."""
+    """Print the families and decorators of a pipeline for the events."""
     content = {"families": [name.decode() for name in FAMILIES], "decorators": chain()}
     print(json.dumps(content, indent=1))  # noqa: T201 - what the command is for
 
 
 def audit(options: argparse.Namespace) -> None:
-    """Look at a pipeline whose service is down."""
+    """Audit a pipeline whose service is down."""
     checkpoint = CheckpointReader(options.state / "checkpoints" / options.pipeline)
     observed = Observed(
         dead_letters=dead_letters_in_files(options.state, options.pipeline),
@@ -75,23 +75,23 @@ def audit(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """One of the commands."""
+    """Run one of the commands."""
     of_a_run = argparse.ArgumentParser(add_help=False)
     of_a_run.add_argument("file", type=Path, help="ledger file")
     of_a_run.add_argument("topic")
-    of_a_run.add_argument("--run", default="by-hand", help="rows of runs with another name are others")
+    of_a_run.add_argument("--run", default="by-hand", help="name of the run; it determines the row keys")
     of_a_run.add_argument("--seed", type=int, default=1)
     parser = argparse.ArgumentParser(prog="python -m tests.support.ledger", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    sends = commands.add_parser("produce", parents=[of_a_run], help="send events and note each in the file")
+    sends = commands.add_parser("produce", parents=[of_a_run], help="send events and record them in the file")
     sends.add_argument("--brokers", default="localhost:9092")
     sends.add_argument("--count", type=int, default=20_000)
     sends.add_argument("--partitions", type=int, default=4, help="of the topic")
-    sends.add_argument("--rate", type=float, help="events a second; as fast as it goes when left out")
+    sends.add_argument("--rate", type=float, help="events a second; default: no limit")
     sends.set_defaults(do=produce)
-    shows = commands.add_parser("chain", help="the decorators and families a pipeline of these events needs")
+    shows = commands.add_parser("chain", help="print the decorators and families of a pipeline for the events")
     shows.set_defaults(do=show_chain)
-    looks = commands.add_parser("audit", parents=[of_a_run], help="what became of each event; the service must be down")
+    looks = commands.add_parser("audit", parents=[of_a_run], help="audit a pipeline whose service is down")
     looks.add_argument("--state", type=Path, required=True, help="the pipeline's state_dir")
     looks.add_argument("--pipeline", required=True)
     looks.add_argument("--table", required=True)
@@ -99,9 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     store.add_argument("--rocksdb", type=Path, help="folder of the store")
     store.add_argument("--hbase", help="HOST:PORT of the Thrift server")
     looks.set_defaults(do=audit)
-    writes = commands.add_parser(
-        "report", help="write the tables of docs/reliability.md from the rows of the last runs"
-    )
+    writes = commands.add_parser("report", help="write the tables of docs/reliability.md from the last results")
     writes.set_defaults(do=lambda _: report.render())
     options = parser.parse_args(arguments)
     options.do(options)

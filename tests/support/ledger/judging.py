@@ -1,4 +1,4 @@
-"""What became of each event: the ledger on one side, what is there on the other."""
+"""The outcome of each event: compares the ledger with the actual state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,9 +21,10 @@ def judge(
     Give every event its verdict.
 
     Args:
-        bounds: partition -> offset below which all must be done; what is missing past it is pending. None for all.
-        codes: of dead letters that events may have become though the ledger says they are to be stored.
-        seen: row -> highest event number that an earlier look has found there.
+        bounds: partition -> offset below which everything must be done; a missing event above it is pending. None for
+            no bounds.
+        codes: error codes of dead letters that are allowed in place of stored events.
+        seen: row -> highest event number that an earlier audit found.
     """
     judge = _Judge(events, sent, observed, bounds, codes, seen or {})
     judge.rows()
@@ -34,7 +35,7 @@ def judge(
 
 
 class _Judge:
-    """Rows by themselves first, then each event, then how rows hang together."""
+    """Checks each row, then each event, then references and timestamps."""
 
     def __init__(
         self,
@@ -57,20 +58,20 @@ class _Judge:
         self._owners: dict[bytes, list[Key]] | None = None
 
     def rows(self) -> None:
-        """Which event each row holds, and what is wrong with it."""
+        """Find the event of each row, and what is wrong with the row."""
         for row, found in self._observed.rows.items():
             key = found.event
             if found.hash is not None and key is not None and self._events.row(*key) == row:
                 self._holders[row] = key[1]
-                wrong = self._about_whole(key, found)
+                wrong = self._check_complete(key, found)
             else:
                 self._holders[row] = None
-                wrong = self._about_torn(row, found)
+                wrong = self._check_torn(row, found)
             if wrong is not None:
                 self.judgement.add(wrong[0], f"row {row.hex()} {wrong[1]}")
 
     def events(self) -> None:
-        """A verdict for each event that is in the topic."""
+        """Give a verdict to each event that is in the topic."""
         writers: dict[bytes, list[Key]] = {}
         for key, entry in self._entries.items():
             if entry.status is not Status.OK:
@@ -95,18 +96,18 @@ class _Judge:
             self._writers(row, sorted(keys))
 
     def references(self) -> None:
-        """Each stored event names the row of an earlier one; the table alone proves a loss when that is not there."""
+        """Each stored event names the row of an earlier one; if that row is missing, the table alone proves a loss."""
         for row, found in self._observed.rows.items():
             if self._holders[row] is None or not found.previous or found.previous in self._observed.rows:
                 continue
             assert found.event is not None
             referred = found.event[0], found.event[1] - WINDOW
             if not self._may_be_missing(referred):
-                text = f"row {row.hex()} refers to event {referred}, whose row is not there"
+                text = f"row {row.hex()} refers to event {referred}, whose row is missing"
                 self.judgement.add(Verdict.DANGLING, text)
 
     def times(self) -> None:
-        """Cells have the time of the micro-batch that acknowledged them, however often they were written."""
+        """Cells have the time of the micro-batch that acknowledged them."""
         again = self._sent.again
         batches = BatchIndex(self._observed.batches)
         for row, found in self._observed.rows.items():
@@ -118,25 +119,25 @@ class _Judge:
             if batch is None or batch.time_ms == found.times[0]:
                 continue
             text = f"row {row.hex()} of event {key} has time {found.times[0]}, its micro-batch has {batch.time_ms}"
-            # a cell that is too new hides what comes later, one that is too old may itself be hidden
+            # a timestamp that is too new hides later values
             verdict = Verdict.REGRESSED if found.times[0] > batch.time_ms else Verdict.CORRUPT
             self.judgement.add(verdict, text)
 
-    def _about_whole(self, key: Key, found: Found) -> tuple[Verdict, str] | None:
-        """What is wrong with a row that holds all of an event; None when nothing is."""
+    def _check_complete(self, key: Key, found: Found) -> tuple[Verdict, str] | None:
+        """What is wrong with a complete row; None if nothing is."""
         entry = self._entries.get(key)
         if entry is None or entry.status is Status.FAIL:
             return Verdict.PHANTOM, f"holds event {key}, which was never written to the topic"
         if self._events.outcome(*key) is not Outcome.STORED:
-            return Verdict.PHANTOM, f"holds event {key}, which was to be {self._events.outcome(*key)}"
+            return Verdict.PHANTOM, f"holds event {key}, expected to be {self._events.outcome(*key)}"
         if entry.hash and entry.hash != found.hash:
             return Verdict.CORRUPT, f"holds event {key} with another hash than was sent"
         if len(found.times) > 1:
             return Verdict.MIXED, f"has cells of {len(found.times)} times: {sorted(found.times)}"
         return None
 
-    def _about_torn(self, row: bytes, found: Found) -> tuple[Verdict, str]:
-        """A row whose hash does not fit its cells: of nobody, of several events, or simply wrong."""
+    def _check_torn(self, row: bytes, found: Found) -> tuple[Verdict, str]:
+        """A row whose hash does not match its cells: of no event, of several events, or changed."""
         owners = self._owners_of(row)
         if not owners:
             return Verdict.PHANTOM, "is the row of no event"
@@ -173,18 +174,18 @@ class _Judge:
             self.judgement.add(Verdict.PHANTOM, f"event {key} is a dead letter and is stored as well")
 
     def _check_dead_letters(self, key: Key, outcome: Outcome, dead_letters: Iterable[FoundDeadLetter]) -> str:
-        """What is wrong with the dead_letters of an event; empty when nothing is."""
+        """What is wrong with the dead letters of an event; empty if nothing is."""
         for dead_letter in dead_letters:
             cells = cells_of(dead_letter.value, dead_letter.headers)
             if cells.get(HASH) != hash_of(cells) or event_of(cells) != key:
-                return f"the dead letter of event {key} does not hold what was sent"
+                return f"the dead letter of event {key} differs from what was sent"
             is_meant = outcome is Outcome.DEAD_LETTERED and dead_letter.code == self._events.code(key[1])
             if not is_meant and dead_letter.code not in self._codes:
-                return f"event {key} was to be {outcome}, and is a dead letter with code {dead_letter.code}"
+                return f"event {key}, expected to be {outcome}, is a dead letter with code {dead_letter.code}"
         return ""
 
     def _writers(self, row: bytes, keys: Sequence[Key]) -> None:
-        """The events of one row, in their order: what the row holds has replaced all before it."""
+        """Verdicts for the events of one row, in order: the event in the row has overwritten all before it."""
         judgement = self.judgement
         holds = self._holders.get(row, -1)
         if holds is None:
@@ -199,12 +200,12 @@ class _Judge:
                 judgement.verdicts[key] = Verdict.PENDING
             elif was_newer:
                 judgement.verdicts[key] = Verdict.REGRESSED
-                text = f"row {row.hex()} holds event {holds} again after a newer one was there"
+                text = f"row {row.hex()} holds event {holds}, although it held a newer one before"
                 judgement.add(Verdict.REGRESSED, text)
             else:
                 judgement.verdicts[key] = Verdict.LOST
                 shown = _shown(key, self._entries[key])
-                judgement.add(Verdict.LOST, f"event {shown} is not there; its row holds {holds}")
+                judgement.add(Verdict.LOST, f"event {shown} is missing; its row holds {holds}")
 
     def _highest(self, row: bytes) -> int:
         return max(self._seen.get(row, -1), self._observed.highest_number(row))
@@ -224,5 +225,5 @@ def _shown(key: Key, entry: Entry) -> str:
 
 
 def newest_numbers(rows: Mapping[bytes, Found]) -> dict[bytes, int]:
-    """Row -> number of the event it holds, for `seen` of a later look."""
+    """Row -> number of its event, for `seen` of a later audit."""
     return {row: found.event[1] for row, found in rows.items() if found.event is not None}

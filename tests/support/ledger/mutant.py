@@ -1,4 +1,4 @@
-"""`python -m tests.support.ledger.mutant NAME run pipeline.yaml`: a command of the product, with one deliberate bug."""
+"""`python -m tests.support.ledger.mutant NAME run pipeline.yaml`: `ingest` with one deliberate bug."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from tests.support.ledger.mutants.catalogue import MUTANTS, environment
 
 
 def main(arguments: list[str]) -> None:
-    """Become `ingest`."""
+    """Replace this process by `ingest` with a mutant."""
     if not arguments or arguments[0] not in MUTANTS:
         lines = (f"  {name:22} {mutant.about}" for name, mutant in MUTANTS.items())
         raise SystemExit("\n".join(["mutants:", *lines]))

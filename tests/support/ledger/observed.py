@@ -145,7 +145,7 @@ def hbase_versions(hbase: HBase, table: str, row: bytes) -> list[Version]:
 
 def dead_letters_in_files(state: Path, pipeline: str) -> dict[tuple[int, int], list[FoundDeadLetter]]:
     """(partition, offset) -> dead letters under the state folder."""
-    folder = state / "dead-dead_letters" / pipeline
+    folder = state / "dead-letters" / pipeline
     found: dict[tuple[int, int], list[FoundDeadLetter]] = {}
     for path in sorted(folder.glob("*.jsonl")) if folder.exists() else ():
         for line in path.read_bytes().splitlines():
@@ -160,7 +160,7 @@ def dead_letters_in_topic(
     """
     (partition, offset) -> dead letters in a topic.
 
-    One that was published twice in the same batch counts once; one that points to a file counts only if the file
+    One that was published twice in the same batch counts once. One that points to a file counts only if the file
     exists.
     """
     found: dict[tuple[int, int], dict[int, FoundDeadLetter]] = {}
@@ -201,9 +201,9 @@ def places_in_topic(brokers: str, topic: str, wanted: Collection[Key]) -> dict[t
 
 def batches_of(checkpoint: CheckpointReader, topic: str) -> list[Batch]:
     """
-    CheckpointReader micro-batches whose time and beginning are both still in the checkpoint.
+    Acknowledged micro-batches whose time and start offsets are still in the checkpoint.
 
-    Spark throws old ones away; without the ends of the one before, nobody can say where a batch began.
+    Spark deletes old ones; the start offsets of a batch are the end offsets of the one before.
     """
     plans = set(checkpoint.plans())
     found = []

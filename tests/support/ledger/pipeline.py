@@ -1,4 +1,4 @@
-"""The pipeline the ledger's events go through, and what a test may change of it."""
+"""The pipeline for the events of the ledger, and the options of a test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ StoreName = Literal["rocksdb", "hbase"]
 @dataclass(frozen=True)
 class Options:
     """
-    What a run is about, see the fixture `ledger_run`.
+    Options of a run, see the fixture `ledger_run`.
 
     Attributes:
         events: options of `Events` other than run and seed.
-        source, sink, pipeline, content: laid over the pipeline file; `content` over its top, mappings merge.
-        store_options: of the store.
-        dead_letters: where they go.
-        dead_kafka: the broker their topic is at; None for that of the events.
-        brokers, hbase_port: for the service alone, such as a proxy's.
-        mutant: what the service was made to do wrong, for the report; then some rule has to be broken.
+        source, sink, pipeline, content: merged into these parts of the pipeline file; `content` into the whole file.
+        store_options: options of the store.
+        dead_letters: destination of dead letters.
+        dead_kafka: broker of their topic; None for the broker of the events.
+        brokers, hbase_port: addresses for the service only, such as those of a proxy.
+        mutant: description of the deliberate bug; then some rule must be broken.
     """
 
     store: StoreName = "rocksdb"
@@ -44,7 +44,7 @@ class Options:
 
 
 class Names(NamedTuple):
-    """What belongs to one run."""
+    """Names of one run."""
 
     pipeline: str
     topic: str
@@ -71,7 +71,7 @@ def content_of(
     if names.dead_topic is not None:
         pipeline["dead_letters"] = {"kafka": {"topic": names.dead_topic, "brokers": dead_brokers}}
     content = {
-        # the audit asks for the time of every batch, and Spark would keep the last hundred
+        # the audit needs the time of every batch; by default Spark keeps the last hundred
         "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "10000"}},
         "stores": {"store": store},
         "tables": {
@@ -86,7 +86,7 @@ def content_of(
 
 
 def merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another, mappings in them too."""
+    """Merge two mappings recursively; `over` takes precedence."""
     result = dict(below)
     for name, value in over.items():
         known = result.get(name)

@@ -1,4 +1,4 @@
-"""What was sent, in a file that survives whoever sent it: for each event ok, fail, or info when nobody knows."""
+"""The ledger: a file with the status of each sent event, ok, fail, or info for unknown."""
 
 import contextlib
 import os
@@ -19,13 +19,13 @@ from ingest.kafka.producer import give_up
 from tests.support.ledger.events import Events
 
 ANSWER_FIELDS = 7
-CHUNK = 2_000  # events between two looks at what the broker says
+CHUNK = 2_000  # events in one batch of sends
 NEVER_WRITTEN = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
-PATIENCE_S = 120.0  # for a broker to come back
+PATIENCE_S = 120.0  # to wait for a broker
 
 
 class Status(StrEnum):
-    """What the broker said."""
+    """The response of the broker."""
 
     OK = "ok"
     FAIL = "fail"
@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One event as the ledger knows it; partition and offset are -1 unless the status is ok."""
+    """One event in the ledger; partition and offset are -1 unless the status is ok."""
 
     producer: int
     number: int
@@ -46,16 +46,16 @@ class Entry(NamedTuple):
 
 class LedgerFile:
     """
-    Lines appended and synced: `sending P FIRST LAST` before events are sent, then a line for each answer.
+    Appends and syncs lines: `sending P FIRST LAST` before events are sent, then a line for each response.
 
-    What was sent and has no answer is unknown.
+    The status of an event without a response is unknown.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, lines: Iterable[str]) -> None:
-        """Make lines durable."""
+        """Append lines and sync the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
@@ -63,14 +63,14 @@ class LedgerFile:
             os.fsync(file.fileno())
 
     def entries(self) -> list[Entry]:
-        """Everything that was sent; later answers for the same event come as entries of their own."""
+        """All sent events; several responses for an event are several entries."""
         found: list[Entry] = []
         sending: list[tuple[int, range]] = []
         answered: dict[int, set[int]] = {}
         for fields in self._lines():
             if fields[0] == "sending":
                 sending.append((int(fields[1]), range(int(fields[2]), int(fields[3]) + 1)))
-            elif len(fields) == ANSWER_FIELDS:  # the last line of a producer that died may be torn
+            elif len(fields) == ANSWER_FIELDS:  # the last line of a killed producer may be incomplete
                 status, producer, number, topic, partition, offset, text = fields
                 entry = Entry(
                     int(producer),
@@ -98,7 +98,7 @@ class LedgerFile:
 
 
 class Places:
-    """Where the events are that are in the topic."""
+    """Positions of the events in the topic."""
 
     def __init__(self, file: LedgerFile) -> None:
         self._offsets: dict[int, list[int]] = {}
@@ -110,18 +110,18 @@ class Places:
         self.count = sum(map(len, self._offsets.values()))
 
     def fraction(self, acknowledged: Mapping[int, int]) -> float:
-        """How many of them are below these offsets."""
+        """The fraction of them that is below these offsets."""
         done = sum(bisect_left(offsets, acknowledged.get(part, 0)) for part, offsets in self._offsets.items())
         return done / self.count if self.count else 1.0
 
 
 class Producer:
     """
-    Sends events in their order, and resumes when the broker is back.
+    Sends events in order, and resumes after an outage of the broker.
 
     Args:
-        brokers: where; may be changed between calls.
-        partitions: of the topic; may be changed between calls.
+        brokers: may be changed between calls.
+        partitions: number of partitions of the topic; may be changed between calls.
         producer: its number in the events.
     """
 
@@ -139,7 +139,7 @@ class Producer:
         self._lock = threading.Lock()
 
     def produce(self, count: int, *, rate: float | None = None, stop: threading.Event | None = None) -> int:
-        """Send so many more; how many were sent before somebody said stop."""
+        """Send `count` more events until `stop` is set; returns the number of sent events."""
         with self._lock:
             first, started = self.sent, time.monotonic()
             while (left := first + count - self.sent) > 0 and not (stop is not None and stop.is_set()):
@@ -153,13 +153,13 @@ class Producer:
             return self.sent - first
 
     def again(self, first: int, last: int) -> None:
-        """Send events a second time, as a producer does whose acknowledgement was lost."""
+        """Send events a second time, like a producer whose acknowledgement was lost."""
         with self._lock:
             self._send(first, last - first + 1, None)
 
     @contextlib.contextmanager
     def in_background(self, rate: float) -> Iterator[None]:
-        """Go on sending until the block ends."""
+        """Send events in a thread until the block ends."""
         stop = threading.Event()
         raised: list[BaseException] = []
 
@@ -181,7 +181,7 @@ class Producer:
             raise raised[0]
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Close the connection to the broker."""
         client, self._client = self._client, None
         if client is not None:
             give_up(client, 1.0)
@@ -200,7 +200,7 @@ class Producer:
                     self._topic, value=event.body, key=event.key, headers=list(event.headers), partition=partition
                 )
             except KafkaError:
-                future = None  # it never came to be sent
+                future = None  # it was not sent
             waiting.append((event, future))
         with contextlib.suppress(KafkaError):
             client.flush(timeout=30)
@@ -221,7 +221,7 @@ class Producer:
             lines.append(f"{status}\t{self._producer}\t{event.number}\t{self._topic}\t{partition}\t{offset}\t{text}")
         self._file.append(lines)
         if not whole:
-            self.close()  # what it still holds must not be written after we have called it unknown
+            self.close()  # buffered events must not be written after they were recorded as unknown
         return True
 
     def _connected(self, stop: threading.Event | None) -> KafkaProducer | None:
@@ -247,7 +247,7 @@ class Producer:
                     kafka_client=net_client,
                 )
             except KafkaError:
-                made.pop().close()  # it would go on trying, with its sockets
+                made.pop().close()  # else it keeps retrying
                 if time.monotonic() > end:
                     raise
                 if (stop or threading.Event()).wait(0.2):

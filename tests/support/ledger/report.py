@@ -1,4 +1,4 @@
-"""A row for each fault and what came of it: as JSON lines, as a table at the end of a run, as a table in the docs."""
+"""Results of faults: as JSON lines, as a table at the end of a test run, and as a table in the docs."""
 
 import json
 import os
@@ -21,15 +21,15 @@ WIDEST = 48
 @dataclass(frozen=True)
 class Row:
     """
-    One fault once injected.
+    The result of one injected fault.
 
     Attributes:
-        proof: how it is known that the fault was there.
-        redelivered: rows sent again; None where a row is written many times anyway.
-        predicted: events that had to be lost, said before they were counted; None where nothing may be.
-        wrong: which rules were broken; empty for a row that passed.
-        mutant: what the product was made to do wrong; then some rule has to be broken.
-        commit: the newest that changed the product, with a plus when it was changed since.
+        proof: evidence that the fault happened.
+        redelivered: number of rows sent again; None if rows are overwritten anyway.
+        predicted: predicted number of lost events; None if none may be lost.
+        wrong: broken rules; empty if the run passed.
+        mutant: description of a deliberate bug; then some rule must be broken.
+        commit: newest commit of the product, with a plus if it has uncommitted changes.
     """
 
     fault: str
@@ -52,17 +52,17 @@ class Row:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it did not end as it has to."""
+        """Whether a rule was broken, or for a mutant, whether none was."""
         return bool(self.wrong) != bool(self.mutant)
 
     @property
     def rules(self) -> str:
-        """Those that were broken."""
+        """The broken rules."""
         return ", ".join(dict.fromkeys(each.partition(":")[0] for each in self.wrong))
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As shown."""
+        """The cells of the table row."""
         lost = f"{self.lost}" if self.predicted is None else f"{self.lost} (predicted {self.predicted})"
         again = "-" if self.redelivered is None else f"{self.redelivered}"
         numbers = [f"{each}" for each in (self.sent, self.stored, self.dead_lettered, self.dropped)]
@@ -70,12 +70,12 @@ class Row:
 
 
 def folder() -> Path:
-    """Where rows are kept."""
+    """Folder of the results."""
     return Path(os.environ.get(VARIABLE) or ROOT / "build" / "faults")
 
 
 def write(row: Row) -> None:
-    """Add a row to this process's file."""
+    """Append a row to the file of this process."""
     path = folder() / f"{os.getpid()}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -87,7 +87,7 @@ def write(row: Row) -> None:
 def add_row(
     fault: str, proof: str, seconds: float, *, stored: int = 0, dead: int = 0, dropped: int = 0, lost: int = 0
 ) -> None:
-    """A row of the report, of a fault without a ledger."""
+    """Write the row of a fault without a ledger."""
     write(
         Row(
             fault=fault,
@@ -111,20 +111,20 @@ _written: list[Row] = []
 
 
 def written() -> Sequence[Row]:
-    """Rows of this process."""
+    """Rows written by this process."""
     return _written
 
 
 def rows() -> list[Row]:
     """The newest row of each fault, store and seed."""
-    kept = [Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines()]
-    kept.sort(key=lambda each: each.at)
-    found = {(row.fault, row.store, row.seed): row for row in kept}
+    stored = [Row(**json.loads(line)) for path in folder().glob("*.jsonl") for line in path.read_text().splitlines()]
+    stored.sort(key=lambda each: each.at)
+    found = {(row.fault, row.store, row.seed): row for row in stored}
     return sorted(found.values(), key=lambda each: (each.fault, each.store, each.seed))
 
 
 def text_table(shown: Iterable[Row]) -> list[str]:
-    """For a terminal; what went wrong stands in the place of the proof."""
+    """The table for a terminal; broken rules replace the proof."""
     lines = [(*HEADS, "end")]
     for row in shown:
         end = "FAILED" if row.has_failed else "caught" if row.mutant else "ok"
@@ -136,7 +136,7 @@ def text_table(shown: Iterable[Row]) -> list[str]:
 
 
 def fault_table(shown: Sequence[Row]) -> str:
-    """For a page; several seeds of a fault are one line, with the sums of their numbers."""
+    """The table for a page; a line has the sums of all seeds of a fault."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in shown:
         groups.setdefault((row.fault, row.store), []).append(row)
@@ -150,18 +150,18 @@ def fault_table(shown: Sequence[Row]) -> str:
 
 
 def mutant_table(shown: Sequence[Row]) -> str:
-    """For a page: what the product was made to do wrong, and which rules found it."""
+    """The table of mutants for a page, with the rules that detected them."""
     lines = [(row.mutant, row.store, f"{row.lost}", f"{row.corrupt}", row.rules) for row in shown]
     heads = ("deliberate bug", "store", "lost", "corrupt", "broken rules")
     return f"{_when(shown)}\n\n{_markdown(heads, dict.fromkeys(lines), numbers=range(2, 4))}"
 
 
 def render(page: Path = PAGE) -> None:
-    """Put the tables between the markers of the page; a run with a failure has no place there."""
+    """Write the tables between the markers of the page; refused if a result is a failure."""
     shown = rows()
     failed = [f"{row.fault} ({row.store}, seed {row.seed})" for row in shown if row.has_failed]
     if failed:
-        raise SystemExit(f"failed when they were last run, see {folder()}: {', '.join(failed)}")
+        raise SystemExit(f"failed in their last run, see {folder()}: {', '.join(failed)}")
     if not shown:
         raise SystemExit(f"no rows in {folder()}: run the fault tests first")
     text = page.read_text()
@@ -179,7 +179,7 @@ def _between(text: str, name: str, content: str) -> str:
     before, found, rest = text.partition(begin)
     _, also_found, after = rest.partition(end)
     if not found or not also_found:
-        raise SystemExit(f"the page has no place {begin} … {end}")
+        raise SystemExit(f"the page has no markers {begin} … {end}")
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 

@@ -1,4 +1,4 @@
-"""A service under a fault, and the ledger of everything it was given."""
+"""A service under a fault, with the ledger of all its events."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -37,10 +37,10 @@ __all__ = ["LedgerError", "LedgerRun", "Options", "Totals", "merged"]
 
 class LedgerError(AssertionError):
     """
-    The ledger does not balance; the message tells what is wrong, and the seed.
+    Rules are broken; the message contains them and the seed.
 
     Attributes:
-        rules: those that do not hold.
+        rules: the broken rules.
     """
 
     def __init__(self, message: str, wrong: Sequence[Wrong]) -> None:
@@ -53,13 +53,13 @@ class LedgerRun:
     One topic, one pipeline, one service, and the ledger.
 
     Args:
-        fault: how it is named in the report.
+        fault: its name in the report.
         hbase: None for RocksDB.
 
     Attributes:
         pipeline: its name.
-        producer: what produces; its brokers and partitions may be changed.
-        allowed_codes: dead letters the test lets events become that were to be stored.
+        producer: its brokers and partitions may be changed.
+        allowed_codes: error codes of dead letters that are allowed in place of stored events.
     """
 
     def __init__(
@@ -94,36 +94,36 @@ class LedgerRun:
 
     @property
     def store_folder(self) -> Path:
-        """Where RocksDB is."""
+        """Folder of the RocksDB store."""
         return self.service.folder / "store"
 
     @property
     def state_folder(self) -> Path:
-        """Checkpoints and dead letters."""
+        """Folder of checkpoints and dead letters."""
         return self.service.folder / "data" / "state"
 
     def content(self) -> dict[str, Any]:
-        """The pipeline file as plain data; `service.write` takes it, changed or not."""
-        ours = Names(self.pipeline, self.topic, self.group, self.table, self.dead_topic)
+        """The pipeline file as plain data, for `service.write`."""
+        names = Names(self.pipeline, self.topic, self.group, self.table, self.dead_topic)
         return content_of(
-            self.options, ours, store=self._store(), brokers=self.kafka.brokers, dead_brokers=self.dead_kafka.brokers
+            self.options, names, store=self._store(), brokers=self.kafka.brokers, dead_brokers=self.dead_kafka.brokers
         )
 
     def produce(self, count: int, *, rate: float | None = None) -> None:
-        """Send so many more events and wait for the broker's answer to each."""
+        """Send more events and wait for the response to each."""
         self.producer.produce(count, rate=rate)
 
     def produce_in_background(self, rate: float) -> AbstractContextManager[None]:
-        """Send so many a second until the block ends."""
+        """Send events at a rate per second until the block ends."""
         return self.producer.in_background(rate)
 
     def make_table(self) -> None:
-        """`ingest table apply`."""
+        """Run `ingest table apply`."""
         made = self.service.ingest("table apply")
         assert made.returncode == 0, made.stderr
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = START_S) -> None:
-        """`ingest run`, until the pipeline reads."""
+        """Start `ingest run` and wait until the pipeline runs."""
         self.begin(*arguments, env=env)
         running = ("running", "blocked")
         self.service.wait_for(
@@ -131,33 +131,33 @@ class LedgerRun:
         )
 
     def begin(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
-        """`ingest run`; returns at once, for a start that is to fail or to die."""
+        """Start `ingest run` without waiting, for a start that is expected to fail."""
         self._before_life = max(self.service.checkpoint(self.pipeline).commits(), default=-1)
         self.service.start(*arguments, env=env)
         self._scrapes.watch()
 
-    def wait_acknowledged(self, share: float = 1.0, timeout_s: float = 300.0) -> None:
-        """Wait until so much of what was produced so far is acknowledged in the checkpoint."""
+    def wait_acknowledged(self, fraction: float = 1.0, timeout_s: float = 300.0) -> None:
+        """Wait until this fraction of the produced events is acknowledged in the checkpoint."""
         places = Places(self.file)
         checkpoint = self.service.checkpoint(self.pipeline)
         self.service.wait_for(
-            lambda: places.fraction(checkpoint.acknowledged(self.topic)) >= share,
-            f"{share:.0%} of {places.count} events acknowledged",
+            lambda: places.fraction(checkpoint.acknowledged(self.topic)) >= fraction,
+            f"{fraction:.0%} of {places.count} events acknowledged",
             timeout_s,
         )
 
     def kill(self) -> None:
-        """SIGKILL to everything of the service, as when a machine goes down."""
+        """SIGKILL to all processes of the service."""
         pid = self.service.pid
         self.service.kill_all()
         self.proven(f"SIGKILL, pid {pid} gone")
 
     def proven(self, what: str) -> None:
-        """Note how it is known that the fault was there; a run that cannot prove it fails."""
+        """Record evidence that the fault happened; a run without any fails."""
         self._proofs.append(what)
 
     def predict_lost(self, numbers: Collection[int]) -> int:
-        """Say which events have to be lost, before anybody counts; how many those are."""
+        """Predict the loss of events, before the audit; returns their number."""
         sent = settled(self.file.entries())
         self._predicted |= {
             (0, number)
@@ -167,11 +167,11 @@ class LedgerRun:
         return len(self._predicted)
 
     def check_while_dead(self) -> Judgement:
-        """Everything acknowledged is there, and nothing wrong is: looked at before a restart could mend it."""
-        assert not self.service.is_running, "the service is alive, and would hide what it has lost"
+        """Check that everything acknowledged is stored, while the service is down and cannot repair anything."""
+        assert not self.service.is_running, "the service still runs"
         books = self._books()
         judgement, wrong = books.while_dead()
-        if self.service.checkpoint(self.pipeline).folder.exists():  # without it nobody knows what was acknowledged
+        if self.service.checkpoint(self.pipeline).folder.exists():  # else the acknowledged events are unknown
             stored = judgement.having(Verdict.STORED)
             self._scrapes.died(sum(key not in judgement.acknowledged for key in stored))
         for row, number in newest_numbers(books.observed.rows).items():
@@ -191,14 +191,14 @@ class LedgerRun:
         max_redelivered: int | None = None,
     ) -> Totals:
         """
-        Wait until all is acknowledged, compare /metrics, stop, audit, write the row; raise if a rule is broken.
+        Wait until all events are acknowledged, stop, audit, and write the result; raise if a rule is broken.
 
         Args:
-            lost_predicted: how many events have to be lost; `predict_lost` says which.
-            exit_code: of the stopped service.
-            metrics: whether /metrics is compared; it cannot be where the checkpoint was lost or changed.
-            group: whether the group must stand where the checkpoint does.
-            max_redelivered: bound on rows sent again, where the fault gives another one.
+            lost_predicted: number of events that must be lost; `predict_lost` names them.
+            exit_code: expected exit code.
+            metrics: whether /metrics is compared; not possible if the checkpoint was lost or changed.
+            group: whether the group's offsets must equal the checkpoint's.
+            max_redelivered: limit of rows sent again, if it differs from that of the repeated batches.
         """
         wrong: list[Wrong] = []
         life: Scrape | None = None
@@ -210,9 +210,9 @@ class LedgerRun:
                 text = f"ended with {code}, expected {exit_code}\n{self.service.last_lines()}"
                 wrong.append(Wrong(Rule.EXIT_CODE, text))
         else:
-            wrong.append(Wrong(Rule.EXIT_CODE, f"it had ended by itself\n{self.service.last_lines()}"))
+            wrong.append(Wrong(Rule.EXIT_CODE, f"the service had ended\n{self.service.last_lines()}"))
         if not self._proofs:
-            wrong.append(Wrong(Rule.PROVEN, "nothing proves that the fault was there: call proven()"))
+            wrong.append(Wrong(Rule.PROVEN, "no proof that the fault happened: call proven()"))
         lives = self._scrapes.close()
         books = self._books()
         predicted = lost_predicted if lost_predicted is not None or not self._predicted else len(self._predicted)
@@ -229,7 +229,7 @@ class LedgerRun:
         return totals
 
     def observed(self) -> Observed:
-        """What is there now; RocksDB only while the service is down."""
+        """The actual state; RocksDB only while the service is down."""
         checkpoint = self.service.checkpoint(self.pipeline)
         dead_letters = dead_letters_in_files(self.state_folder, self.pipeline)
         if self.dead_topic is not None:
@@ -273,7 +273,7 @@ class LedgerRun:
         broken = [f"{each.rule}: {each.text}" for each in wrong]
         self._write(totals, broken)
         lines = "\n".join(f"- {each}" for each in broken)
-        raise LedgerError(f"{self.fault}, SEED={self.seed}: the ledger does not balance\n{lines}\n{totals}", wrong)
+        raise LedgerError(f"{self.fault}, SEED={self.seed}: broken rules\n{lines}\n{totals}", wrong)
 
     def _write(self, totals: Totals, wrong: Sequence[str]) -> None:
         report.write(

@@ -1,4 +1,4 @@
-"""The counters of each process a service has had, read now and then, for it may die at any time."""
+"""The counters of each process of a service, read repeatedly because it may be killed at any time."""
 
 import threading
 
@@ -9,7 +9,7 @@ EVERY_S = 0.5
 
 
 class Scrapes:
-    """Reads /metrics beside the test, from the start of the first process to `close`."""
+    """Reads /metrics in a thread, from the start of the first process to `close`."""
 
     def __init__(self, service: Service, pipeline: str) -> None:
         self._service = service
@@ -19,7 +19,7 @@ class Scrapes:
         self._thread: threading.Thread | None = None
 
     def watch(self) -> None:
-        """Begin, if it has not begun."""
+        """Start the thread, if it does not run."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="scrapes", daemon=True)
             self._thread.start()
@@ -27,17 +27,17 @@ class Scrapes:
     def last(self) -> Scrape:
         """The counters of the running process, now."""
         scrape = self._scrape()
-        assert scrape is not None, "nobody answers at /metrics"
+        assert scrape is not None, "no response from /metrics"
         self._lives[self._service.pid] = scrape
         return scrape
 
     def died(self, rows: int) -> None:
-        """Say that the last process left so many rows in the store that it had not acknowledged."""
+        """Record the number of rows that the last process stored but did not acknowledge."""
         pid = self._service.pid
         self._lives[pid] = found_dead(self._lives.get(pid, Scrape()), rows)
 
     def close(self) -> list[Scrape]:
-        """End; the last counters of each process."""
+        """Stop the thread; returns the last counters of each process."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

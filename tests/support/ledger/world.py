@@ -1,4 +1,4 @@
-"""A world that balances, in memory: what every test of the ledger's rules begins with."""
+"""A consistent state in memory, with which every test of the ledger's rules begins."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ FIRST_MS = 1_700_000_000_000
 
 
 class World:
-    """Events that all came to what they should: each partition in batches of its own offsets."""
+    """Events with their required outcomes, in batches of BATCH offsets of each partition."""
 
     def __init__(self, rows: int | None = None, count: int = COUNT) -> None:
         self.events = Events("run", 7, rows=rows)
@@ -35,7 +35,7 @@ class World:
 
     @property
     def observed(self) -> Observed:
-        """What is there now."""
+        """The actual state."""
         return Observed(
             rows={row: found_of(cells) for row, cells in self.table.items()},
             older=self.older,
@@ -57,16 +57,16 @@ class World:
 
     @property
     def places(self) -> dict[tuple[int, int], Key]:
-        """Where each event is in the topic."""
+        """(partition, offset) -> event."""
         ok = ((entry.partition, entry.offset, key) for key, entry in self.entries.items() if entry.status is Status.OK)
         return {(partition, offset): key for partition, offset, key in ok}
 
     def number(self, outcome: Outcome, least: int = WINDOW) -> int:
-        """An event with a outcome, which is not the last of its row."""
+        """The first event with an outcome, from a number on."""
         return next(number for number in range(least, COUNT) if self.events.outcome(0, number) is outcome)
 
     def referred(self) -> int:
-        """A stored event that another stored event names."""
+        """A stored event that another stored event refers to."""
         stored = [number for number in range(COUNT) if self.events.outcome(0, number) is Outcome.STORED]
         return next(number for number in stored if number + WINDOW in stored)
 
@@ -80,11 +80,11 @@ class World:
         self.table[self.row(number)] = {column: (time_ms, value) for column, value in cells.items()}
 
     def time_of(self, number: int) -> int:
-        """When its batch was."""
+        """Time of its batch."""
         return FIRST_MS + self.entries[0, number].offset // BATCH
 
     def lose(self, number: int) -> None:
-        """Take its row away."""
+        """Delete its row."""
         del self.table[self.row(number)]
 
     def _batch(self, number: int) -> Batch:

@@ -1,10 +1,9 @@
 /*
- * A clock that jumps: the time of day that a process reads is shifted by the seconds in a file, which may change
- * while it runs. Other clocks stay true, and so do waits inside libc. Put between a process and libc with LD_PRELOAD by
- * tests/support/clock.py.
+ * Shifts the time of day that a process reads by the seconds in a file, which may change while it runs. Other clocks and
+ * waits inside libc are not affected. tests/support/clock.py loads it with LD_PRELOAD.
  *
  *   CLOCK_SHIFT   file with a number of seconds
- *   CLOCK_LOG     folder that gets a file named for each process that read a shifted time, with its shift
+ *   CLOCK_LOG     folder with a file for each process that read a shifted time: its name is the pid, its content the shift
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +35,7 @@ static void note(long shift) {
     syscall(SYS_close, fd);
 }
 
-/* Read at most fifty times a second: the time is asked for more often than anything else. */
+/* Read the file at most fifty times a second, since the time is read very often. */
 static long shift(void) {
     static long known, read_ms;
     long now_ms = monotonic_ms();

@@ -1,15 +1,15 @@
 /*
- * Faults of a disk, put between a process and libc with LD_PRELOAD; driven by tests/support/shim.py.
+ * Disk faults, loaded between a process and libc with LD_PRELOAD by tests/support/disk_faults.py.
  *
- * Patterns are those of fnmatch(3) and are held against absolute paths; a star passes slashes.
+ * Patterns are those of fnmatch(3) for absolute paths; a star matches slashes.
  *
- *   SHIM_LOG          file that gets a line for each thing done here
- *   SHIM_WHEN         faults happen only while this file exists; not set: always
- *   SHIM_FAIL_SYNC    fsync and fdatasync of these files say EIO
- *   SHIM_FAIL_WRITE   writes to these files say ENOSPC
- *   SHIM_HOLD_RENAME  the first rename to such a name never returns
- *   SHIM_HOLD_AT      "before": nothing was renamed when it stops; "after": it was
- *   SHIM_TRACE        what is done to these files is logged, with the bytes
+ *   SHIM_LOG          file that gets a line for each fault and traced call
+ *   SHIM_WHEN         faults happen only while this file exists; always if not set
+ *   SHIM_FAIL_SYNC    fsync and fdatasync of these files fail with EIO
+ *   SHIM_FAIL_WRITE   writes to these files fail with ENOSPC
+ *   SHIM_HOLD_RENAME  the first rename to such a path never returns
+ *   SHIM_HOLD_AT      "before": stops before the rename; "after": stops after it
+ *   SHIM_TRACE        calls on these files are logged, with the written bytes
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,8 +41,8 @@ static int is_time(void) {
     return when == NULL || access(when, F_OK) == 0;
 }
 
-/* One line, in one system call, so that lines of several processes never mix. */
-static void say(const char *what, const char *path, const char *more) {
+/* Write a line with one system call, so that lines of several processes never mix. */
+static void write_log(const char *what, const char *path, const char *more) {
     const char *log = getenv("SHIM_LOG");
     char line[3 * PATH_MAX];
     if (log == NULL) return;
@@ -75,14 +75,14 @@ static void trace_bytes(int fd, const char *bytes, ssize_t count) {
         int length = 0;
         for (ssize_t at = start; at < count && at < start + 1024; at++)
             length += sprintf(hex + length, "%02x", (unsigned char)bytes[at]);
-        say("write", path, hex);
+        write_log("write", path, hex);
     }
 }
 
 static int fails(const char *variable, const char *what, int fd, int error) {
     char path[PATH_MAX];
     if (getenv(variable) == NULL || !matches(variable, path_of(fd, path)) || !is_time()) return 0;
-    say(what, path, "");
+    write_log(what, path, "");
     errno = error;
     return 1;
 }
@@ -91,7 +91,7 @@ static int sync_with(int (*real)(int), int fd) {
     char path[PATH_MAX];
     if (fails("SHIM_FAIL_SYNC", "fail_sync", fd, EIO)) return -1;
     int result = real(fd);
-    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", path_of(fd, path))) say("sync", path, "");
+    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", path_of(fd, path))) write_log("sync", path, "");
     return result;
 }
 
@@ -121,7 +121,7 @@ static void hold(const char *moment, const char *from, const char *to) {
     const char *at = getenv("SHIM_HOLD_AT");
     if (at == NULL || strcmp(at, moment) != 0 || !matches("SHIM_HOLD_RENAME", to) || !is_time()) return;
     if (atomic_exchange(&held, 1)) return;
-    say("hold_rename", to, from);
+    write_log("hold_rename", to, from);
     for (;;) pause();
 }
 
@@ -130,7 +130,7 @@ int rename(const char *from, const char *to) {
     const char *source = absolute(from, one), *target = absolute(to, other);
     hold("before", source, target);
     int result = REAL(rename)(from, to);
-    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", target)) say("rename", source, target);
+    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", target)) write_log("rename", source, target);
     hold("after", source, target);
     return result;
 }
@@ -139,7 +139,7 @@ int link(const char *from, const char *to) {
     char one[PATH_MAX], other[PATH_MAX];
     const char *source = absolute(from, one), *target = absolute(to, other);
     int result = REAL(link)(from, to);
-    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", target)) say("link", source, target);
+    if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", target)) write_log("link", source, target);
     return result;
 }
 
@@ -147,7 +147,7 @@ int unlink(const char *path) {
     char out[PATH_MAX];
     int result = REAL(unlink)(path);
     if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", absolute(path, out)))
-        say("unlink", absolute(path, out), "");
+        write_log("unlink", absolute(path, out), "");
     return result;
 }
 
@@ -155,7 +155,7 @@ int mkdir(const char *path, mode_t mode) {
     char out[PATH_MAX];
     int result = REAL(mkdir)(path, mode);
     if (result == 0 && getenv("SHIM_TRACE") != NULL && matches("SHIM_TRACE", absolute(path, out)))
-        say("mkdir", absolute(path, out), "");
+        write_log("mkdir", absolute(path, out), "");
     return result;
 }
 
@@ -163,7 +163,7 @@ static int traced_open(int fd, const char *path, int flags) {
     char out[PATH_MAX];
     if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY && getenv("SHIM_TRACE") != NULL &&
         matches("SHIM_TRACE", absolute(path, out)))
-        say(flags & O_TRUNC ? "open_empty" : "open", absolute(path, out), "");
+        write_log(flags & O_TRUNC ? "open_empty" : "open", absolute(path, out), "");
     return fd;
 }
 

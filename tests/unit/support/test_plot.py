@@ -1,4 +1,4 @@
-"""Pictures of lines over time."""
+"""Line charts over time."""
 
 from xml.etree import ElementTree as ET
 
@@ -7,7 +7,7 @@ from tests.support.plot import lines
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_picture_has_a_line_for_each_series_a_word_for_each_mark_and_axes_that_hold_all():
+def test_chart_has_all_series_and_marks_and_axes_for_all_points():
     series = {"driver": [(0.0, 10.0), (1.0, 20.0), (3.0, 30.0), (4.0, 180.0)], "<jvm>": [(0.0, 50.0)]}
     root = ET.fromstring(lines("memory", series, x="minutes", y="MiB", marks=[(2.0, "driver")]))  # noqa: S314 - our own
     points = [line.attrib["points"].split() for line in root.iter(f"{SVG}polyline")]

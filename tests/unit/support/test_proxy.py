@@ -6,33 +6,33 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.proxy import Done, Proxy, Way
+from tests.support.proxy import Direction, Done, Proxy
 from tests.support.waiting import reached
 
 LENGTH_BYTES = 4
 
 
 class Echo(socketserver.ThreadingTCPServer):
-    """Answers each question, a length and so many bytes, with itself; remembers the ones that came whole."""
+    """Echoes each request (a length and its bytes), and records complete requests."""
 
     daemon_threads = True
     allow_reuse_address = True
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Asked)
-        self.questions: list[bytes] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[bytes] = []
         self.ends: list[str] = []
 
 
-class _Asked(socketserver.BaseRequestHandler):
+class _Handler(socketserver.BaseRequestHandler):
     server: Echo
 
     def handle(self) -> None:
         try:
             while True:
-                question = _message(self.request)
-                self.server.questions.append(question)
-                self.request.sendall(_framed(question))
+                request = _message(self.request)
+                self.server.requests.append(request)
+                self.request.sendall(_framed(request))
         except EOFError:
             self.server.ends.append("closed")
         except ConnectionResetError:
@@ -45,11 +45,11 @@ class Client:
     def __init__(self, port: int, timeout_s: float = 5.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
 
-    def send(self, question: bytes) -> None:
-        self.socket.sendall(_framed(question))
+    def send(self, request: bytes) -> None:
+        self.socket.sendall(_framed(request))
 
-    def ask(self, question: bytes) -> bytes:
-        self.send(question)
+    def ask(self, request: bytes) -> bytes:
+        self.send(request)
         return _message(self.socket)
 
 
@@ -82,35 +82,35 @@ def connect(proxy: Proxy) -> Iterator:
         client.socket.close()
 
 
-def test_passes_everything_and_counts_it(proxy, connect):
+def test_forwards_and_counts_all_bytes(proxy, connect):
     client = connect()
-    questions = [b"a", b"\0" * 300_000, b"b"]
-    assert questions == [client.ask(question) for question in questions]
-    size = sum(LENGTH_BYTES + len(question) for question in questions)
+    requests = [b"a", b"\0" * 300_000, b"b"]
+    assert requests == [client.ask(request) for request in requests]
+    size = sum(LENGTH_BYTES + len(request) for request in requests)
     assert (1, 0, size, size, 3) == (
         proxy.counts.connections,
         proxy.counts.refused,
         proxy.counts.up_bytes,
         proxy.counts.down_bytes,
-        proxy.counts.turns,
+        proxy.counts.exchanges,
     )
     assert proxy.live == 1
     client.socket.close()
     assert reached(lambda: proxy.live == 0, 5)
 
 
-@pytest.mark.parametrize("manner", [{"slice_bytes": 1}, {"bytes_per_s": 20_000}, {"turn_delay_s": 0.05}], ids=str)
-def test_slows_without_changing_a_byte(proxy, connect, manner):
-    proxy.behave(**manner)
+@pytest.mark.parametrize("faults", [{"slice_bytes": 1}, {"bytes_per_s": 20_000}, {"delay_s": 0.05}], ids=str)
+def test_slow_connection_forwards_all_bytes(proxy, connect, faults):
+    proxy.behave(**faults)
     client = connect()
-    question = bytes(range(256)) * 10
+    request = bytes(range(256)) * 10
     started = time.monotonic()
-    assert question == client.ask(question)
-    at_least_s = {"bytes_per_s": len(question) / 20_000 * 0.9, "turn_delay_s": 0.05}.get(next(iter(manner)), 0.0)
+    assert request == client.ask(request)
+    at_least_s = {"bytes_per_s": len(request) / 20_000 * 0.9, "delay_s": 0.05}.get(next(iter(faults)), 0.0)
     assert time.monotonic() - started >= at_least_s
 
 
-def test_a_stall_keeps_what_was_sent(proxy, connect, echo):
+def test_stall_delays_a_request(proxy, connect, echo):
     client = connect()
     client.ask(b"before")
     proxy.behave(stalled=True)
@@ -118,26 +118,26 @@ def test_a_stall_keeps_what_was_sent(proxy, connect, echo):
     client.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
         _message(client.socket)
-    assert echo.questions == [b"before"]
+    assert echo.requests == [b"before"]
     client.socket.settimeout(5)
     proxy.heal()
     assert _message(client.socket) == b"meanwhile"
 
 
-def test_what_a_client_gave_up_on_arrives_after_a_stall(proxy, connect, echo):
+def test_abandoned_request_arrives_after_a_stall(proxy, connect, echo):
     client = connect()
     client.ask(b"before")
     proxy.behave(stalled=True)
     client.send(b"given up")
     client.socket.close()
     proxy.heal()
-    assert reached(lambda: echo.questions == [b"before", b"given up"], 5)
+    assert reached(lambda: echo.requests == [b"before", b"given up"], 5)
 
 
-def test_half_open_accepts_and_never_answers(proxy, connect, echo):
+def test_half_open_connection_never_responds(proxy, connect, echo):
     old = connect()
     old.ask(b"before")
-    proxy.behave(swallowed=True)
+    proxy.behave(discarded=True)
     new = connect()
     for client in (old, new):
         client.send(b"lost")
@@ -147,46 +147,46 @@ def test_half_open_accepts_and_never_answers(proxy, connect, echo):
     proxy.heal()
     old.send(b"still lost")
     assert connect().ask(b"after") == b"after"
-    assert echo.questions == [b"before", b"after"]
+    assert echo.requests == [b"before", b"after"]
     lost = sum(LENGTH_BYTES + len(text) for text in (b"lost", b"lost", b"still lost"))
-    assert reached(lambda: proxy.counts.swallowed_bytes == lost, 5)
+    assert reached(lambda: proxy.counts.discarded_bytes == lost, 5)
 
 
-def test_cut_in_the_question_resets_both_sides(proxy, connect, echo):
+def test_cut_during_the_request_resets_both_sides(proxy, connect, echo):
     client = connect()
     client.ask(b"before")
-    proxy.cut(Way.UP, 1_000)
+    proxy.cut(Direction.UP, 1_000)
     client.send(b"x" * 999_000)
     with pytest.raises(OSError, match=r"reset|Broken pipe"):
         _message(client.socket)
     assert reached(lambda: echo.ends == ["reset"], 5)
-    assert echo.questions == [b"before"]
-    assert [Done(Way.UP, 1_000, 0)] == proxy.counts.cuts
+    assert echo.requests == [b"before"]
+    assert [Done(Direction.UP, 1_000, 0)] == proxy.counts.cuts
     assert connect().ask(b"after") == b"after"
 
 
 @pytest.mark.parametrize("passed", [0, 3])
-def test_cut_in_the_answer_comes_after_the_server_did_it(proxy, connect, echo, passed):
+def test_cut_during_the_response_follows_the_call(proxy, connect, echo, passed):
     client = connect()
-    proxy.cut(Way.DOWN, passed, question_bytes=100)
+    proxy.cut(Direction.DOWN, passed, request_bytes=100)
     client.ask(b"small enough")
     client.send(b"x" * 100)
     with pytest.raises(ConnectionResetError):
         _message(client.socket)
-    assert echo.questions == [b"small enough", b"x" * 100]
-    assert [Done(Way.DOWN, LENGTH_BYTES + 100, passed)] == proxy.counts.cuts
+    assert echo.requests == [b"small enough", b"x" * 100]
+    assert [Done(Direction.DOWN, LENGTH_BYTES + 100, passed)] == proxy.counts.cuts
 
 
-def test_several_cuts_are_several_resets(proxy, connect):
-    proxy.cut(Way.UP, 2, times=2)
+def test_each_cut_is_one_reset(proxy, connect):
+    proxy.cut(Direction.UP, 2, times=2)
     for _ in range(2):
         with pytest.raises(ConnectionResetError):
-            connect().ask(b"question")
-    assert connect().ask(b"question") == b"question"
-    assert [Done(Way.UP, 2, 0)] * 2 == proxy.counts.cuts
+            connect().ask(b"request")
+    assert connect().ask(b"request") == b"request"
+    assert [Done(Direction.UP, 2, 0)] * 2 == proxy.counts.cuts
 
 
-def test_reset_of_all(proxy, connect, echo):
+def test_reset_all_resets_every_connection(proxy, connect, echo):
     clients = [connect(), connect()]
     for client in clients:
         client.ask(b"here")
@@ -197,7 +197,7 @@ def test_reset_of_all(proxy, connect, echo):
     assert reached(lambda: echo.ends == ["reset"] * 2, 5)
 
 
-def test_refused_and_heard_again_on_the_same_port(proxy, connect):
+def test_refused_connections_are_accepted_after_heal_on_the_same_port(proxy, connect):
     old = connect()
     old.ask(b"here")
     proxy.refuse()
@@ -208,16 +208,16 @@ def test_refused_and_heard_again_on_the_same_port(proxy, connect):
     assert connect().ask(b"new") == b"new"
 
 
-def test_a_server_that_is_not_there_and_another_one(proxy, connect, echo):
+def test_target_can_be_changed(proxy, connect, echo):
     proxy.target, target = ("127.0.0.1", 1), proxy.target
     with pytest.raises((EOFError, ConnectionResetError)):
-        connect().ask(b"nobody")
+        connect().ask(b"no server")
     assert proxy.counts.refused == 1
     proxy.target = target
-    assert connect().ask(b"somebody") == b"somebody"
+    assert connect().ask(b"server") == b"server"
 
 
-def test_idle_is_closed_properly(proxy, connect, echo):
+def test_idle_connection_is_closed_without_a_reset(proxy, connect, echo):
     proxy.behave(idle_s=0.1)
     client = connect()
     client.ask(b"here")
@@ -226,7 +226,7 @@ def test_idle_is_closed_properly(proxy, connect, echo):
     assert proxy.counts.closed_idle == 1
 
 
-def test_the_end_leaves_nothing_behind(echo):
+def test_exit_ends_threads_and_connections(echo):
     before = threading.active_count()
     with Proxy(("127.0.0.1", echo.server_address[1])) as proxy:
         client = Client(proxy.port)

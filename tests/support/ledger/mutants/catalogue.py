@@ -1,8 +1,8 @@
 """
-The product with one deliberate bug each, to show that the ledger would see it.
+Mutants: attr2hbase with one deliberate bug each, to show that the ledger detects it.
 
-A mutant changes one module right after its import. Some bring the trouble along that their bug fails to handle; each
-leaves a file when its bug has acted, so that a test knows it was met.
+A mutant patches modules right after their import. Some also inject the fault that their bug handles wrongly. Each
+creates a file when its bug has acted.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ ROOT = FOLDER.parents[3]
 VARIABLE = "LEDGER_MUTANT"
 ACTED = "LEDGER_MUTANT_ACTED"
 LATE_S = 3.0
-SMALL = 60  # rows; full chunks are larger, the last one of a small batch is not
+SMALL = 60  # rows; full chunks are larger, the last chunk of a small batch is smaller
 
 Patch = Callable[[Any], None]
 
@@ -32,8 +32,8 @@ class Mutant(NamedTuple):
     One bug.
 
     Attributes:
-        about: what it does wrong, for people.
-        patches: module -> what is done to it after its import.
+        about: description of the bug.
+        patches: module -> function that patches it after its import.
     """
 
     about: str
@@ -41,19 +41,19 @@ class Mutant(NamedTuple):
 
 
 def acted() -> None:
-    """Tell the test that the bug was met."""
+    """Record that the bug has acted."""
     Path(os.environ[ACTED]).touch()
 
 
-def away() -> None:
-    """The trouble some bugs need."""
+def unavailable() -> None:
+    """Raise the error of an unavailable store."""
     from ingest.api import StoreUnavailableError
 
     raise StoreUnavailableError("the store does not answer")
 
 
 def ack_before_flush(module: Any) -> None:
-    """The end of a batch sends nothing; the beginning of the next does."""
+    """The flush of a batch is delayed to the beginning of the next batch."""
     begin, flush = module.BufferedMutator.begin, module.BufferedMutator.flush
 
     def late_begin(self: Any, *arguments: Any) -> None:
@@ -70,7 +70,7 @@ def ack_before_flush(module: Any) -> None:
 
 
 def swallow_one_chunk(module: Any) -> None:
-    """The store refuses to answer for one chunk, and it is not reported."""
+    """The error of one chunk is not reported."""
     apply = module.RetryingStore.apply
     calls = [0]
 
@@ -78,7 +78,7 @@ def swallow_one_chunk(module: Any) -> None:
         calls[0] += 1
         try:
             if calls[0] == 3:
-                away()
+                unavailable()
             apply(self, chunk, *arguments, **named)
         except module.StoreUnavailableError:
             acted()
@@ -87,7 +87,7 @@ def swallow_one_chunk(module: Any) -> None:
 
 
 def drop_partial_buffer(module: Any) -> None:
-    """What waits in a chunk that is not full is thrown away at the end."""
+    """Chunks that are not full are discarded at the end."""
     flush = module.WriteBuffer.flush
 
     def dropping(self: Any) -> None:
@@ -100,7 +100,7 @@ def drop_partial_buffer(module: Any) -> None:
 
 
 def block_one_partition(module: Any) -> None:
-    """Trouble, no bug: in one worker, the store is away at the end of one task."""
+    """A fault, no bug: the store is unavailable at the end of one task."""
     flush = module.BufferedMutator.flush
     calls = [0]
 
@@ -109,14 +109,14 @@ def block_one_partition(module: Any) -> None:
         if calls[0] == 3:
             with contextlib.suppress(FileExistsError):
                 Path(f"{os.environ[ACTED]}.blocked").touch(exist_ok=False)
-                away()
+                unavailable()
         flush(self)
 
     module.BufferedMutator.flush = blocked
 
 
 def farthest_partition_decides(module: Any) -> None:
-    """A batch is done when its best partition is, as when the highest offset is committed instead of all below it."""
+    """A batch is acknowledged when one of its tasks is durable."""
     worst = module.worst_of
 
     def best(receipts: Sequence[Any]) -> Any:
@@ -130,7 +130,7 @@ def farthest_partition_decides(module: Any) -> None:
 
 
 def return_when_stopped(module: Any) -> None:
-    """The function for a batch returns when the service stops, which acknowledges the batch; the store is away."""
+    """The function for a batch returns when the service stops, so Spark acknowledges the batch."""
     on_batch = module.Job.on_batch
 
     def returning(self: Any, frame: Any, batch_id: int) -> None:
@@ -143,21 +143,21 @@ def return_when_stopped(module: Any) -> None:
 
 
 def store_away_at_commits(module: Any) -> None:
-    """Trouble, no bug: the store is away when what the third batch staged is to be applied."""
+    """A fault, no bug: the store is unavailable when the staged files of the third batch are applied."""
     apply_staged = module.apply_staged
     calls = [0]
 
     def blocked(*arguments: Any, **named: Any) -> Any:
         calls[0] += 1
         if calls[0] >= 3:
-            away()
+            unavailable()
         return apply_staged(*arguments, **named)
 
     module.apply_staged = blocked
 
 
 def stop_spark_late(module: Any) -> None:
-    """Trouble, no bug: Spark has the time to acknowledge what a batch that returned has not done."""
+    """A fault, no bug: Spark stops late, so that it acknowledges a batch whose function returned."""
     stop_spark = module.PipelineQuery._stop_spark
 
     def late(self: Any) -> None:
@@ -168,7 +168,7 @@ def stop_spark_late(module: Any) -> None:
 
 
 def clock_for_cells(module: Any) -> None:
-    """Cells get the time at which they are written, not that of their batch."""
+    """Cells get the time of the write, not that of their batch."""
     run = module.Task.run
 
     def running(self: Any, records: Any, spec: Any) -> Any:
@@ -196,7 +196,7 @@ def forget_dead_letters(module: Any) -> None:
 
 
 def tear_rows(module: Any) -> None:
-    """One row in so many is written without one of its cells."""
+    """Some rows are written without one of their cells."""
     add = module.WriteBuffer.add
     calls = [0]
 
@@ -211,7 +211,7 @@ def tear_rows(module: Any) -> None:
 
 
 def first_value_wins(module: Any) -> None:
-    """Of several values for a row in one batch the first is stored."""
+    """The first of several values of a row in one batch is stored."""
     add_put = module._add_put
 
     def keeping(pending: Any, put: Any) -> None:
@@ -225,7 +225,7 @@ def first_value_wins(module: Any) -> None:
 
 
 def metrics_that_lie(module: Any) -> None:
-    """An event too many is counted as stored with each batch."""
+    """One event too many is counted as stored in each batch."""
     observe = module.Metrics.observe_batch
 
     def lying(self: Any, pipeline: str, counts: Any, seconds: float) -> None:
@@ -288,10 +288,10 @@ class _Patching(MetaPathFinder):
 
 
 def install(name: str) -> None:
-    """Make this process that mutant."""
+    """Make this process a mutant."""
     sys.meta_path.insert(0, _Patching(MUTANTS[name].patches))
 
 
 def environment(name: str, proof: Path) -> dict[str, str]:
-    """What makes a process that mutant; `proof` is there once its bug has acted."""
+    """Environment that makes a process a mutant; the file `proof` is created when its bug has acted."""
     return {"PYTHONPATH": f"{FOLDER}:{ROOT}", VARIABLE: name, ACTED: str(proof)}

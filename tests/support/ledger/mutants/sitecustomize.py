@@ -1,6 +1,6 @@
 """
-Python imports this module at its start when its folder is on PYTHONPATH: in the driver, and in each worker of Spark,
-which inherits the path. So a mutant reaches all processes, and the product has no code for it.
+Python imports this module at its start if its folder is on PYTHONPATH: in the driver, and in Spark's workers, which
+inherit the path. So all processes become the mutant, without any code in the product.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Each verdict and each rule of the ledger can fail: a world that balances, and one thing wrong with it at a time."""
+"""Each verdict and each rule of the ledger: a consistent state, with one fault at a time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ def wrong_with(judgement: Judgement) -> set[Verdict]:
 
 
 @pytest.mark.parametrize("rows", [None, 100])
-def test_a_world_that_balances(rows: int | None) -> None:
+def test_consistent_state_has_no_violations(rows: int | None) -> None:
     world = World(rows)
     judgement = world.judged()
     assert judgement.wrong == {}
@@ -43,7 +43,7 @@ def test_a_world_that_balances(rows: int | None) -> None:
         assert invariants.durable(SentEvents(world.entries, {}), world.judged(bounds=bounds), world.ends, "all") == []
 
 
-def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> None:
+def test_missing_row_is_lost_and_its_reference_dangles(world: World) -> None:
     number = world.referred()
     world.lose(number)
     judgement = world.judged()
@@ -59,7 +59,7 @@ def test_a_missing_row_is_lost_and_leaves_a_reference_dangling(world: World) -> 
     assert invariants.conservation(sent, judgement, {(0, number)}) == []
 
 
-def test_losses_other_than_those_predicted(world: World) -> None:
+def test_loss_other_than_predicted_is_found(world: World) -> None:
     first = world.number(Outcome.STORED)
     world.lose(first)
     judgement = world.judged()
@@ -67,14 +67,14 @@ def test_losses_other_than_those_predicted(world: World) -> None:
     assert len(invariants.as_predicted(judgement, {(0, first)}, 2)) == 1
 
 
-def test_a_reference_dangles_without_any_help_of_the_ledger(world: World) -> None:
+def test_dangling_reference_is_found_without_the_ledger(world: World) -> None:
     number = world.referred()
     world.lose(number)
     del world.entries[0, number]
     assert Verdict.DANGLING in wrong_with(world.judged())
 
 
-def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
+def test_unacknowledged_event_may_be_missing(world: World) -> None:
     number = world.number(Outcome.STORED, least=COUNT - 100)
     world.lose(number)
     entry = world.entries[0, number]
@@ -88,26 +88,26 @@ def test_what_is_not_acknowledged_may_be_missing(world: World) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DEAD_LETTERED, Outcome.DROPPED])
-def test_what_was_not_to_be_stored_is_a_phantom(world: World, outcome: Outcome) -> None:
+def test_stored_event_that_must_fail_or_be_dropped_is_a_phantom(world: World, outcome: Outcome) -> None:
     number = world.number(outcome)
     world.put(number, world.time_of(number))
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
     assert len(invariants.clean(world.judged())) == 1
 
 
-def test_what_the_broker_refused_is_a_phantom(world: World) -> None:
+def test_stored_event_that_the_broker_refused_is_a_phantom(world: World) -> None:
     number = world.number(Outcome.STORED)
     world.entries[0, number] = world.entries[0, number]._replace(status=Status.FAIL, partition=-1, offset=-1)
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
 
 
 @pytest.mark.parametrize("cells", [{b"d:x": (1, b"")}, {}], ids=["cells", "none"])
-def test_a_row_of_nobody_is_a_phantom(world: World, cells: Cells) -> None:
-    world.table[b"nobody"] = cells
+def test_row_of_no_event_is_a_phantom(world: World, cells: Cells) -> None:
+    world.table[b"unknown"] = cells
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
 
 
-def test_a_phantom_of_the_future(world: World) -> None:
+def test_event_that_was_not_sent_is_a_phantom(world: World) -> None:
     world.put(COUNT + 1, FIRST_MS)
     assert wrong_with(world.judged()) == {Verdict.PHANTOM}
 
@@ -126,7 +126,7 @@ def add(cells: Cells) -> None:
 
 
 @pytest.mark.parametrize("spoil", [change, forget, add])
-def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cells], None]) -> None:
+def test_changed_row_is_corrupt(world: World, spoil: Callable[[Cells], None]) -> None:
     number = world.number(Outcome.STORED)
     spoil(world.table[world.row(number)])
     judgement = world.judged()
@@ -136,7 +136,7 @@ def test_a_row_that_is_not_as_sent_is_corrupt(world: World, spoil: Callable[[Cel
     assert len(invariants.conservation(SentEvents(world.entries, {}), judgement)) == 1
 
 
-def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
+def test_other_content_with_a_valid_hash_is_corrupt(world: World) -> None:
     number = world.number(Outcome.STORED)
     cells = world.table[world.row(number)]
     change(cells)
@@ -144,7 +144,7 @@ def test_another_event_under_the_same_number_is_corrupt(world: World) -> None:
     assert wrong_with(world.judged()) == {Verdict.CORRUPT}
 
 
-def test_a_whole_event_in_the_row_of_another(world: World) -> None:
+def test_event_in_the_row_of_another_is_corrupt(world: World) -> None:
     number = world.number(Outcome.STORED)
     other = world.number(Outcome.STORED, number + 1)
     world.table[world.row(number)] = dict(world.table[world.row(other)])
@@ -169,13 +169,13 @@ def test_cells_of_two_times_in_a_row_are_mixed(world: World) -> None:
 
 
 @pytest.mark.parametrize(("late_ms", "verdict"), [(1, Verdict.REGRESSED), (-1, Verdict.CORRUPT)])
-def test_a_row_has_the_time_of_its_batch(world: World, late_ms: int, verdict: Verdict) -> None:
+def test_row_with_another_time_than_its_batch_is_found(world: World, late_ms: int, verdict: Verdict) -> None:
     number = world.number(Outcome.STORED)
     world.put(number, world.time_of(number) + late_ms)
     assert wrong_with(world.judged()) == {verdict}
 
 
-def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None:
+def test_event_sent_twice_may_have_the_time_of_either_batch(world: World) -> None:
     number = world.number(Outcome.STORED)
     sent = SentEvents(world.entries, world.places | {(0, world.ends[0]): (0, number)})
     world.put(number, FIRST_MS + 99)
@@ -183,11 +183,11 @@ def test_the_time_of_an_event_sent_twice_is_that_of_either(world: World) -> None
 
 
 def older_of_row(world: World) -> int:
-    """The last event but one of the first row."""
+    """The last but one event of the first row."""
     return [n for n in range(0, COUNT, 100) if world.events.outcome(0, n) is Outcome.STORED][-2]
 
 
-def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> None:
+def test_older_value_over_a_newer_one_has_regressed(overwritten: World) -> None:
     row, newest = overwritten.row(0), overwritten.table[overwritten.row(0)]
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
@@ -198,7 +198,7 @@ def test_an_older_value_over_a_newer_one_has_regressed(overwritten: World) -> No
     assert len(invariants.no_regress(judgement)) == 1
 
 
-def test_a_newer_value_that_an_earlier_look_has_seen(overwritten: World) -> None:
+def test_older_value_than_in_an_earlier_audit_has_regressed(overwritten: World) -> None:
     seen = newest_numbers(overwritten.observed.rows)
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
@@ -206,7 +206,7 @@ def test_a_newer_value_that_an_earlier_look_has_seen(overwritten: World) -> None
     assert wrong_with(overwritten.judged()) == {Verdict.LOST}
 
 
-def test_versions_asked_of_the_store(overwritten: World) -> None:
+def test_older_value_than_in_the_versions_of_the_store_has_regressed(overwritten: World) -> None:
     newest = overwritten.table[overwritten.row(0)][NUMBER]
     older = older_of_row(overwritten)
     overwritten.put(older, overwritten.time_of(older))
@@ -214,7 +214,7 @@ def test_versions_asked_of_the_store(overwritten: World) -> None:
     assert wrong_with(overwritten.judged()) == {Verdict.REGRESSED}
 
 
-def test_a_missing_dead_letter_is_a_loss(world: World) -> None:
+def test_missing_dead_letter_is_lost(world: World) -> None:
     number = world.number(Outcome.DEAD_LETTERED)
     entry = world.entries[0, number]
     del world.dead_letters[entry.partition, entry.offset]
@@ -229,7 +229,7 @@ def dead_letter_of(world: World, number: int, *, code: str = POISON_CODE) -> Fou
 
 
 @pytest.mark.parametrize("outcome", [Outcome.STORED, Outcome.DROPPED])
-def test_a_dead_letter_nobody_expects(world: World, outcome: Outcome) -> None:
+def test_unexpected_dead_letter_is_corrupt(world: World, outcome: Outcome) -> None:
     number = world.number(outcome)
     dead_letter = dead_letter_of(world, number)
     world.dead_letters[dead_letter.partition, dead_letter.offset] = [dead_letter]
@@ -238,7 +238,7 @@ def test_a_dead_letter_nobody_expects(world: World, outcome: Outcome) -> None:
     assert wrong_with(world.judged(codes=frozenset({POISON_CODE}))) == set()
 
 
-def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
+def test_dead_letter_with_another_code_or_content_is_corrupt(world: World) -> None:
     number = world.number(Outcome.DEAD_LETTERED)
     dead_letter = dead_letter_of(world, number)
     for spoiled in (
@@ -250,13 +250,13 @@ def test_a_dead_letter_of_another_code_or_content(world: World) -> None:
         assert wrong_with(world.judged()) == {Verdict.CORRUPT}
 
 
-def test_stored_and_dead_lettered_is_one_too_many(world: World) -> None:
+def test_dead_lettered_event_that_is_stored_is_a_phantom(world: World) -> None:
     dead_letter = dead_letter_of(world, world.number(Outcome.STORED), code="known")
     world.dead_letters[dead_letter.partition, dead_letter.offset] = [dead_letter]
     assert wrong_with(world.judged(codes=frozenset({"known"}))) == {Verdict.PHANTOM}
 
 
-def test_two_dead_letters_of_one_record(world: World) -> None:
+def test_second_dead_letter_of_a_record_is_a_duplicate(world: World) -> None:
     dead_letter = dead_letter_of(world, world.number(Outcome.DEAD_LETTERED))
     world.dead_letters[dead_letter.partition, dead_letter.offset] = [
         dead_letter,
@@ -265,13 +265,13 @@ def test_two_dead_letters_of_one_record(world: World) -> None:
     assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
 
 
-def test_older_versions_where_a_row_is_written_once(world: World) -> None:
+def test_older_version_of_a_row_written_once_is_a_duplicate(world: World) -> None:
     world.older = {world.row(0): [(BODY, FIRST_MS - 1, b"")]}
     assert len(invariants.no_duplicates(world.observed, rows_are_unique=True)) == 1
     assert invariants.no_duplicates(world.observed, rows_are_unique=False) == []
 
 
-def test_rows_sent_again_have_a_bound() -> None:
+def test_rows_sent_again_are_bounded_by_attempts_and_retries() -> None:
     life = Scrape(stored=1_000, rows_sent=1_400, attempts=6, batches=5)
     assert invariants.redelivered([life, replace(life, rows_sent=900)]) == 400
     assert invariants.bounded([life], 100, 4) == []
@@ -280,7 +280,7 @@ def test_rows_sent_again_have_a_bound() -> None:
     assert invariants.bounded([replace(life, attempts=5, retries=4)], 100, 4) == []
 
 
-def test_rows_a_dead_process_could_not_count() -> None:
+def test_uncounted_rows_of_a_killed_process_are_added() -> None:
     life = Scrape(stored=1_000, rows_sent=1_000, attempts=5, batches=5)
     dead = invariants.found_dead(life, 80)
     assert invariants.redelivered([dead]) == 80
@@ -291,13 +291,13 @@ def test_rows_a_dead_process_could_not_count() -> None:
 
 
 @pytest.mark.parametrize("name", ["read", "stored", "dropped", "dead_lettered", "batches"])
-def test_metrics_that_lie(name: str) -> None:
+def test_wrong_metric_is_found(name: str) -> None:
     truth = Scrape(read=4, stored=2, dropped=1, dead_lettered=1, batches=3)
     assert invariants.metrics_are_true(truth, truth) == []
     assert len(invariants.metrics_are_true(truth, replace(truth, **{name: 9}))) == 1
 
 
-def test_a_group_that_is_not_where_the_checkpoint_is() -> None:
+def test_group_offsets_that_differ_from_the_checkpoint_are_found() -> None:
     ends = {0: 10, 1: 20}
     assert invariants.caught_up(ends, ends) == invariants.not_ahead(ends, ends) == []
     assert invariants.caught_up(ends, None) == []
@@ -307,7 +307,7 @@ def test_a_group_that_is_not_where_the_checkpoint_is() -> None:
     assert len(invariants.not_ahead(ends, {0: 10, 1: 21})) == 1
 
 
-def test_what_is_unknown_is_settled_by_the_topic(world: World) -> None:
+def test_unknown_status_is_resolved_by_the_topic(world: World) -> None:
     entries = [
         world.entries[0, 0],
         Entry(0, 1, "", -1, -1, b"", Status.INFO),
@@ -323,7 +323,7 @@ def test_what_is_unknown_is_settled_by_the_topic(world: World) -> None:
     assert sent.entries[0, 2].status is Status.FAIL
 
 
-def test_what_is_unknown_may_be_there_or_not(world: World) -> None:
+def test_event_with_unknown_status_may_be_stored_or_missing(world: World) -> None:
     number = world.number(Outcome.STORED)
     world.entries[0, number] = Entry(0, number, "", -1, -1, b"", Status.INFO)
     assert world.judged().wrong == {}

@@ -22,7 +22,7 @@ def rules(wrong: list) -> set[Rule]:
 
 
 def counted(world: World) -> Scrape:
-    """What a service would say that had done all of it."""
+    """The counters of a service that has processed all events."""
     outcomes = [world.events.outcome(0, number) for number in range(COUNT)]
     stored, dead, dropped = (
         outcomes.count(outcome) for outcome in (Outcome.STORED, Outcome.DEAD_LETTERED, Outcome.DROPPED)
@@ -38,7 +38,7 @@ def counted(world: World) -> Scrape:
     )
 
 
-def test_books_that_balance(world: World) -> None:
+def test_consistent_state_has_no_violations(world: World) -> None:
     assert books(world).while_dead()[1] == []
     judgement, wrong = books(world).at_the_end((), None, check_group=True)
     assert wrong == []
@@ -49,7 +49,7 @@ def test_books_that_balance(world: World) -> None:
     assert totals.stored + totals.dead_lettered + totals.dropped == COUNT
 
 
-def test_a_loss(world: World) -> None:
+def test_loss_breaks_rules(world: World) -> None:
     world.lose(world.referred())
     assert rules(books(world).while_dead()[1]) == {Rule.DURABLE, Rule.CLEAN}
     judgement, wrong = books(world).at_the_end((), None, check_group=True)
@@ -57,7 +57,7 @@ def test_a_loss(world: World) -> None:
     assert books(world).totals(judgement).lost == 1
 
 
-def test_a_loss_that_was_predicted(world: World) -> None:
+def test_predicted_loss_is_allowed(world: World) -> None:
     number = world.referred()
     world.lose(number)
     judgement, wrong = books(world).at_the_end({(0, number)}, 1, check_group=True)
@@ -65,11 +65,11 @@ def test_a_loss_that_was_predicted(world: World) -> None:
     assert books(world).about_metrics(judgement, counted(world), -1) == []
 
 
-def test_a_loss_that_was_predicted_and_did_not_come(world: World) -> None:
+def test_predicted_loss_that_did_not_happen_breaks_a_rule(world: World) -> None:
     assert rules(books(world).at_the_end({(0, 0)}, 1, check_group=True)[1]) == {Rule.PREDICTED}
 
 
-def test_a_loss_only_the_group_has_acknowledged(world: World) -> None:
+def test_loss_below_the_offsets_of_the_group_is_found(world: World) -> None:
     number = world.referred()
     world.lose(number)
     entry = world.entries[0, number]
@@ -80,7 +80,7 @@ def test_a_loss_only_the_group_has_acknowledged(world: World) -> None:
     assert any("ahead of the checkpoint" in each.text for each in wrong)
 
 
-def test_a_group_left_behind(world: World) -> None:
+def test_group_behind_the_checkpoint_is_found(world: World) -> None:
     world.group = {}
     assert rules(books(world).at_the_end((), None, check_group=True)[1]) == {Rule.CAUGHT_UP}
     assert books(world).at_the_end((), None, check_group=False)[1] == []
@@ -104,7 +104,7 @@ def test_metrics_of_a_later_process_count_its_own_batches(world: World) -> None:
     assert books(world).about_metrics(judgement, later, 0) == []
 
 
-def test_rows_sent_again(world: World) -> None:
+def test_too_many_rows_sent_again_are_found(world: World) -> None:
     whole = counted(world)
     one_batch = replace(whole, rows_sent=whole.stored + BATCH * TRIES, attempts=whole.attempts + 1)
     assert books(world).about_redelivery([one_batch], BATCH, None) == (BATCH * TRIES, [])

@@ -1,4 +1,4 @@
-"""What mutants change is still there to be changed; that the ledger catches them is tested with real services."""
+"""The patches of mutants match the product; tests/fault shows that the ledger detects them."""
 
 import importlib.util
 import subprocess
@@ -11,7 +11,7 @@ from tests.support.ledger.mutants.catalogue import MUTANTS, ROOT, environment
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_patches_fit(name: str) -> None:
+def test_patches_can_be_applied(name: str) -> None:
     for module_name, patch in MUTANTS[name].patches.items():
         spec = importlib.util.find_spec(module_name)
         assert spec is not None
@@ -21,7 +21,7 @@ def test_patches_fit(name: str) -> None:
         patch(module)
 
 
-def test_every_process_with_the_environment_is_the_mutant(tmp_path: Path) -> None:
+def test_environment_makes_a_process_the_mutant(tmp_path: Path) -> None:
     code = "from sinks.writing.buffer import WriteBuffer; print(WriteBuffer.add.__qualname__)"
     for env, expected in (
         (environment("tear_rows", tmp_path / "acted"), "tear_rows.<locals>.tearing"),

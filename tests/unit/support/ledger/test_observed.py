@@ -11,7 +11,7 @@ def dead_letter(offset: int, batch_time_ms: int, value: object) -> str:
 
 
 def test_letters_in_files(tmp_path: Path) -> None:
-    folder = tmp_path / "dead-dead_letters" / "p"
+    folder = tmp_path / "dead-letters" / "p"
     folder.mkdir(parents=True)
     (folder / "1.jsonl").write_text(dead_letter(5, 10, {"b64": "AP8="}) + "\n" + dead_letter(6, 10, "ü") + "\n")
     (folder / "2.jsonl").write_text(dead_letter(5, 11, None) + "\n")
@@ -38,10 +38,10 @@ def checkpoint(folder: Path, *, last: int, plans: dict[int, int]) -> CheckpointR
     return CheckpointReader(folder)
 
 
-def test_batches_begin_where_spark_began(tmp_path: Path) -> None:
+def test_first_batch_starts_at_the_offsets_of_the_source_log(tmp_path: Path) -> None:
     found = batches_of(checkpoint(tmp_path, last=1, plans={0: 10, 1: 25, 2: 40}), "t")
     assert found == [Batch(0, 100, {0: 3}, {0: 10}), Batch(1, 101, {0: 10}, {0: 25})]
 
 
-def test_a_batch_whose_beginning_is_gone_is_left_out(tmp_path: Path) -> None:
+def test_batch_without_start_offsets_is_left_out(tmp_path: Path) -> None:
     assert batches_of(checkpoint(tmp_path, last=6, plans={5: 10, 6: 25}), "t") == [Batch(6, 106, {0: 10}, {0: 25})]

@@ -29,14 +29,14 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return page
 
 
-def kept(*rows: Row) -> None:
+def write_results(*rows: Row) -> None:
     report.folder().mkdir(exist_ok=True)
     for number, row in enumerate(rows):
         (report.folder() / f"{number}.jsonl").write_text(json.dumps(asdict(row)) + "\n")
 
 
-def test_tables_on_a_page(page: Path) -> None:
-    kept(ROW, replace(ROW, seed=8, sent=50), BUG)
+def test_tables_are_written_to_the_page(page: Path) -> None:
+    write_results(ROW, replace(ROW, seed=8, sent=50), BUG)
     report.render(page)
     text = page.read_text()
     assert "old" not in text
@@ -49,41 +49,41 @@ def test_tables_on_a_page(page: Path) -> None:
     assert page.read_text() == text
 
 
-def test_the_newest_row_of_a_fault_counts(page: Path) -> None:
+def test_report_uses_the_newest_row_of_a_fault(page: Path) -> None:
     failed_before = replace(ROW, wrong=["x"], at="2026-01-01", commit="c0")
-    of_an_older_product = replace(ROW, fault="F01", commit="c0")
-    kept(replace(ROW, at="2026-01-02T04:00:00", sent=11), ROW, failed_before, of_an_older_product)
+    of_older_commit = replace(ROW, fault="F01", commit="c0")
+    write_results(replace(ROW, at="2026-01-02T04:00:00", sent=11), ROW, failed_before, of_older_commit)
     assert [row.sent for row in report.rows()] == [100, 11]
     report.render(page)
     assert "Measured on 2026-01-02 at `c0`, `c1`." in page.read_text()
 
 
 @pytest.mark.parametrize("row", [replace(ROW, wrong=["lost: 1"]), replace(BUG, wrong=[])], ids=["broken", "not caught"])
-def test_what_failed_gets_no_table(page: Path, row: Row) -> None:
-    kept(row)
-    with pytest.raises(SystemExit, match="failed when they were last run"):
+def test_failed_result_is_refused(page: Path, row: Row) -> None:
+    write_results(row)
+    with pytest.raises(SystemExit, match="failed in their last run"):
         report.render(page)
     assert page.read_text() == PAGE
 
 
-def test_nothing_was_run(page: Path) -> None:
+def test_report_without_results_is_refused(page: Path) -> None:
     with pytest.raises(SystemExit, match="no rows"):
         report.render(page)
 
 
-def test_a_page_without_places(page: Path) -> None:
+def test_page_without_markers_is_refused(page: Path) -> None:
     page.write_text("# Title\n")
-    kept(ROW)
-    with pytest.raises(SystemExit, match="no place"):
+    write_results(ROW)
+    with pytest.raises(SystemExit, match="no markers"):
         report.render(page)
 
 
-def test_a_predicted_loss_is_shown_with_its_prediction() -> None:
+def test_predicted_loss_is_shown_with_its_prediction() -> None:
     assert "5 (predicted 5)" in report.fault_table([replace(ROW, lost=5, predicted=5)])
     assert "0 lost that were not predicted" in report.fault_table([replace(ROW, lost=5, predicted=5)])
 
 
-def test_a_table_for_the_terminal() -> None:
+def test_table_for_the_terminal() -> None:
     lines = report.text_table([ROW, BUG, replace(ROW, wrong=["metrics: 1"], redelivered=None)])
     assert lines[0].startswith("fault")
     assert [line.split()[-1] for line in lines[1:]] == ["ok", "caught", "FAILED"]
@@ -91,7 +91,7 @@ def test_a_table_for_the_terminal() -> None:
     assert len({line.index("hbase") for line in lines[1:]}) == 1
 
 
-def test_rows_are_kept_with_time_and_commit(page: Path) -> None:
+def test_rows_have_time_and_commit(page: Path) -> None:
     before = len(report.written())
     report.write(replace(ROW, at="", commit=""))
     (row,) = report.rows()
