@@ -91,7 +91,7 @@ class Pipeline:
 class House:
     """A supervisor with one pipeline."""
 
-    def __init__(self, start: Callable[["House"], None], *, once: bool = False) -> None:
+    def __init__(self, start: Callable[["House"], None], *, once: bool = False, stop_timeout_s: float = 0.05) -> None:
         self.health = Health(["p"])
         self.query = Query()
         self.observer = PipelineObserver("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
@@ -108,7 +108,7 @@ class House:
             [self.member],
             once=once,
             stop=self.stop,
-            stop_timeout_s=0.05,
+            stop_timeout_s=stop_timeout_s,
             is_alive=lambda: self.is_alive,
             silent_s=lambda: self.silent_s,
             wall_s=lambda: time.monotonic() + self.ahead_s,
@@ -337,8 +337,7 @@ def test_batch_stage_that_hangs_is_reported_and_keeps_its_time_on_a_stop(monkeyp
 
     reasons: list[str] = []
     waited: list[float] = []
-    house = House(start)
-    house.supervisor._stop_timeout_s = 3600.0
+    house = House(start, stop_timeout_s=3600.0)
     house.query.wait_drained = wait_drained
     assert house.supervisor.run() == []
     assert reasons == ["batch_slow: a step of the micro-batch has been at work for over 120 s"]
@@ -402,8 +401,7 @@ def test_stop_abandons_a_blocked_batch_soon():
         house.observer.blocked("store_unavailable", "no answer")
         house.stop.ask()
 
-    house = House(start)
-    house.supervisor._stop_timeout_s = 3600.0
+    house = House(start, stop_timeout_s=3600.0)
     assert house.supervisor.run() == []
 
 

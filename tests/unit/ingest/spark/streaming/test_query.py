@@ -24,17 +24,27 @@ class Broken:
         raise self._error
 
 
-class Ended:
-    """Stands for a query that has ended, and for what it is made of: Spark tells no reason."""
+class Frame:
+    """Stands for Spark's frame: whatever is asked of it on the way, it starts this query."""
 
-    isActive = False  # noqa: N815 - Spark's name
+    def __init__(self, query: object) -> None:
+        self._query = query
 
-    def __getattr__(self, name: str) -> "Callable[..., Ended]":
+    def __getattr__(self, name: str) -> "Callable[..., Frame]":
         return lambda *_args, **_options: self
 
     @property
-    def writeStream(self) -> "Ended":  # noqa: N802 - Spark's name
+    def writeStream(self) -> "Frame":  # noqa: N802 - Spark's name
         return self
+
+    def start(self) -> object:
+        return self._query
+
+
+class Ended:
+    """Stands for a query that has ended, and Spark tells no reason."""
+
+    isActive = False  # noqa: N815 - Spark's name
 
     def exception(self) -> None:
         return None
@@ -43,7 +53,7 @@ class Ended:
 @pytest.fixture(params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("nobody there")], ids=["p", "c"])
 def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
     made = query_in(tmp_path)
-    made._query = Broken(request.param)
+    made.start(Frame(Broken(request.param)), Trigger())
     return made
 
 
@@ -61,7 +71,7 @@ def test_query_that_ends_without_a_reason_has_failed_unless_it_was_to_end(
     tmp_path: Path, once: bool, reason: str | None
 ):
     query = query_in(tmp_path)
-    query.start(Ended(), Trigger(once=once))
+    query.start(Frame(Ended()), Trigger(once=once))
     failure = query.failure()
     assert failure is None if reason is None else reason in str(failure)
 
@@ -84,7 +94,7 @@ class Reader(Checkpoint):
 def test_batch_that_ends_while_it_is_looked_for_is_not_taken_for_committed(tmp_path: Path):
     checkpoint = Reader(tmp_path)
     query = query_in(tmp_path, checkpoint)
-    query._query = SimpleNamespace(isActive=True, exception=lambda: None)
+    query.start(Frame(SimpleNamespace(isActive=True, exception=lambda: None)), Trigger())
     checkpoint.job = query._job
     query._job.idle.clear()
     assert not query.drained()
