@@ -70,7 +70,9 @@ def check(service: Service, hbase: HBase, table: str, made: dict[str, range], re
         families = {b"made%04d" % number for number in numbers}
         assert set(found[name]) == {b"%04d" % number for number in numbers}
         assert {cell.family for row in found[name].values() for cell in row} == families
-        dead_letters = [entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()]
+        dead_letters = [
+            entry.dead_letter for entry in FileDeadLetters(service.folder / "data" / "state", name).entries()
+        ]
         assert Counter(each.code for each in dead_letters) == {"unknown_family": refused[name]}
     with hbase.connection() as connection:
         families = set(connection.table(table).families())

@@ -91,7 +91,7 @@ class Pipeline:
 class Bench:
     """A supervisor with one pipeline."""
 
-    def __init__(self, start: Callable[["Bench"], None], *, once: bool = False) -> None:
+    def __init__(self, start: Callable[["Bench"], None], *, once: bool = False, stop_timeout_s: float = 0.05) -> None:
         self.health = Health(["p"])
         self.query = Query()
         self.observer = PipelineObserver("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
@@ -108,7 +108,7 @@ class Bench:
             [self.member],
             once=once,
             stop=self.stop,
-            stop_timeout_s=0.05,
+            stop_timeout_s=stop_timeout_s,
             is_alive=lambda: self.is_alive,
             unresponsive_s=lambda: self.unresponsive_s,
             wall_s=lambda: time.monotonic() + self.wall_offset_s,
@@ -337,8 +337,7 @@ def test_slow_batch_stage_is_reported_and_gets_the_whole_stop_timeout(monkeypatc
 
     reasons: list[str] = []
     waited: list[float] = []
-    bench = Bench(start)
-    bench.supervisor._stop_timeout_s = 3600.0
+    bench = Bench(start, stop_timeout_s=3600.0)
     bench.query.wait_drained = wait_drained
     assert bench.supervisor.run() == []
     assert reasons == ["batch_slow: a stage of the micro-batch has run for over 120 s"]
@@ -402,8 +401,7 @@ def test_stop_abandons_a_blocked_batch_before_the_timeout():
         bench.observer.blocked("store_unavailable", "no answer")
         bench.stop.request()
 
-    bench = Bench(start)
-    bench.supervisor._stop_timeout_s = 3600.0
+    bench = Bench(start, stop_timeout_s=3600.0)
     assert bench.supervisor.run() == []
 
 

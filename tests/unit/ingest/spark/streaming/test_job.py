@@ -134,10 +134,10 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
         now[0] += 7.0
         in_pauses.append(bench.job.stage_s())
 
-    apply, publish = bench.store.apply, bench.job._publish
+    apply, time_of = bench.store.apply, bench.batch_times.of
     bench.store.apply = lambda *arguments: (measure(), apply(*arguments))
-    bench.job._publish = lambda *arguments: (measure(), publish(*arguments))
-    bench.job._batch_times = Times(measure)
+    bench.before_publish = measure
+    bench.batch_times.of = lambda batch_id: (measure(), time_of(batch_id))[1]
     bench.publish_errors = [StoreUnavailableError("not now")]
     bench.observer.on_blocked = pause
     frame = Frame([records(*TICK)], before=measure)
@@ -145,15 +145,6 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
     assert during.count(7.0) == len(during) >= 5
     assert in_pauses == [0.0]
     assert bench.job.stage_s() == 0.0
-
-
-class Times:
-    def __init__(self, measure: Callable[[], None]) -> None:
-        self._measure = measure
-
-    def of(self, _batch_id: int) -> int:
-        self._measure()
-        return 5_000
 
 
 class Committing(StoreCommitter):
@@ -191,6 +182,7 @@ class Bench:
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
         self.result_counts: list[int] = []
+        self.before_publish: Callable[[], None] = lambda: None
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
         self.plan = Plan(
             pipeline="p",
@@ -218,6 +210,7 @@ class Bench:
         self.max_tasks = max_tasks
         self.hide = hide
         self.clock = clock
+        self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.job = self.job_of(self.plan)
 
     def job_of(self, plan: Plan) -> Job:
@@ -225,7 +218,7 @@ class Bench:
         return Job(
             pipeline="p",
             plan=packed(plan),
-            batch_times=BatchTimes(self.folder / "times", lambda: 5_000),
+            batch_times=self.batch_times,
             committers={
                 "logs": Committing(
                     self.result_counts,
@@ -242,6 +235,7 @@ class Bench:
         )
 
     def publish(self, dead_letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+        self.before_publish()
         if self.publish_errors:
             raise self.publish_errors.pop()
         self.published.append((list(dead_letters), batch_id))
@@ -604,7 +598,7 @@ def test_batch_of_an_earlier_start_is_abandoned_and_removes_no_files_of_the_next
         case "commit":
             bench.store.apply = ended_in(bench.store.apply)
         case _:
-            query._job._publish = ended_in(bench.publish)
+            bench.before_publish = end
     reported = len(bench.observer.reported)
     with pytest.raises(AbandonedError):
         spark.callbacks[0](frame, 1)
@@ -612,7 +606,10 @@ def test_batch_of_an_earlier_start_is_abandoned_and_removes_no_files_of_the_next
     assert frame.attempts == 1
     expected = {"tasks": [], "publication": [("attempted", 1), "running"]}
     assert bench.observer.reported[reported:] == expected.get(stage, [("attempted", 1)])
-    assert query._job.finished_batch == 0
+    # the batch before it is the last one whose commit it waits for
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").touch()
+    assert query.drained()
 
 
 def test_late_start_of_a_query_still_refuses_batches(tmp_path: Path):

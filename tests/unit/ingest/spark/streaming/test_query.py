@@ -24,17 +24,27 @@ class Broken:
         raise self._error
 
 
-class Ended:
-    """Stands for a query that has ended without a reason, and for the DataFrame and writer that start it."""
+class Frame:
+    """Stands for a DataFrame and the writer that starts a query of it."""
 
-    isActive = False  # noqa: N815 - Spark's name
+    def __init__(self, query: object) -> None:
+        self._query = query
 
-    def __getattr__(self, name: str) -> "Callable[..., Ended]":
+    def __getattr__(self, name: str) -> "Callable[..., Frame]":
         return lambda *_args, **_options: self
 
     @property
-    def writeStream(self) -> "Ended":  # noqa: N802 - Spark's name
+    def writeStream(self) -> "Frame":  # noqa: N802 - Spark's name
         return self
+
+    def start(self) -> object:
+        return self._query
+
+
+class Ended:
+    """Stands for a query that has ended, and Spark tells no reason."""
+
+    isActive = False  # noqa: N815 - Spark's name
 
     def exception(self) -> None:
         return None
@@ -44,9 +54,9 @@ class Ended:
     params=[Py4JNetworkError("answer was empty"), ConnectionRefusedError("connection refused")], ids=["p", "c"]
 )
 def query(request: pytest.FixtureRequest, tmp_path: Path) -> PipelineQuery:
-    query = query_in(tmp_path)
-    query._query = Broken(request.param)
-    return query
+    made = query_in(tmp_path)
+    made.start(Frame(Broken(request.param)), Trigger())
+    return made
 
 
 def test_query_without_its_jvm_has_ended(query: PipelineQuery):
@@ -61,7 +71,7 @@ def test_query_without_its_jvm_has_ended(query: PipelineQuery):
 @pytest.mark.parametrize(("once", "reason"), [(True, None), (False, "Spark reports no reason")])
 def test_endless_query_that_ends_without_a_reason_has_failed(tmp_path: Path, once: bool, reason: str | None):
     query = query_in(tmp_path)
-    query.start(Ended(), Trigger(once=once))
+    query.start(Frame(Ended()), Trigger(once=once))
     failure = query.failure()
     assert failure is None if reason is None else reason in str(failure)
 
@@ -84,7 +94,7 @@ class Racing(Checkpoint):
 def test_batch_that_ends_during_the_check_is_not_drained(tmp_path: Path):
     checkpoint = Racing(tmp_path)
     query = query_in(tmp_path, checkpoint)
-    query._query = SimpleNamespace(isActive=True, exception=lambda: None)
+    query.start(Frame(SimpleNamespace(isActive=True, exception=lambda: None)), Trigger())
     checkpoint.job = query._job
     query._job.idle.clear()
     assert not query.drained()
