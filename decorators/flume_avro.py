@@ -54,6 +54,6 @@ class FlumeAvro(Decorator[FlumeAvroSettings]):
             raise DecorateError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
         core = take_core_fields(headers)
         event.update(headers)
-        core.give(event)
+        core.apply_to(event)
         event.body = body
         return True

@@ -146,7 +146,7 @@ class Headers(Decorator[HeadersSettings]):
         self._separator = name_to_bytes(settings.separator)
         self._decode_words = settings.decode_words
         read = bytes.lower if settings.case is Case.LOWER else bytes
-        self._names = Names(settings.prefix, settings.only, read=read, alike=bytes.lower)
+        self._names = Names(settings.prefix, settings.only, read=read, normalize=bytes.lower)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""

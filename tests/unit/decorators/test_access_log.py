@@ -151,7 +151,7 @@ def test_own_formats(errors_of, form, line, expected, time_ms):
     ],
 )
 def test_two_fields_for_one_attribute_are_named(form, expected):
-    with pytest.raises(ValueError, match="both give") as caught:
+    with pytest.raises(ValueError, match="both set") as caught:
         LogFormat(form)
     assert [words for words in expected if words not in str(caught.value)] == []
     LogFormat(form.replace(expected[0].split('"')[3], expected[2]))
