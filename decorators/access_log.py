@@ -67,7 +67,7 @@ def _known_format(text: str) -> str:
 class AccessLogSettings(Settings):
     """Options of the access_log decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="line")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One format or several; the first that matches a line is used. `common`, `combined`, `vhost_common`, "
         "`vhost_combined`, or the server's own: Apache's LogFormat with its %h, or nginx's log_format with its "

@@ -34,7 +34,7 @@ class CsvSettings(Settings):
         example=["2hb_web:ip", "", "2hb_web:status"],
         min_length=1,
     )
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="line")
     separator: str = option('Character between two fields; "\\t" for TSV.', default=",", min_length=1, max_length=1)
     quote: str | None = option(
         "Character around fields that contain separators, line ends or quotes; quotes inside are doubled. Null: none.",

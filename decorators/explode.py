@@ -38,7 +38,7 @@ class ExplodeSettings(Settings):
     separator: str | None = option(
         "Text between two parts; required with `form: separated`.", default=None, example=";", min_length=1
     )
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="records")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="records")
     attribute: str | None = option(
         "Attribute that receives the part; when left out, the part replaces the body.",
         default=None,

@@ -8,7 +8,7 @@ from ingest.formats.headers import take_core_fields
 class FlumeAvroSettings(Settings):
     """Options of the flume_avro decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="payload")
 
     def sets_core(self) -> frozenset[str]:
         """The body, and the fields that headers set."""
@@ -54,6 +54,6 @@ class FlumeAvro(Decorator[FlumeAvroSettings]):
             raise DecorateError(f"the value is not an AvroFlumeEvent: {error}", code="bad_avro") from error
         core = take_core_fields(headers)
         event.update(headers)
-        core.give(event)
+        core.apply_to(event)
         event.body = body
         return True

@@ -41,7 +41,7 @@ class OnBadLine(StrEnum):
 class HeadersSettings(KeyedSettings):
     """Options of the headers decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="request")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="request")
     only: list[str] | None = option(
         "Only these headers become attributes, in any case; all when left out.",
         default=None,
@@ -145,7 +145,7 @@ class Headers(Decorator[HeadersSettings]):
         self._separator = name_to_bytes(settings.separator)
         self._decode_words = settings.decode_words
         read = bytes.lower if settings.case is Case.LOWER else bytes
-        self._names = Names(settings.prefix, settings.only, read=read, alike=bytes.lower)
+        self._names = Names(settings.prefix, settings.only, read=read, normalize=bytes.lower)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""

@@ -54,7 +54,7 @@ class IpSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="client")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="client")
     class_attribute: str | None = option(
         "Attribute that receives the class of the address.", default=None, example="2hb_net:class"
     )

@@ -11,7 +11,7 @@ from ingest.formats.keyed import KeyedSettings, Names
 class QuerySettings(KeyedSettings):
     """Options of the query decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="query")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="query")
     only: list[str] | None = option(
         "Only these names become attributes; all when left out.", default=None, example=["q", "page"], min_length=1
     )

@@ -47,7 +47,7 @@ class RegexSettings(Settings):
         min_length=1,
     )
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
-    source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="path")
+    source: str | None = option("Attribute to search; the body if left out.", default=None, example="path")
     on_no_match: OnNoMatch | None = option(
         "Text without a match, or an absent attribute: the event fails (`error`), passes unchanged (`keep`), is "
         "dropped (`drop`), or gets `empty` values. Left out: `empty` with `attribute`, otherwise `keep`.",

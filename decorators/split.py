@@ -29,7 +29,7 @@ class SplitSettings(Settings):
         example=["2hb_colfam:ts", "", "2hb_colfam:value"],
         min_length=1,
     )
-    source: str | None = option("Attribute that is split; the body when left out.", default=None, example="path")
+    source: str | None = option("Attribute to split; the body if left out.", default=None, example="path")
 
     def sets(self) -> frozenset[str]:
         """The attributes of the pieces."""

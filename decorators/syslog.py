@@ -47,7 +47,7 @@ class Form(StrEnum):
 class SyslogSettings(Settings):
     """Options of the syslog decorator."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="line")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="line")
     form: Form = option(
         "Format of the message: `rfc5424`, `rfc3164`, or `file` for lines of /var/log/syslog, which have no priority. "
         "`auto` detects the first two only, because a line of any log that starts with a time looks like the third.",

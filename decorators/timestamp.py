@@ -55,7 +55,7 @@ class TimestampSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="time")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="time")
     formats: Annotated[list[Annotated[str, AfterValidator(_known_format)]], BeforeValidator(_as_list)] = option(
         "One format or several; the first that matches is used. `iso8601` (or `rfc3339`), `apache`, `epoch_s`, "
         "`epoch_ms`, `epoch_us`, `epoch_ns`, or directives of strptime: %Y %y %m %b %h %B %d %e %j %H %I %M %S %f %L "

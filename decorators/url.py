@@ -23,7 +23,7 @@ class UrlSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="referrer")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="referrer")
     prefix: str = option(
         "Put before scheme, user, host, port, path, query and fragment.", default="", example="2hb_ref:"
     )

@@ -17,7 +17,7 @@ class UserAgentSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="user_agent")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="user_agent")
     prefix: str = option(
         "Put before browser, browser_version, os, os_version, device, device_brand and device_model.",
         default="",

@@ -72,7 +72,7 @@ class GrokSettings(Settings):
         example=["%{IPORHOST:client} %{WORD:method} %{URIPATHPARAM:path} %{INT:bytes:int}"],
         min_length=1,
     )
-    source: str | None = option("Attribute that is searched; the body when left out.", default=None, example="message")
+    source: str | None = option("Attribute to search; the body if left out.", default=None, example="message")
     prefix: str = option("Put before every attribute name.", default="", example="2hb_web:")
     anchored: bool = option(
         "True: the pattern must match the whole text, except for a line feed at its end. False: it may match anywhere "

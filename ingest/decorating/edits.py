@@ -40,7 +40,7 @@ class EditSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="user")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="user")
     attribute: str | None = option(
         "Attribute that receives the result; when left out, the value that was read is replaced.",
         default=None,

@@ -1,1 +1,1 @@
-"""Formats that several decorators and sources read: texts, records and files as values; pure but for the files."""
+"""Parsers of formats that several decorators and sources read: texts, records and files."""

@@ -1,19 +1,19 @@
-"""IP addresses as the bytes they stand for, and those of this machine."""
+"""IP addresses as bytes, and the check for addresses of this machine."""
 
 from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 IPV4_BYTES = 4
 IPV6_BYTES = 16
-_MAPPED = b"\x00" * 10 + b"\xff\xff"  # what stands before an IPv4 address in an IPv6 one
+_MAPPED = b"\x00" * 10 + b"\xff\xff"  # prefix of an IPv4-mapped IPv6 address
 
 
 def packed(text: bytes) -> bytes | None:
     """
-    The 4 or 16 bytes of an address, None for text that is none.
+    The 4 or 16 bytes of an address, None for text that is not one.
 
-    An IPv4 address in IPv6 (`::ffff:10.0.0.1`, what a socket for both sorts tells) is the IPv4 address. The zone after
-    a percent sign means something on one machine only and is left out.
+    An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`, as dual-stack sockets report it) becomes the IPv4 address. The zone
+    after a percent sign is removed: it is valid only on one machine.
 
     Source: RFC 4291, 2.2 and 2.5.5.2; RFC 4007, 11.
     """
@@ -32,7 +32,7 @@ def packed(text: bytes) -> bytes | None:
 
 def written(address: bytes) -> bytes:
     """
-    The one text of an address that was packed.
+    The canonical text of a packed address.
 
     Source: RFC 5952.
     """
@@ -40,7 +40,7 @@ def written(address: bytes) -> bytes:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host name or address can only be this machine; names are not looked up."""
+    """Whether a host is `localhost` or a loopback address; names are not resolved."""
     host = host.strip("[]").lower().rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -1,5 +1,5 @@
 """
-Avro's binary form, and the events that Flume writes in it.
+Avro's binary encoding, and the events that Flume writes in it.
 
 Source: the Apache Avro specification; Flume's AvroFlumeEvent.
 """
@@ -18,9 +18,9 @@ from fastavro.schema import SchemaParseException, fingerprint, parse_schema, to_
 from ingest.api.notation import name_to_bytes
 from ingest.formats.numbers import float32
 
-_KEPT_LOGICAL = "decimal"  # the one whose bytes say nothing by themselves
+_KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
 _INNER = frozenset({"type", "items", "values"})
-_FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # only there does fastavro ask what to make of a float
+_FLOAT = {"type": "float", "logicalType": "attr2hbase"}  # fastavro converts only values of logical types
 _OF_VALUES = (EOFError, ValueError, IndexError, ArithmeticError, MemoryError)
 _OF_SCHEMAS = (SchemaParseException, ValueError, TypeError, KeyError, AttributeError)
 
@@ -34,23 +34,23 @@ LOGICAL_READERS["float-attr2hbase"] = _float
 
 class AvroSchema:
     """
-    A record's schema, or a union of records, with all types it names in one text.
+    The schema of a record or a union of records, with all the types it references.
 
-    Values come as Python has them: bytes for bytes and fixed, text for strings and enums (what is not UTF-8 as lone
-    surrogates), Decimal for decimals, and for floats of 32 bits the number with the fewest digits that is the same
-    there. All other logical types stay the numbers or texts they are written as.
+    Values are Python's: bytes for bytes and fixed, str for strings and enums (invalid UTF-8 as lone surrogates),
+    Decimal for decimals, and for 32-bit floats the number with the fewest digits that rounds to the same float. All
+    other logical types are ignored.
 
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
 
     Raises:
-        ValueError: it is no such schema; says why.
+        ValueError: it is not such a schema.
     """
 
     def __init__(self, text: str | bytes) -> None:
         try:
             self._schema: Any = parse_schema(_stripped(json.loads(text)))
-            recursive = _Look(self._schema).recursive
+            recursive = _TypeCheck(self._schema).recursive
             self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(self._schema), "CRC-64-AVRO"))
         except _OF_SCHEMAS as error:
             raise ValueError(str(error)) from error
@@ -58,8 +58,8 @@ class AvroSchema:
             raise ValueError("it is nested too deep") from error
         branches = self._schema if isinstance(self._schema, list) else [self._schema]
         if not branches or any(not isinstance(each, dict) or each["type"] != "record" for each in branches):
-            raise ValueError("it is no record")
-        # a record within itself can be nested as deep as there are bytes: fastavro's C code then ends the process
+            raise ValueError("it is not a record")
+        # fastavro's C code crashes the process on deep recursion, which a recursive schema allows
         self._read = read_in_python if recursive else fastavro.schemaless_reader
 
     def read(self, value: bytes) -> dict[str, object]:
@@ -67,7 +67,7 @@ class AvroSchema:
         The fields of a record.
 
         Raises:
-            ValueError: the value is not of this schema; says why.
+            ValueError: the value is not of this schema.
             RecursionError: it is nested too deep.
         """
         stream = io.BytesIO(value)
@@ -86,7 +86,7 @@ def flume_event(value: bytes) -> tuple[bytes, dict[str, bytes]]:
     Body and headers of an AvroFlumeEvent, as Flume's Kafka sink and channel write it.
 
     Raises:
-        ValueError: the value is none; says why.
+        ValueError: the value is not one.
     """
     content = _flume_schema().read(value)
     body, headers = content["body"], content["headers"]
@@ -102,7 +102,7 @@ def _flume_schema() -> AvroSchema:
 
 
 def _stripped(schema: Any) -> Any:
-    """The schema without logical types, for values as they are written, but with one of ours for floats."""
+    """The schema without logical types other than decimal, and with our logical type for floats."""
     match schema:
         case "float" | {"type": "float"}:
             return _FLOAT
@@ -125,45 +125,45 @@ def _inner_stripped(schema: Any) -> Any:
     }
 
 
-class _Look:
+class _TypeCheck:
     """
-    A look at all types of a parsed schema, for what must not be read as it is.
+    A check of all types in a parsed schema.
 
     Attributes:
-        recursive: a record may hold itself.
+        recursive: whether a record may contain itself.
 
     Raises:
-        ValueError: an array has items that take no bytes, so it could say that it has any number of them.
+        ValueError: an array has items of zero bytes, so a few bytes could encode an array of any length.
     """
 
     def __init__(self, schema: Any) -> None:
         self.recursive = False
-        self._named: dict[str, bool | None] = {}  # what takes bytes; None while its fields are looked at
-        self._takes_bytes(schema)
+        self._named: dict[str, bool | None] = {}  # whether a named type has bytes; None while its fields are checked
+        self._has_bytes(schema)
 
-    def _takes_bytes(self, schema: Any) -> bool:
+    def _has_bytes(self, schema: Any) -> bool:
         if isinstance(schema, str):
-            takes = self._named.get(schema, schema != "null")
-            self.recursive = self.recursive or takes is None
-            return takes is not False
+            has_bytes = self._named.get(schema, schema != "null")
+            self.recursive = self.recursive or has_bytes is None
+            return has_bytes is not False
         if isinstance(schema, list):
             for branch in schema:
-                self._takes_bytes(branch)
+                self._has_bytes(branch)
             return True
         match schema["type"]:
             case "record" | "error":
                 self._named[schema["name"]] = None
-                of_fields = [self._takes_bytes(field["type"]) for field in schema["fields"]]
-                self._named[schema["name"]] = takes = any(of_fields)
+                of_fields = [self._has_bytes(field["type"]) for field in schema["fields"]]
+                self._named[schema["name"]] = has_bytes = any(of_fields)
             case "fixed" | "enum":
-                self._named[schema["name"]] = takes = schema.get("size") != 0
+                self._named[schema["name"]] = has_bytes = schema.get("size") != 0
             case "map":
-                self._takes_bytes(schema["values"])
-                takes = True
+                self._has_bytes(schema["values"])
+                has_bytes = True
             case "array":
-                takes = True
-                if not self._takes_bytes(schema["items"]):
-                    raise ValueError("it has an array of items that take no bytes")
+                has_bytes = True
+                if not self._has_bytes(schema["items"]):
+                    raise ValueError("it has an array with items of zero bytes")
             case inner:
-                takes = self._takes_bytes(inner)
-        return takes
+                has_bytes = self._has_bytes(inner)
+        return has_bytes

@@ -1,8 +1,8 @@
 """
-The letters of dates, once: what each writes, what it reads, and what Java calls it.
+Date letters: how each is written and parsed, and its equivalents in Java.
 
-Templates write dates with them, `timestamp` reads them as C's strptime does, and patterns of Java (SimpleDateFormat and
-Joda-Time) are translated into them. A letter may do one of the two only.
+Templates write dates with them, `timestamp` parses dates with them as C's strptime does, and Java's date patterns
+(SimpleDateFormat and Joda-Time) are translated to them. Some letters can only be written, some only be parsed.
 """
 
 from collections.abc import Callable
@@ -21,15 +21,15 @@ _NOON = 12
 @dataclass(frozen=True, slots=True)
 class Letter:
     """
-    One letter, as it stands behind a percent sign.
+    A date letter.
 
     Attributes:
-        letter: the letter.
-        doc: what it writes; "" for one that is read only.
-        write: what writes it; None where it is no part of a calendar time.
-        reads: regular expression of what it reads, its groups named by parts of a date; "" where it is written only.
-        java: the field of Java's patterns that is the same.
-        java_read: those that are the same when they are read, where it does not matter how many digits there are.
+        letter: the character after the percent sign.
+        doc: what it writes; "" if it is only parsed.
+        write: writes a calendar time; None for letters that are not part of one.
+        reads: regular expression that parses it, with groups named after parts of a date; "" if it is only written.
+        java: the equivalent field of Java's patterns.
+        java_read: further fields that are equivalent for parsing, where the number of digits does not matter.
     """
 
     letter: str
@@ -46,7 +46,7 @@ def day_of_year(time: datetime) -> int:
 
 
 def offset_of(time: datetime) -> bytes:
-    """How far the zone is ahead of UTC then: `+0200`."""
+    """The offset from UTC, as in `+0200`."""
     offset_s = int((time.utcoffset() or timedelta()).total_seconds())
     hours, minutes = divmod(abs(offset_s) // 60, 60)
     return b"%b%02d%02d" % (b"-" if offset_s < 0 else b"+", hours, minutes)
@@ -116,21 +116,21 @@ LETTERS = (
     Letter("Z", reads=r"(?P<z>[Zz]|UTC|GMT)"),
     Letter("%", reads="%"),
 )
-"""Every letter, in the order of its page."""
+"""Every letter, in the order of the reference."""
 
 WRITTEN = {each.letter: each for each in LETTERS if each.doc}
-"""Those that templates have."""
+"""The letters of templates."""
 
 CALENDAR = {letter: each.write for letter, each in WRITTEN.items() if each.write is not None}
-"""Those that write a part of a calendar time -> what writes it."""
+"""Letters that write a part of a calendar time -> the function that writes it."""
 
 READ = {each.letter: each.reads for each in LETTERS if each.reads}
-"""Those that `timestamp` has -> what each reads."""
+"""The letters of `timestamp` -> regular expression that parses it."""
 
 JAVA_WRITTEN = {each.java: f"%{each.letter}" for each in LETTERS if each.java}
-"""Field of a pattern of Java -> what writes the same."""
+"""Field of Java's patterns -> the letter that writes the same."""
 
 JAVA_READ = {
     field: f"%{each.letter}" for each in LETTERS if each.reads for field in (each.java, *each.java_read) if field
 }
-"""Field of a pattern of Java -> what reads the same."""
+"""Field of Java's patterns -> the letter that parses the same."""

@@ -1,8 +1,8 @@
 """
-Flume's own record of an event, as its `gzip`, `batch` and write-ahead log hold it.
+Flume's serialized event, as in its `gzip`, `batch` and write-ahead log.
 
 Big-endian: int32 length of the body, body, int64 time, int32 priority (0 is FATAL), int64 nanos, host, int32 count of
-attributes; for each a name, int32 length and value. Host and names are an uint16 length and Java's modified UTF-8.
+attributes; for each a name, int32 length and value. Host and names are a uint16 length and Java's modified UTF-8.
 
 Source: Flume 0.9's EventImpl (a Hadoop Writable); java.io.DataInput for the texts.
 """
@@ -20,7 +20,7 @@ _PRIORITIES = tuple(Priority)
 
 
 class FlumeRecord(NamedTuple):
-    """What a record says of its event; in the shapes of `ingest.api.Event`."""
+    """The parts of a serialized event, in the types of `ingest.api.Event`."""
 
     body: bytes
     timestamp_ms: int
@@ -32,10 +32,10 @@ class FlumeRecord(NamedTuple):
 
 def records_in(content: bytes) -> Iterator[FlumeRecord]:
     """
-    Records that stand one behind the other.
+    Consecutive records.
 
     Raises:
-        ValueError: these are no such records; says at which byte.
+        ValueError: a record is malformed.
     """
     at = 0
     while at < len(content):
@@ -45,10 +45,10 @@ def records_in(content: bytes) -> Iterator[FlumeRecord]:
 
 def _record(content: bytes, at: int) -> tuple[FlumeRecord, int]:
     body, at = _sized(content, at)
-    core, at = _taken(content, at, _CORE.size)
+    core, at = _take(content, at, _CORE.size)
     timestamp_ms, ordinal, nanos = _CORE.unpack(core)
     if not 0 <= ordinal < len(_PRIORITIES):
-        raise ValueError(f"{ordinal} before byte {at} is no priority")
+        raise ValueError(f"{ordinal} before byte {at} is not a priority")
     host, at = _text(content, at)
     count, at = _count(content, at)
     attributes = {}
@@ -58,34 +58,34 @@ def _record(content: bytes, at: int) -> tuple[FlumeRecord, int]:
     return FlumeRecord(body, timestamp_ms, _PRIORITIES[ordinal], nanos, host, attributes), at
 
 
-def _taken(content: bytes, at: int, size: int) -> tuple[bytes, int]:
+def _take(content: bytes, at: int, size: int) -> tuple[bytes, int]:
     end = at + size
     if end > len(content):
-        raise ValueError(f"it ends at byte {len(content)}, within a part from byte {at} to {end}")
+        raise ValueError(f"it is truncated at byte {len(content)}, in a part from byte {at} to {end}")
     return content[at:end], end
 
 
 def _count(content: bytes, at: int) -> tuple[int, int]:
-    number, at = _taken(content, at, _INT.size)
+    number, at = _take(content, at, _INT.size)
     (count,) = _INT.unpack(number)
     if count < 0:
-        raise ValueError(f"{count} before byte {at} is no length")
+        raise ValueError(f"{count} before byte {at} is not a length")
     return count, at
 
 
 def _sized(content: bytes, at: int) -> tuple[bytes, int]:
     size, at = _count(content, at)
-    return _taken(content, at, size)
+    return _take(content, at, size)
 
 
 def _text(content: bytes, at: int) -> tuple[str, int]:
-    number, at = _taken(content, at, _SHORT.size)
+    number, at = _take(content, at, _SHORT.size)
     (size,) = _SHORT.unpack(number)
-    text, at = _taken(content, at, size)
+    text, at = _take(content, at, size)
     return _from_java(text), at
 
 
 def _from_java(text: bytes) -> str:
-    """Modified UTF-8 has NUL in two bytes, and what is beyond 16 bits as two surrogates of three bytes each."""
+    """Modified UTF-8 encodes NUL in two bytes, and characters beyond 16 bits as two surrogates of three bytes each."""
     halves = text.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
     return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

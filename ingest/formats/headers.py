@@ -1,4 +1,4 @@
-"""Headers that are core fields of an event: `host`, `priority` and `nanos`; all others are attributes."""
+"""Headers that set core fields of an event: `host`, `priority` and `nanos`; all others become attributes."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,18 @@ from ingest.api.notation import name_from_bytes, shown_start
 
 _PRIORITIES = {priority.value.encode(): priority for priority in Priority}
 _INT64 = range(-(2**63), 2**63)
-_MAX_INT64_CHARS = 20  # digits and sign; longer text is refused before it is turned into a number
+_MAX_INT64_CHARS = 20  # digits and sign; longer text is rejected without parsing
 
 
 class CoreFields(NamedTuple):
-    """What headers say of an event's core fields; None for what they do not say."""
+    """Core fields from headers; None for a header that is missing."""
 
     host: str | None
     priority: Priority | None
     nanos: int | None
 
-    def give(self, event: Event) -> None:
-        """Make them the event's."""
+    def apply_to(self, event: Event) -> None:
+        """Set the event's fields, except missing ones."""
         if self.host is not None:
             event.host = self.host
         if self.priority is not None:
@@ -30,10 +30,10 @@ class CoreFields(NamedTuple):
 
 def take_core_fields(headers: dict[str, bytes]) -> CoreFields:
     """
-    Take them out of the headers.
+    Remove the core fields from the headers and return them.
 
     Raises:
-        DecodeError: the priority is none, or the nanos are no number of 64 bits.
+        DecodeError: the priority is unknown, or the nanos are not a 64-bit number.
     """
     host = headers.pop("host", None)
     priority = headers.pop("priority", None)
@@ -49,7 +49,7 @@ def _priority(text: bytes) -> Priority:
     priority = _PRIORITIES.get(text) or _PRIORITIES.get(text.upper())
     if priority is None:
         raise DecodeError(
-            f"the header priority holds {shown_start(text)}",
+            f"the header priority is {shown_start(text)}",
             code="bad_header",
             hint=f"it must be one of {', '.join(Priority)}",
         )
@@ -61,7 +61,7 @@ def _nanos(text: bytes) -> int:
     if digits.isdigit() and len(text) <= _MAX_INT64_CHARS and (nanos := int(text)) in _INT64:
         return nanos
     raise DecodeError(
-        f"the header nanos holds {shown_start(text)}",
+        f"the header nanos is {shown_start(text)}",
         code="bad_header",
-        hint="it must be a whole number of 64 bits",
+        hint="it must be a 64-bit whole number",
     )

@@ -1,4 +1,4 @@
-"""Changes of a text that leave it JSON."""
+"""Text replacements that keep JSON valid."""
 
 import json
 import re
@@ -19,16 +19,15 @@ _PIECE = re.compile(
 
 def leaving_json(change: Change, replacement: str) -> Change:
     """
-    A change of texts that leaves JSON what it is: an object or an array that would no longer be one is changed piece by
-    piece.
+    Wrap a text replacement so that a JSON object or array stays valid.
 
-    A piece is a member's name with its value, or a value of an array. A number or a word that is changed gets quotes,
-    unless all of the text is JSON without them; a value that is an object or an array is looked at in its own pieces.
-    The time is linear, and a text in which nothing changes costs what the change does.
+    If the result for the whole text is not valid JSON, the replacement is applied piece by piece: to each member's name
+    and value, and to each element of an array, also in nested objects and arrays. A changed number or literal gets
+    quotes. Runs in linear time, with no overhead for text that does not change.
 
     Args:
-        change: of any text.
-        replacement: what takes the place of a value that cannot be changed otherwise.
+        change: the replacement.
+        replacement: value to use where the result for a piece is not valid JSON.
     """
     instead = json.dumps(replacement).encode()
 
@@ -68,7 +67,7 @@ def leaving_json(change: Change, replacement: str) -> Change:
 
 
 def _alike(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginning."""
+    """Length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""JSON as it was written: content of a text, and bytes of what is in it, with every number digit for digit."""
+"""JSON with numbers preserved as written, digit for digit."""
 
 import json
 import re
@@ -10,20 +10,20 @@ import orjson
 from ingest.api.errors import DecorateError
 
 _MINUS = ord("-")
-_MINUS_ZERO = re.compile(rb"-0(?<=[\[:,\s]-0)(?![\d.eE])")  # also in a text, where it costs time and changes nothing
+_MINUS_ZERO = re.compile(rb"-0(?<=[\[:,\s]-0)(?![\d.eE])")  # a match inside a string only costs time
 
 
 def read_json(text: bytes) -> object:
     """
-    The content of a text; one with a number that no float holds has all its numbers as they were written.
+    Parse a text; if a number is too large for a float, all its numbers are `NumberAsWritten`.
 
     Raises:
-        DecorateError: it is no JSON.
+        DecorateError: it is not valid JSON.
     """
     try:
         content: object = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if "infinity" in error.msg:  # the grammar has no largest number
+        if "infinity" in error.msg:  # a number beyond the range of floats, which JSON allows
             return _with_large_numbers(text)
         raise DecorateError(f"not JSON: {error}", code="bad_json") from error
     return content
@@ -33,26 +33,26 @@ def attributes_of(
     content: object, text: bytes, flatten: Callable[[dict[str, object]], dict[str, bytes]]
 ) -> dict[str, bytes]:
     """
-    The attributes that content becomes.
+    The attributes of an object or an array.
 
     Args:
-        content: an object or an array, whose elements have their numbers as names.
-        text: what it was read from; it is read again, more slowly, where a number in it has many writings.
-        flatten: makes attributes of an object, with the bytes that `write_json` gives.
+        content: an object, or an array, whose elements have their indexes as names.
+        text: the source of the content; parsed again, more slowly, if it has a number with several notations.
+        flatten: turns an object into attributes, with `write_json` for values.
 
     Raises:
         DecorateError: it is nested too deep.
     """
     if _MINUS in text and _MINUS_ZERO.search(text):
-        content = _with_numbers_as_written(text)  # as an int it is 0
+        content = _with_numbers_as_written(text)  # as an int it would be 0
     try:
         return flatten(_members(content))
-    except _NumberWithManyWritingsError:
+    except _AmbiguousNumberError:
         return flatten(_members(_with_numbers_as_written(text)))
 
 
 def write_json(value: object) -> bytes:
-    """The bytes of a number, a truth value or an array, for `attributes_of` alone."""
+    """The bytes of a number, a boolean or an array; only for use in `attributes_of`."""
     match value:
         case bool():
             return b"true" if value else b"false"
@@ -60,27 +60,27 @@ def write_json(value: object) -> bytes:
             return b"%d" % value
         case list():
             return _text(value)
-    raise _NumberWithManyWritingsError
+    raise _AmbiguousNumberError
 
 
-class _NumberWithManyWritingsError(Exception):
-    """A number that a float does not give back as it was written; never leaves this file."""
+class _AmbiguousNumberError(Exception):
+    """A float, whose notation in the text is unknown; caught by `attributes_of`."""
 
 
 class NumberAsWritten(str):
-    """A number as it was written: what `parse_float` and `parse_int` of Python's decoder may give in its place."""
+    """A number as written; for `parse_float` and `parse_int` of Python's decoder."""
 
     __slots__ = ()
 
 
 def refuse_constant(name: str) -> NoReturn:
     """
-    For `parse_constant` of Python's decoder, which takes NaN and Infinity otherwise.
+    For `parse_constant` of Python's decoder, which by default accepts NaN and Infinity.
 
     Raises:
         ValueError: always.
     """
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _slow_decoder = json.JSONDecoder(parse_float=NumberAsWritten, parse_int=NumberAsWritten, parse_constant=refuse_constant)
@@ -93,7 +93,7 @@ def _members(content: object) -> dict[str, object]:
 
 
 def _with_numbers_as_written(text: bytes) -> object:
-    """The same content, read again by a slower decoder that keeps the writing of numbers."""
+    """Parse the text with a slower decoder that keeps numbers as written."""
     try:
         content: object = _slow_decoder.decode(text.decode())
     except RecursionError as error:
@@ -102,11 +102,11 @@ def _with_numbers_as_written(text: bytes) -> object:
 
 
 def _with_large_numbers(text: bytes) -> object:
-    """The content of a text that orjson has not read to its end."""
+    """Parse a text at whose numbers orjson stopped."""
     try:
         content = _with_numbers_as_written(text)
-        json.dumps(content, ensure_ascii=False).encode()  # Python's decoder lets lone surrogates pass
-    except ValueError as error:  # of the decoder, and of UTF-8
+        json.dumps(content, ensure_ascii=False).encode()  # rejects lone surrogates, which Python's decoder accepts
+    except ValueError as error:  # from the decoder or from UTF-8
         raise DecorateError(f"not JSON: {error}", code="bad_json") from error
     except RecursionError as error:
         raise DecorateError("nested too deep", code="too_deep") from error
@@ -115,7 +115,7 @@ def _with_large_numbers(text: bytes) -> object:
 
 def _text(array: list[object]) -> bytes:
     if _has_float(array):
-        raise _NumberWithManyWritingsError
+        raise _AmbiguousNumberError
     try:
         return orjson.dumps(array, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError as error:
@@ -127,13 +127,13 @@ def _as_written(number: object) -> object:
 
 
 def _has_float(value: object) -> bool:
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
+    stack = [value]
+    while stack:
+        value = stack.pop()
         if isinstance(value, float):
             return True
         if isinstance(value, list):
-            waiting.extend(value)
+            stack.extend(value)
         elif isinstance(value, dict):
-            waiting.extend(value.values())
+            stack.extend(value.values())
     return False

@@ -1,4 +1,4 @@
-"""Keys and their values, as attributes: which of the keys in a text become some, and under which names."""
+"""Options and attribute names of decorators that turn keys and values of a text into attributes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
@@ -10,39 +10,39 @@ from ingest.decorating.names import BoundedMemo
 
 class KeyedSettings(Settings):
     """
-    Options of every decorator that makes an attribute of each key and value in a text.
+    Options of all decorators that set an attribute for each key in a text.
 
     Attributes:
-        header: names of what each text has without keys, which `only` does not leave out.
+        header: names of values that every text has without keys; `only` does not exclude them.
     """
 
     header: ClassVar[tuple[str, ...]] = ()
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="message")
-    prefix: str = option("Put before every key to make the attribute's name.", default="", example="2hb_app:")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="message")
+    prefix: str = option("Prefix of attribute names, before the key.", default="", example="2hb_app:")
     only: list[str] | None = option(
-        "Only these keys become attributes; all when left out.", default=None, example=["level", "msg"], min_length=1
+        "Keys that become attributes; all if left out.", default=None, example=["level", "msg"], min_length=1
     )
 
     def sets(self) -> frozenset[str]:
-        """Those that are listed, besides the header."""
+        """The listed keys and the header."""
         return frozenset(self.prefix + key for key in (*self.header, *(self.only or ())))
 
     @property
     def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
+        """All names start with `prefix`."""
         return self.prefix if self.only is None else None
 
 
 class Names(BoundedMemo[bytes, str]):
     """
-    Key as it is written -> name of the attribute that it becomes, "" for one that becomes none.
+    Key as written -> name of its attribute, "" for a key that is ignored.
 
     Args:
         only: keys that become attributes; all for None.
-        header: keys that become none.
-        read: the key that is meant by one as it is written; an empty one becomes none. It may raise EventErrors.
-        alike: what is the same for two keys, one of them in `only`, that mean the same.
+        header: keys that are ignored.
+        read: decodes a key; an empty key is ignored. It may raise EventErrors.
+        normalize: maps equivalent keys to the same value, for the comparison with `only`.
     """
 
     __slots__ = ()
@@ -53,15 +53,15 @@ class Names(BoundedMemo[bytes, str]):
         only: Iterable[str] | None,
         header: Sequence[str] = (),
         read: Callable[[bytes], bytes] = bytes,
-        alike: Callable[[bytes], bytes] = bytes,
+        normalize: Callable[[bytes], bytes] = bytes,
     ) -> None:
         before = name_to_bytes(prefix)
-        wanted = None if only is None else frozenset(alike(name_to_bytes(key)) for key in only)
+        wanted = None if only is None else frozenset(normalize(name_to_bytes(key)) for key in only)
         unwanted = frozenset([b"", *map(name_to_bytes, header)])
 
         def named(written: bytes) -> str:
             key = read(written)
-            is_wanted = key not in unwanted and (wanted is None or alike(key) in wanted)
+            is_wanted = key not in unwanted and (wanted is None or normalize(key) in wanted)
             return name_from_bytes(before + key) if is_wanted else ""
 
         super().__init__(named)

@@ -1,5 +1,5 @@
 """
-Formats of access logs: Apache's LogFormat and nginx's log_format, as patterns with a name for each field.
+Formats of access logs, Apache's LogFormat and nginx's log_format, compiled to patterns with named fields.
 
 Source: the documentation of Apache's mod_log_config and of nginx's ngx_http_log_module and its variables.
 """
@@ -51,13 +51,13 @@ _NO_BLANKS = re.compile(
     r"client|peer|ident|server(_\w+)?|vhost|host(name)?|request_(id|completion)|method|protocol|query|scheme|https"
     r"|log_id|handler|connection(_\w+)?|thread|pipe|is_args|arg_\w+|ssl_(protocol|cipher|session_\w+)|gzip_ratio"
     r"|(proxy_protocol|realip_remote)_\w+|tcpinfo_\w+|upstream_(?!http_|cookie_|trailer_)\w+"
-)  # a server writes these, or refuses a request with a blank in one
+)  # fields without blanks: servers generate them, or reject requests with blanks in them
 _END_OF_VALUES = re.compile(r'["\x00-\x1f]')  # servers escape these in values
-_WIDE_TIMES = re.compile(r"%[-_0^#EO]*[ceklrvx+]")  # of strftime; they may have blanks
+_WIDE_TIMES = re.compile(r"%[-_0^#EO]*[ceklrvx+]")  # strftime letters whose output may contain blanks
 _MADE_OF = {"request": ("request", "method", "path", "query", "protocol"), "target": ("path", "query")}
 
 _CLF_TIME = re.compile(rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):([0-5]\d|60) ([+-](?:[01]\d|2[0-3]))([0-5]\d)")
-_MAX_DIGITS = 20  # of a time
+_MAX_DIGITS = 20  # in a time
 
 ReadTime = Callable[[bytes], int]
 
@@ -67,11 +67,11 @@ class Field(NamedTuple):
     A field of a format.
 
     Attributes:
-        name: conventional, the same for both servers; "path" for a target.
-        kind: `request`, `target` (path and query), `query` (with its question mark), how a time is written, or `own`
-            for a time in a form of one's own; "" for all others.
-        written: as it stands in the format.
-        is_read: False for one that is only passed over.
+        name: its attribute, the same for both servers; "path" for a target.
+        kind: `request`, `target` (path and query), `query` (with its question mark), the notation of a time, or `own`
+            for a time in a custom format; "" for all others.
+        written: its text in the format.
+        is_read: False for a field that is skipped.
     """
 
     name: str
@@ -81,29 +81,30 @@ class Field(NamedTuple):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Attributes that come of it."""
+        """The attributes that it sets."""
         return _MADE_OF.get(self.kind, (self.name,)) if self.is_read else ()
 
 
 class LogFormat:
     """
-    A format, compiled.
+    A compiled format.
 
     Args:
-        text: one of `FORMATS`, or as the server's configuration has it; a `$name` makes it nginx's.
+        text: one of `FORMATS`, or a format from the server's configuration; one with a `$name` is nginx's.
 
     Attributes:
-        fullmatch: finds the fields in a line, a group each.
-        fields: what the groups are.
-        time: number of the group that tells the time best, and how it is read as milliseconds; None without one.
+        fullmatch: matches a line, with a group for each field.
+        fields: the fields of the groups.
+        time: index of the field with the most precise time, and the function that parses it to milliseconds; None
+            without one.
 
     Raises:
-        ValueError: it is no format; says why.
+        ValueError: the format is invalid.
     """
 
     def __init__(self, text: str) -> None:
         parts = _parts(text)
-        patterns = [pattern for stretch in _stretches(_placed(parts)) for pattern in _stretch_patterns(stretch)]
+        patterns = [pattern for group in _groups(_located(parts)) for pattern in _group_patterns(group)]
         self.fullmatch = re.compile("".join(patterns).encode(), re.DOTALL).fullmatch
         self._parts = [(part.written if isinstance(part, Field) else part) for part in parts]
         self._patterns = patterns
@@ -112,7 +113,7 @@ class LogFormat:
         self.time = next(((kinds.index(kind), read) for kind, read in _TIMES.items() if kind in kinds), None)
 
     def stop(self, line: bytes) -> tuple[int, str]:
-        """Where a line that does not fit stops to fit, a column from 1, and what the format has there; "" its end."""
+        """The column, from 1, at which a line does not match, and the expected part of the format; "" for its end."""
         for count in range(len(self._patterns), 0, -1):
             found = re.match("".join(self._patterns[:count]).encode(), line, re.DOTALL)
             if found is not None:
@@ -124,26 +125,26 @@ def _parts(text: str) -> list[str | Field]:
     """Literals and fields of a format, never two literals in a row."""
     written = FORMATS.get(text, text)
     parts: list[str | Field] = []
-    givers: dict[str, Field] = {}
+    setters: dict[str, Field] = {}
     for part in _nginx_parts(written) if _NGINX.search(written) else _apache_parts(written):
         before = parts[-1] if parts else ""
         if isinstance(part, Field):
             if isinstance(before, Field) and part.kind != "query":
-                raise ValueError(f'nothing stands between two fields of "{text}"')
+                raise ValueError(f'"{text}" has two fields without text between them')
             for name in part.made:
-                if name in givers:
+                if name in setters:
                     skipped = f"{part.written[0]}*{part.written[1:]}"
                     raise ValueError(
-                        f'"{givers[name].written}" and "{part.written}" of "{text}" both give the attribute {name}; '
-                        f"write {skipped} to pass the second one over, or the first in the same way"
+                        f'"{setters[name].written}" and "{part.written}" of "{text}" both set the attribute {name}; '
+                        f"write {skipped} to skip the second one, or skip the first in the same way"
                     )
-                givers[name] = part
+                setters[name] = part
             parts.append(part)
         elif isinstance(before, str) and parts:
             parts[-1] = before + part
         elif part:
             parts.append(part)
-    if not givers:
+    if not setters:
         raise ValueError(f'"{text}" has no field; a format is one of {", ".join(FORMATS)}, or the server\'s own')
     return parts
 
@@ -167,12 +168,12 @@ def _apache_parts(text: str) -> Iterator[str | Field]:
             kind = {"r": "request", "q": "query"}.get(letter, name if name in _TIMES else "")
             yield field._replace(name=name, kind="own" if name == "time" else kind)
         else:
-            raise ValueError(f'"{found[0]}" is no field of Apache\'s')
+            raise ValueError(f'"{found[0]}" is not a field of Apache\'s')
     yield _literal(text[at:])
 
 
 def _literal(text: str) -> str:
-    """Apache's configuration has a backslash before quotes, and writes a tab as one."""
+    r"""Remove the escapes of Apache's configuration: a backslash before quotes, and `\t` for a tab."""
     return re.sub(r"\\(.)", lambda found: "\t" if found[1] == "t" else found[1], text)
 
 
@@ -197,13 +198,13 @@ def _header(name: str) -> str:
     return _HEADERS.get(name, name)
 
 
-class _Placed(NamedTuple):
+class _LocatedField(NamedTuple):
     """
-    A field where it stands.
+    A field and what follows it in the format.
 
     Attributes:
-        mark: the question mark of a query that may follow.
-        stop: the next character of the format, none at its end.
+        mark: "?" if a query may follow directly.
+        stop: the next character of the format, "" at its end.
     """
 
     field: Field
@@ -212,54 +213,54 @@ class _Placed(NamedTuple):
 
     @property
     def is_ended(self) -> bool:
-        """Whether its end is sure, whatever it holds."""
-        has_query = self.field.name == "path" and self.stop == "?"  # more queries than paths have a question mark
+        """Whether its end is unambiguous for any value."""
+        has_query = self.field.name == "path" and self.stop == "?"  # a question mark is more common in queries
         return has_query or not self.stop or _END_OF_VALUES.match(self.stop) is not None
 
     @property
     def is_free(self) -> bool:
-        """Whether its values may hold anything, blanks too."""
+        """Whether its values may contain blanks."""
         name, kind, written, _ = self.field
         if kind == "own":
             return self.stop in {"", " "} and _WIDE_TIMES.search(written) is not None
         return kind == "request" or not (kind or _NUMBER.fullmatch(name) or _NO_BLANKS.fullmatch(name))
 
 
-def _placed(parts: list[str | Field]) -> Iterator[str | _Placed]:
+def _located(parts: list[str | Field]) -> Iterator[str | _LocatedField]:
     for at, part in enumerate(parts):
         if isinstance(part, str):
             yield part
             continue
         after = parts[at + 1 : at + 3]
-        mark = "?" if after and isinstance(after[0], Field) else ""  # only a query stands so close
+        mark = "?" if after and isinstance(after[0], Field) else ""  # only a query may follow without a separator
         literal = after[len(mark) :][:1]
-        yield _Placed(part, mark, str(literal[0])[0] if literal else "")
+        yield _LocatedField(part, mark, str(literal[0])[0] if literal else "")
 
 
-def _stretches(parts: Iterable[str | _Placed]) -> Iterator[list[str | _Placed]]:
-    """Parts up to a quote or a tab each, which end the values before them whatever these hold."""
-    stretch: list[str | _Placed] = []
+def _groups(parts: Iterable[str | _LocatedField]) -> Iterator[list[str | _LocatedField]]:
+    """Groups of parts, each up to a quote or a control character, which no value contains."""
+    group: list[str | _LocatedField] = []
     for part in parts:
-        stretch.append(part)
+        group.append(part)
         if isinstance(part, str) and _END_OF_VALUES.search(part):
-            yield stretch
-            stretch = []
-    yield stretch
+            yield group
+            group = []
+    yield group
 
 
-def _stretch_patterns(parts: list[str | _Placed]) -> list[str]:
+def _group_patterns(parts: list[str | _LocatedField]) -> list[str]:
     """
-    A pattern for each of the parts that no quotes keep apart.
+    A pattern for each of the parts that are not separated by quotes.
 
-    There a value with a blank in it looks like two fields. Where one field alone may have blanks, it is what the others
-    leave over. Where several may, a blank belongs to a value after a comma only, as in lists of addresses, and other
-    lines do not fit: nobody could say which field a word is of.
+    Here a value with a blank looks like two fields. If only one field may contain blanks, it is what the others leave.
+    If several may, blanks are accepted only after a comma, as in lists of addresses; lines with other blanks do not
+    match, because they are ambiguous.
     """
-    fields = [part for part in parts if isinstance(part, _Placed)]
+    fields = [part for part in parts if isinstance(part, _LocatedField)]
     free = [part for part in fields if part.is_free]
     of_lists = sum(part.field.name.startswith("upstream_") and not part.is_free for part in fields)
     of_free = len(free) if [part.field.name for part in free] == ["user"] else len(free) + of_lists
-    # what stands after a field that may hold anything is in none of the others, so that none of them takes a part of it
+    # other fields exclude the characters that end free fields, so that they cannot match a part of those
     between = "".join(dict.fromkeys(part.stop for part in free if not part.is_ended))
     return [
         re.escape(part)
@@ -269,42 +270,42 @@ def _stretch_patterns(parts: list[str | _Placed]) -> list[str]:
     ]
 
 
-def _value(part: _Placed, between: str, *, of_free: int) -> str:
-    """A pattern for the text of a field, which ends where what comes after it begins."""
+def _value(part: _LocatedField, between: str, *, of_free: int) -> str:
+    """A pattern for the value of a field, up to what follows it."""
     field, mark, stop = part
     if field.kind == "clf":
-        return r'[^]["]{0,40}'  # bounded, or a long line that is none would be tried for each of its brackets
+        return r'[^]["]{0,40}'  # bounded, to limit backtracking in long lines with many brackets
     if not part.is_free or (field.name == "user" and of_free > 1):
         return _value_without_blanks(part, between)
     if of_free > 1:
         word = _without(mark + stop + between + '"')
         return f"{word}(?:(?<=,) {word})*+" if " " in stop + between else word
     if field.name == "user" or not stop:
-        return ".*?"  # servers do not escape blanks in names of users
+        return ".*?"  # servers do not escape blanks in user names
     word = _without(mark + stop + '"')
     return word if part.is_ended else f"{word}(?:{re.escape(stop)}{word})*?"
 
 
-def _value_without_blanks(part: _Placed, between: str) -> str:
+def _value_without_blanks(part: _LocatedField, between: str) -> str:
     field, mark, stop = part
     if _NUMBER.fullmatch(field.name):
         return r"-|\d+(?:\.\d+)?"
     if field.kind == "own":
         words = field.written.count(" ") + 1 if stop in {"", " "} else 1
-        return " ".join([_without(f"[{stop or ' '}")] * words)  # no time has a bracket, which a name before it may have
+        return " ".join([_without(f"[{stop or ' '}")] * words)  # a time has no bracket, a name before it may have one
     others = "".join(dict.fromkeys(f" {mark}{stop}{between}"))
     if field.kind == "query":
         return rf"(?:\?{_without(others)})?"
     if field.name.startswith("upstream_"):
         word = f"[^{re.escape(others)}]"
-        return f"{word}*+(?:(?<=,) {word}++| : {word}++)*+"  # one value for each server that was asked
-    if stop == ":":  # addresses have colons in them
+        return f"{word}*+(?:(?<=,) {word}++| : {word}++)*+"  # one value for each upstream server
+    if stop == ":":  # addresses may contain colons
         return r"\S*?" if between in {"", " "} else rf"[^\s{re.escape(between)}]*?"
     return _without(others)
 
 
 def _without(stops: str) -> str:
-    """A pattern for the longest text without some characters, but for those that are escaped."""
+    """A pattern for the longest text without some characters, except escaped ones."""
     stops = re.escape(stops)
     return rf"[^\\{stops}]*+(?:\\.[^\\{stops}]*+)*+" if '"' in stops else f"[^{stops}]*+"
 
@@ -312,7 +313,7 @@ def _without(stops: str) -> str:
 def _clf_ms(text: bytes) -> int:
     found = _CLF_TIME.fullmatch(text)
     if found is None:
-        raise ValueError("not as the servers write it")
+        raise ValueError("not in the format of the server")
     day, month, year, hour, minute, second, zone_hours, zone_minutes = found.groups()
     written = datetime(int(year), MONTH_NUMBERS[month], int(day), int(hour), int(minute), tzinfo=UTC)
     offset = timedelta(hours=int(zone_hours), minutes=int(zone_hours[:1] + zone_minutes))
@@ -320,7 +321,7 @@ def _clf_ms(text: bytes) -> int:
 
 
 def _epoch_ms(digits: int) -> ReadTime:
-    """A reader of times since 1970 in units of which a second has ten to the power of `digits`."""
+    """A parser of times since 1970 in units of 10 to the power of minus `digits` seconds."""
 
     def read(text: bytes) -> int:
         whole, _, fraction = text.partition(b".")

@@ -1,4 +1,4 @@
-"""Nested content, such as records of records, as attributes: members of members get dotted names."""
+"""Flattens nested content into attributes with dotted names."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
@@ -11,12 +11,12 @@ from ingest.api.notation import name_to_bytes, shown, to_notation
 from ingest.api.settings import Settings, option
 from ingest.formats.numbers import number_text
 
-_MAX_LEVELS = 100  # orjson itself allows 1024, a decoder in Python less
-_MAX_REPEATED = 16 << 20  # letters: each member's name has that of its object in it, so they grow with the square
+_MAX_LEVELS = 100  # orjson allows 1024, a decoder in Python less
+_MAX_REPEATED = 16 << 20  # characters; names contain those of all outer objects, so they grow quadratically
 
 
 class Arrays(StrEnum):
-    """What becomes of an array."""
+    """How arrays become attributes."""
 
     TEXT = "text"
     INDEX = "index"
@@ -24,7 +24,7 @@ class Arrays(StrEnum):
 
 
 class OnNull(StrEnum):
-    """What a null leads to."""
+    """How nulls become attributes."""
 
     UNSET = "unset"
     EMPTY = "empty"
@@ -32,38 +32,40 @@ class OnNull(StrEnum):
 
 
 class NestedSettings(Settings):
-    """Options of every decorator that makes attributes of nested content."""
+    """Options of all decorators that flatten nested content into attributes."""
 
-    source: str | None = option("Attribute that is read; the body when left out.", default=None, example="payload")
-    prefix: str = option("Put before every attribute name.", default="", example="2hb_app:")
-    separator: str = option("Stands between the names of nested members.", default=".")
+    source: str | None = option("Attribute to read; the body if left out.", default=None, example="payload")
+    prefix: str = option("Prefix of attribute names.", default="", example="2hb_app:")
+    separator: str = option("Separator between the names of nested members.", default=".")
     only: list[str] | None = option(
-        "Only these members, as named before the prefix, of an object or array all that is in it; all when left out.",
+        "Members that become attributes, named without the prefix; an object or array includes all its members. All "
+        "members if left out.",
         default=None,
         example=["level", "user.id"],
         min_length=1,
     )
     arrays: Arrays = option(
-        "An array becomes its JSON `text`, or an attribute for each element named by its `index`, or stays `unset`.",
+        "How arrays become attributes: `text` for one with the array's JSON, `index` for one for each element, named "
+        "by its index, `unset` for none.",
         default="text",
         strict=False,
     )
 
     @property
     def other_names(self) -> str | None:
-        """All names begin with `prefix`."""
+        """All names start with `prefix`."""
         return self.prefix
 
 
 class Flattening:
     """
-    Attributes of the members of an object.
+    Flattens objects into attributes.
 
-    Objects are dicts with names of text, arrays are lists. Text becomes its UTF-8, a lone surrogate the byte it stands
-    for.
+    Objects are dicts with str keys, arrays are lists. Text is encoded as UTF-8, lone surrogates as the bytes they
+    represent (PEP 383).
 
     Args:
-        write: the bytes of what is neither text nor null nor object, and of arrays where they become text.
+        write: encodes values other than text, null and objects, and with `arrays: text` also arrays.
     """
 
     def __init__(
@@ -83,8 +85,8 @@ class Flattening:
         The attributes of an object.
 
         Raises:
-            DecorateError: it is nested too deep, the names would fill the memory, or a member is null where it must
-                not be.
+            DecorateError: it is nested too deep, its names are too long in total, or a member is null with `on_null:
+                error`.
         """
         found: dict[str, bytes] = {}
         self._repeated = 0
@@ -99,7 +101,7 @@ class Flattening:
         levels: int,
         only: frozenset[str] | None,
     ) -> None:
-        """Put the leaves of members below a path into `found`, going no more than so many levels deeper."""
+        """Add the leaves of members below a path to `found`, for at most so many more levels."""
         if not levels:
             raise DecorateError(f"nested deeper than {_MAX_LEVELS} levels", code="too_deep")
         for member, value in members:
@@ -129,7 +131,7 @@ class Flattening:
         levels: int,
         only: frozenset[str] | None,
     ) -> None:
-        """The members of an object or array with that name, unless none of them is wanted."""
+        """Flatten the members of an object or array of that name, unless `only` excludes all of them."""
         if only is not None:
             if name in only:
                 only = None
@@ -139,8 +141,8 @@ class Flattening:
             self._repeated += len(name) * len(members)
             if self._repeated > _MAX_REPEATED:
                 raise DecorateError(
-                    f"the names of its members have more than {_MAX_REPEATED >> 20} MiB, for a name of "
-                    f"{len(name)} letters stands before each of {len(members)}",
+                    f"the names of its members have more than {_MAX_REPEATED >> 20} MiB: a name of {len(name)} "
+                    f"characters is the prefix of {len(members)} members",
                     code="too_large",
                     hint="see `only`",
                 )
@@ -148,7 +150,7 @@ class Flattening:
 
 
 def _above(names: Iterable[str], separator: str) -> Iterator[str]:
-    """What a name begins with that may be the name of an object it is in: members have separators in them too."""
+    """All prefixes of names that end before a separator: any may be an object, as names may contain separators."""
     for name in names:
         for end in range(len(name)):
             if name.startswith(separator, end):
@@ -157,13 +159,13 @@ def _above(names: Iterable[str], separator: str) -> Iterator[str]:
 
 def written(value: object) -> bytes:
     """
-    A number, truth value, bytes or an array of anything as an attribute holds it.
+    A number, boolean, bytes or an array as the value of an attribute.
 
-    Bytes stay as they are; in the JSON of an array they are text where they are UTF-8, else `{"b64": …}`, as is text
-    with lone surrogates, and what is not finite is null.
+    Bytes are kept. In the JSON of an array, bytes and text with lone surrogates are text if they are UTF-8, else
+    `{"b64": …}`; numbers that are not finite are null.
 
     Raises:
-        DecorateError: an array is nested too deep, or has a name in it that is not UTF-8.
+        DecorateError: an array is nested too deep, or contains a name that is not UTF-8.
     """
     match value:
         case bytes():
@@ -178,7 +180,7 @@ def written(value: object) -> bytes:
             return number_text(value)
         case Decimal():
             return format(value, "f").encode()
-    raise TypeError(f"{type(value).__name__} is nothing that an attribute holds")
+    raise TypeError(f"{type(value).__name__} cannot be the value of an attribute")
 
 
 def _array_text(array: list[object]) -> bytes:
@@ -192,7 +194,7 @@ def _array_text(array: list[object]) -> bytes:
 
 
 def _writable(value: object) -> object:
-    """The same, with bytes for the text and digits for the numbers that orjson does not write."""
+    """The value with text as bytes and numbers as digits, where orjson does not write them."""
     match value:
         case str():
             return value.encode("utf-8", "surrogateescape")
@@ -210,7 +212,7 @@ def _utf8(name: str) -> str:
         name.encode()
     except UnicodeEncodeError as error:
         raise DecorateError(
-            f"the name {shown(name_to_bytes(name))} in an array is not UTF-8, as names in JSON are",
+            f"the name {shown(name_to_bytes(name))} in an array is not UTF-8, which JSON requires",
             code="bad_name",
             hint="see `arrays`",
         ) from error

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, JSON, SQLite. What is wrong with one is a ValueError."""
+"""Reads tables from CSV, JSON and SQLite files; all errors are ValueErrors."""
 
 import csv
 import io
@@ -13,20 +13,20 @@ from ingest.api.notation import name_from_bytes, name_to_bytes
 from ingest.formats.json_text import NumberAsWritten, refuse_constant
 from ingest.formats.numbers import number_text
 
-_BYTES = "latin-1"  # a character for each byte, so that any bytes go through the reader of CSV as they are
-SQLITE_LOG = "-wal"  # ends the name of the file beside a database in WAL mode that has what was written last
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what spreadsheets write in front of UTF-8
+_BYTES = "latin-1"  # one character for each byte, so that the CSV reader keeps any bytes
+SQLITE_LOG = "-wal"  # suffix of the write-ahead log of a SQLite database
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets write it before UTF-8
 _MEMBER = ""  # the column with the names of the members of a JSON object
-_ALONE = "value"  # the column of members that are no objects
+_PLAIN_VALUE = "value"  # the column of members that are not objects
 
 
 class Rows(NamedTuple):
     """
-    A table as it is read.
+    A table.
 
     Attributes:
-        header: names of the columns, in their order.
-        rows: where each row stands in the file, for messages, and its values; None for one it lacks.
+        header: names of the columns, in order.
+        rows: for each row its position in the file, for messages, and its values; None for a missing one.
     """
 
     header: Sequence[str]
@@ -35,9 +35,9 @@ class Rows(NamedTuple):
 
 def csv_rows(path: Path, separator: str) -> Rows:
     """
-    A table of CSV, with the names of its columns in the first line; values are bytes as they are.
+    Read a CSV table with the column names in the first line; values are the bytes of the file.
 
-    Source: RFC 4180; empty lines are passed over.
+    Source: RFC 4180; empty lines are skipped.
     """
     text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK).decode(_BYTES)
     lines = _lines_of(text, separator)
@@ -55,9 +55,9 @@ def csv_rows(path: Path, separator: str) -> Rows:
 
 def json_rows(path: Path) -> Rows:
     """
-    A table of JSON: an array of objects, or an object with an object, or a plain value, for each key.
+    Read a JSON table: an array of objects, or an object whose members are objects or plain values.
 
-    The names of an object's members are the first column. Numbers are as they are written.
+    The first column of the latter has the names of its members. Numbers are kept as written.
     """
     try:
         content = json.loads(
@@ -73,14 +73,14 @@ def json_rows(path: Path) -> Rows:
     match content:
         case dict():
             for name, entry in content.items():
-                members = entry if isinstance(entry, dict) else {_ALONE: entry}
+                members = entry if isinstance(entry, dict) else {_PLAIN_VALUE: entry}
                 if _MEMBER in members:
                     raise ValueError(f'"{name}" has a member without a name')
                 entries.append((f'"{name}"', {_MEMBER: name, **members}))
         case list():
             for number, entry in enumerate(content):
                 if type(entry) is not dict:
-                    raise ValueError(f"element {number} is no object")
+                    raise ValueError(f"element {number} is not an object")
                 entries.append((f"element {number}", entry))
         case _:
             raise ValueError("it is neither a JSON object nor an array")
@@ -95,9 +95,9 @@ def json_rows(path: Path) -> Rows:
 
 def sqlite_rows(path: Path, table: str | None) -> Rows:
     """
-    A table or view of a SQLite database, read in one transaction; the only one where none is named.
+    Read a table or view of a SQLite database in one transaction; without a name, its only table.
 
-    Text and blobs are bytes as they are, numbers as `ingest.formats.numbers` writes them.
+    Text and blobs are their bytes; numbers are text as in `ingest.formats.numbers`.
     """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -115,10 +115,10 @@ def _lines_of(text: str, separator: str) -> Iterator[tuple[str, list[bytes]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
-            if row:  # else the line is empty
+            if row:  # not an empty line
                 yield f"line {reader.line_num}", [field.encode(_BYTES) for field in row]
     except csv.Error as error:
-        raise ValueError(f"it is no CSV: {error}") from error
+        raise ValueError(f"it is not valid CSV: {error}") from error
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -127,7 +127,7 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise ValueError(f'"{name}" is there twice')
+                raise ValueError(f'"{name}" occurs twice')
             seen.add(name)
     return members
 
@@ -151,7 +151,7 @@ def _only_table(connection: sqlite3.Connection) -> str:
     names: list[str] = [name.decode() for (name,) in found]
     if len(names) != 1:
         listed = ", ".join(sorted(names)) or "none"
-        raise ValueError(f"it has not one table but {listed}; say which `table`")
+        raise ValueError(f"it must have one table, not {listed}; set `table`")
     return names[0]
 
 

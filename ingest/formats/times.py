@@ -1,10 +1,9 @@
 """
-What lines of logs write of times, and what events keep of them.
+Parsing of times in log lines into milliseconds since 1970.
 
-A leap second, second 60 of a minute, is the first moment of the next one, wherever a text has it: so POSIX counts, and
-Java's calendar, and an event keeps milliseconds that have no leap seconds either. It is taken at every minute, because
-in local time it may be any. RFC 5424 forbids senders to write it; it is read there too, for to refuse it would lose the
-whole message over a second that it has told right. There is no second 61.
+Second 60, a leap second, is the start of the next minute, as in POSIX time and Java's calendar: event times have no
+leap seconds. It is accepted in every minute, because a leap second may fall into any minute of local time, and also in
+RFC 5424 messages, where it is forbidden, rather than reject a message with a correct time. There is no second 61.
 """
 
 import re
@@ -16,47 +15,47 @@ MONTH_NUMBERS = {name[:3].encode(): number for number, name in enumerate(MONTHS,
 """Short name of a month -> 1 to 12."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999, which calendars have
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999, the range of `datetime`
 _MILLISECOND = timedelta(milliseconds=1)
 _LEAP_SECOND = 60
-_ISO_LEAP_SECOND = re.compile(rb"(\d{4}-\d\d-\d\d.\d\d:\d\d:)60")  # Python reads no such second
+_ISO_LEAP_SECOND = re.compile(rb"(\d{4}-\d\d-\d\d.\d\d:\d\d:)60")  # Python does not parse it
 
 
 def in_calendar(time_ms: int) -> int:
     """
-    The same time.
+    The same time, checked.
 
     Raises:
-        ValueError: it is not of the years 1 to 9999.
+        ValueError: its year is outside 1 to 9999.
     """
     if not FIRST_MS <= time_ms <= LAST_MS:
-        raise ValueError("not of the years 1 to 9999")
+        raise ValueError("the year is outside 1 to 9999")
     return time_ms
 
 
 def milliseconds_of(moment: datetime) -> int:
-    """Milliseconds since 1970 of a moment with a zone, what is less than one left out."""
+    """Milliseconds since 1970 of a moment with a zone, rounded down."""
     return (moment - EPOCH) // _MILLISECOND
 
 
 def milliseconds_at(minute: datetime, second: int) -> int:
     """
-    Milliseconds since 1970 of a second of a minute with a zone.
+    Milliseconds since 1970 of a second in a minute, which has a zone.
 
     Raises:
-        ValueError: no minute has such a second.
+        ValueError: the second is not 0 to 60.
     """
     if not 0 <= second <= _LEAP_SECOND:
-        raise ValueError("no minute has such a second")
+        raise ValueError("the second is not 0 to 60")
     return milliseconds_of(minute) + second * 1000
 
 
 def iso_milliseconds(text: bytes) -> int:
     """
-    Milliseconds since 1970 of a moment as ISO 8601 and RFC 3339 write it.
+    Milliseconds since 1970 of a time in ISO 8601 or RFC 3339 format.
 
     Raises:
-        ValueError: it is none, names no zone, or is not of the years 1 to 9999.
+        ValueError: it is not valid, has no zone, or its year is outside 1 to 9999.
     """
     try:
         moment = datetime.fromisoformat(text.decode("ascii"))
@@ -66,5 +65,5 @@ def iso_milliseconds(text: bytes) -> int:
             raise
         return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000)
     if moment.tzinfo is None:
-        raise ValueError("it names no zone")
+        raise ValueError("it has no zone")
     return in_calendar(milliseconds_of(moment))

@@ -115,7 +115,7 @@ class Decoder:
             event.body, inner = self._content(value)
             event.attributes.update(inner)
         if event.attributes:
-            take_core_fields(event.attributes).give(event)
+            take_core_fields(event.attributes).apply_to(event)
         return event
 
 

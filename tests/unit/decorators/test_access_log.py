@@ -151,7 +151,7 @@ def test_custom_formats(errors_of, form, line, expected, time_ms):
     ],
 )
 def test_error_names_two_fields_of_one_attribute(form, expected):
-    with pytest.raises(ValueError, match="both give") as caught:
+    with pytest.raises(ValueError, match="both set") as caught:
         LogFormat(form)
     assert [words for words in expected if words not in str(caught.value)] == []
     LogFormat(form.replace(expected[0].split('"')[3], expected[2]))

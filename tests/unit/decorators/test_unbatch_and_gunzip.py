@@ -84,7 +84,7 @@ def test_any_bytes_are_records_or_fail(content):
 def test_truncated_record_fails(event, data):
     content = written(event)
     end = data.draw(st.integers(1, len(content) - 1))
-    with pytest.raises(ValueError, match="ends at byte"):
+    with pytest.raises(ValueError, match="is truncated at byte"):
         list(records_in(content[:end]))
 
 

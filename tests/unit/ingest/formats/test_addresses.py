@@ -22,7 +22,7 @@ from ingest.formats.addresses import is_this_machine, packed, written
         (b"::FFFF:0a00:1", b"10.0.0.1"),
     ],
 )
-def test_an_address_has_one_text(text, canonical):
+def test_address_has_one_canonical_text(text, canonical):
     address = packed(text)
     assert address is not None
     assert written(address) == canonical
@@ -36,26 +36,26 @@ def test_an_address_has_one_text(text, canonical):
         b"\xff", b"10.0.0.1\x00", b"1:2:3:4:5:6:7:8:9", "\u0661\u0660.0.0.1".encode(),
     ],
 )  # fmt: skip
-def test_what_is_no_address(text):
+def test_invalid_address(text):
     assert packed(text) is None
 
 
 @given(st.ip_addresses(v=4))
-def test_ipv4_is_what_python_reads(address: IPv4Address):
+def test_ipv4_agrees_with_python(address: IPv4Address):
     assert packed(str(address).encode()) == address.packed
     assert packed(f"::ffff:{address}".encode()) == address.packed
     assert written(address.packed) == str(address).encode()
 
 
 @given(st.ip_addresses(v=6))
-def test_ipv6_is_what_python_reads(address: IPv6Address):
+def test_ipv6_agrees_with_python(address: IPv6Address):
     expected = address.packed if address.ipv4_mapped is None else address.ipv4_mapped.packed
     assert packed(str(address).encode()) == packed(address.exploded.upper().encode()) == expected
     assert ip_address(written(expected).decode()).packed == expected
 
 
 @given(st.binary(max_size=20) | st.text(":.%0123456789abf", max_size=20).map(str.encode))
-def test_what_is_read_is_what_python_reads(text):
+def test_any_text_agrees_with_python(text):
     address = packed(text)
     if address is not None:
         known = ip_address(text.decode().partition("%")[0])

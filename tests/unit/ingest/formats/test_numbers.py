@@ -1,4 +1,4 @@
-"""Numbers as text: the same for the same number, whatever format it comes from."""
+"""Canonical text of numbers, independent of the format."""
 
 import io
 import json
@@ -53,7 +53,7 @@ SCHEMA = {
         (1e300, b"1e+300"),
     ],
 )
-def test_floats_of_32_bits(number, text):
+def test_text_of_32_bit_floats(number, text):
     given_number = struct.unpack(">f", struct.pack(">f", number))[0] if abs(number) < 1e39 else number
     assert number_text(float32(given_number)) == text
 
@@ -65,7 +65,7 @@ LARGEST_32 = (2 - 2**-23) * 2.0**127
 @example(2.0**-126)
 @example(2.0**-149)
 @example(3.4025001647762064e38)  # 3.403e38 is none of 32 bits any more
-def test_no_digit_of_a_float_of_32_bits_is_needless(number):
+def test_32_bit_float_has_the_fewest_digits(number):
     found = float32(number)
     packed = struct.pack(">f", number)
     assert struct.pack(">f", found) == packed
@@ -76,7 +76,7 @@ def test_no_digit_of_a_float_of_32_bits_is_needless(number):
 
 
 @given(FLOATS_64 | st.integers(-(2**64), 2**64))
-def test_text_reads_back_as_the_same_number(number):
+def test_text_parses_back_to_the_same_number(number):
     assert struct.pack(">d", type(number)(number_text(number))) == struct.pack(">d", number)
     assert type(number)(number_text(number)) == number
 
@@ -84,7 +84,7 @@ def test_text_reads_back_as_the_same_number(number):
 @given(FLOATS_32, FLOATS_64)
 @example(-0.0, -0.0)
 @example(2.0**-24, 1e-7)
-def test_every_format_gives_the_same_text(tmp_path_factory, single, double):
+def test_every_format_produces_the_same_text(tmp_path_factory, single, double):
     of_single, of_double = number_text(float32(single)), number_text(double)
     assert converted("float32", struct.pack(">f", single)) == of_single
     assert converted("float64", struct.pack(">d", double)) == of_double
@@ -102,7 +102,7 @@ def test_every_format_gives_the_same_text(tmp_path_factory, single, double):
 
 
 @given(FLOATS_32)
-def test_arrays_have_the_same_number(single):
+def test_number_in_an_array_has_the_same_text(single):
     (text,) = decorated(
         Avro, f"{{only: [l], schema_text: {json.dumps(json.dumps(SCHEMA))}}}", avro(single, 0.0)
     ).values()

@@ -43,11 +43,11 @@ def test_csv(path, text, separator, expected):
     ("text", "reason"),
     [
         (b"a,b\n1,2\n3\n", "line 3 has 1 fields, there are 2 columns"),
-        (b'a,b\n1,"2\n', "it is no CSV"),
-        (b'a,b\n1,"2"x\n', "it is no CSV"),
+        (b'a,b\n1,"2\n', "it is not valid CSV"),
+        (b'a,b\n1,"2"x\n', "it is not valid CSV"),
     ],
 )
-def test_csv_that_is_none(path, text, reason):
+def test_invalid_csv(path, text, reason):
     path.write_bytes(text)
     with pytest.raises(ValueError, match=reason):
         read(csv_rows(path, ","))
@@ -57,7 +57,7 @@ FIELDS = st.text(st.characters(max_codepoint=255), max_size=6)
 
 
 @given(st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(FIELDS, min_size=width, max_size=width), min_size=1)))
-def test_csv_gives_what_was_written(path, rows):
+def test_csv_is_read_back_unchanged(path, rows):
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows([[f"c{number}" for number in range(len(rows[0]))], *rows])
     path.write_bytes(text.getvalue().encode("latin-1"))
@@ -87,16 +87,16 @@ def test_json(path, text, expected):
         ("", "Expecting value"),
         ("{", "Expecting property name"),
         ("7", "neither a JSON object nor an array"),
-        ("[[]]", "element 0 is no object"),
+        ("[[]]", "element 0 is not an object"),
         ('[{"a": []}]', '"a" of element 0 is an object or an array'),
         ('{"k": {"a": {}}}', '"a" of "k" is an object or an array'),
         ('{"k": {"": 1}}', '"k" has a member without a name'),
-        ('{"k": 1, "k": 2}', '"k" is there twice'),
-        ('{"k": NaN}', "NaN is no JSON"),
+        ('{"k": 1, "k": 2}', '"k" occurs twice'),
+        ('{"k": NaN}', "NaN is not valid JSON"),
         ("[" * 100_000, "nested too deep"),
     ],
 )
-def test_json_that_is_no_table(path, text, reason):
+def test_json_without_a_table(path, text, reason):
     path.write_text(text)
     with pytest.raises(ValueError, match=reason):
         read(json_rows(path))
@@ -106,7 +106,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
 
 @given(st.dictionaries(TEXTS, TEXTS, min_size=1))
-def test_json_gives_what_was_written(path, members):
+def test_json_is_read_back_unchanged(path, members):
     path.write_text(json.dumps(members))
     assert read(json_rows(path))[1] == [[name.encode(), value.encode()] for name, value in members.items()]
 
@@ -137,12 +137,12 @@ def test_sqlite(sqlite):
 def test_sqlite_reads_views(sqlite):
     path = sqlite(("create table t (k)",), ("insert into t values (1)",), ("create view v as select k, 2 as x from t",))
     assert read(sqlite_rows(path, "v")) == (["k", "x"], [[b"1", b"2"]])
-    with pytest.raises(ValueError, match="not one table but t, v"):
+    with pytest.raises(ValueError, match="must have one table, not t, v"):
         sqlite_rows(path, None)
 
 
-def test_sqlite_that_is_no_table(sqlite, tmp_path):
-    with pytest.raises(ValueError, match="not one table but none"):
+def test_sqlite_without_one_table(sqlite, tmp_path):
+    with pytest.raises(ValueError, match="must have one table, not none"):
         sqlite_rows(sqlite(), None)
     with pytest.raises(ValueError, match="no such table: x"):
         sqlite_rows(sqlite(("create table t (k)",)), "x")
@@ -151,7 +151,7 @@ def test_sqlite_that_is_no_table(sqlite, tmp_path):
         sqlite_rows(tmp_path / "text.db", None)
 
 
-def test_sqlite_is_not_written_to(sqlite):
+def test_sqlite_is_opened_read_only(sqlite):
     path = sqlite(("create table t (k)",))
     before = path.stat().st_mtime_ns
     read(sqlite_rows(path, None))
@@ -160,7 +160,7 @@ def test_sqlite_is_not_written_to(sqlite):
 
 @given(st.lists(st.tuples(TEXTS.filter(lambda text: "\0" not in text), st.none() | st.binary(max_size=5))))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_sqlite_gives_what_was_written(tmp_path_factory, rows):
+def test_sqlite_is_read_back_unchanged(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("any") / "t.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table t (k, v)")
