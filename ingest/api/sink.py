@@ -300,7 +300,7 @@ class Sink(ABC, Generic[S]):
         """The options of this sink."""
         return settings_class_of(cls, SinkSettings)
 
-    def look(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
+    def check(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
         """
         Check that the destination can be written, for `ingest validate --connect`.
 

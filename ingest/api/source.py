@@ -209,7 +209,7 @@ class Source(ABC, Generic[S]):
         return []
 
     @classmethod
-    def look(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can report it
+    def check(cls, settings: S) -> str:  # noqa: ARG003 - for sources that can report it
         """
         What there is to read now, in a few words, such as `2 topics, 6 partitions`; for `ingest validate --connect`.
 

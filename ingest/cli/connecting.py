@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
 from ingest.cli.output import counted
 from ingest.config.options import DeadLetterTopic
-from ingest.plan.assemble import own_sink_looks, plan_of
+from ingest.plan.assemble import plan_of, sink_checks
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -45,7 +45,7 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
         yield _check(
             pipeline.source, f'source of pipeline "{name}"', partial(_connect_source, catalog, pipeline.source)
         )
-        for sink, look in own_sink_looks(plan_of(configuration, pipeline, catalog)):
+        for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
             yield _check(sink, f'sink "{sink.name}" of pipeline "{name}"', look)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
@@ -90,7 +90,7 @@ def _has(store: Store[Any], spec: TableSpec) -> bool:
 
 def _connect_source(catalog: "Catalog", component: "Component[Any]") -> str:
     source: type[Source[Any]] = catalog.load("sources", component.kind)
-    return source.look(component.settings)
+    return source.check(component.settings)
 
 
 def _connect_dead_letter_topic(topic: DeadLetterTopic) -> "tuple[str, Loss | None]":

@@ -186,31 +186,33 @@ def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
         CatalogError: a plugin cannot be created with its settings.
         SinkFailedError: it returns no writer.
     """
-    from ingest.pipeline.own_sinks import writer_of
+    from ingest.pipeline.plugin_sinks import writer_of
 
-    return {plan.destination_of(part): writer_of(part, _create(part), context) for part, context in _own_sinks(plan)}
+    return {plan.destination_of(part): writer_of(part, _create(part), context) for part, context in _plugin_sinks(plan)}
 
 
 def sink_committers(plan: Plan) -> dict[str, Committer]:
     """The committers of the same sinks, by destination; raises as `sink_writers`."""
-    from ingest.pipeline.own_sinks import committer_of
+    from ingest.pipeline.plugin_sinks import committer_of
 
-    return {plan.destination_of(part): committer_of(part, _create(part), context) for part, context in _own_sinks(plan)}
-
-
-def own_sink_looks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
-    """The same sinks, each with a call that returns what there is at its destination, or raises as `look_of`."""
-    for part, context in _own_sinks(plan):
-        yield part, partial(_look, part, context)
+    return {
+        plan.destination_of(part): committer_of(part, _create(part), context) for part, context in _plugin_sinks(plan)
+    }
 
 
-def _look(part: Component[SinkSettings], context: SinkContext) -> str:
-    from ingest.pipeline.own_sinks import look_of
+def sink_checks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
+    """The same sinks, each with a call of its `check`."""
+    for part, context in _plugin_sinks(plan):
+        yield part, partial(_check_sink, part, context)
 
-    return look_of(part, _create(part), context)
+
+def _check_sink(part: Component[SinkSettings], context: SinkContext) -> str:
+    from ingest.pipeline.plugin_sinks import check_sink
+
+    return check_sink(part, _create(part), context)
 
 
-def _own_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
+def _plugin_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
     for part in plan.sinks:
         if part.settings.store_name is None:
             yield part, SinkContext(plan.pipeline, part.name, plan.state_dir, plan.is_replay)
@@ -228,7 +230,7 @@ def live_store(part: Component[StoreSettings]) -> Store[Any]:
 
 def live_task(plan: Plan) -> "Task":
     """The task of a pipeline; a worker process creates it once."""
-    from ingest.pipeline.own_sinks import OwnTaskSink
+    from ingest.pipeline.plugin_sinks import PluginTaskSink
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from sinks.writing.store_sink import StoreSink
@@ -239,7 +241,7 @@ def live_task(plan: Plan) -> "Task":
     bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, writers)
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
     parts = {plan.destination_of(part): part for part in plan.sinks}
-    own = {name: OwnTaskSink(parts[name], writer) for name, writer in writers.items()}
+    own = {name: PluginTaskSink(parts[name], writer) for name, writer in writers.items()}
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,

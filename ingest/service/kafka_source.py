@@ -59,7 +59,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         return connector_jars()
 
     @classmethod
-    def look(cls, settings: KafkaSourceSettings) -> str:
+    def check(cls, settings: KafkaSourceSettings) -> str:
         """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
             partitions = admin.partitions(_topics(settings, admin))

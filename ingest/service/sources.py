@@ -58,7 +58,7 @@ class FilesSource(Source[FilesSourceSettings]):
     )
 
     @classmethod
-    def look(cls, settings: FilesSourceSettings) -> str:
+    def check(cls, settings: FilesSourceSettings) -> str:
         """The number of files."""
         count = len(files_at(settings.path))
         if not count:

@@ -148,14 +148,14 @@ class SinkContract:
         assert isinstance(settings, type(kit.sink).settings_class())
         assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own bytes
 
-    def test_look_changes_nothing(self, kit: SinkKit) -> None:
+    def test_check_changes_nothing(self, kit: SinkKit) -> None:
         context = SinkContext("p", kit.sink.kind, kit.state_dir)
-        assert list(inspect.signature(kit.sink.look).parameters) == list(inspect.signature(Sink.look).parameters)[1:]
-        assert isinstance(kit.sink.look(context), str)
+        assert list(inspect.signature(kit.sink.check).parameters) == list(inspect.signature(Sink.check).parameters)[1:]
+        assert isinstance(kit.sink.check(context), str)
         assert not kit.staged()
         start = _Start(kit)
         flushed = start.flush("1000", kit.events(1, 2))
-        assert isinstance(kit.sink.look(context), str), "the service may be running"
+        assert isinstance(kit.sink.check(context), str), "the service may be running"
         start.committer.commit(*flushed)
         kit.assert_visible(1, 2)
 

@@ -155,14 +155,14 @@ class TestRocksDB(SinkContract):
 
 
 NOT_REPLACED = ('(attempt / "whole").replace(target)', '(attempt / "whole").replace(f"{target}-{batch.attempt}")')
-LOOK = """\
-    def look(self, context):
+CHECK = """\
+    def check(self, context):
         (Path(self.settings.path) / ".new" / "file").mkdir(parents=True)
         return "writable"
 
 """
 FAULTS = {
-    "test_look_changes_nothing": ("    def writer(self", LOOK + "    def writer(self"),
+    "test_check_changes_nothing": ("    def writer(self", CHECK + "    def writer(self"),
     "test_second_commit_of_a_batch_changes_nothing": NOT_REPLACED,
     "test_kill_after_the_commit_writes_no_event_twice": NOT_REPLACED,
     "test_aborted_attempt_leaves_nothing": (

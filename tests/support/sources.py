@@ -39,7 +39,7 @@ class Ticking(Source[TickingSettings]):
             raise ValueError("too slow")
 
     @classmethod
-    def look(cls, settings):
+    def check(cls, settings):
         return f"{settings.per_second} a second"
 
     def identity(self):

@@ -100,31 +100,31 @@ def test_text_that_is_not_utf8_is_rejected(sides):
 def test_path_of_another_sink_is_rejected(tmp_path):
     made, context = sink(tmp_path / "rows"), SinkContext("q", "parquet", tmp_path)
     with pytest.raises(ConflictError, match="belongs to another sink"):
-        made.look(context)
+        made.check(context)
     with pytest.raises(ConflictError, match="belongs to another sink"):
         made.committer(context).recover()
 
 
-def test_look_counts_batches_and_creates_nothing(tmp_path, sides):
+def test_check_counts_batches_and_creates_nothing(tmp_path, sides):
     context = SinkContext("p", "parquet", tmp_path)
-    assert sink(tmp_path / "to-come" / "rows").look(context) == "batches: 0"
+    assert sink(tmp_path / "to-come" / "rows").check(context) == "batches: 0"
     assert not (tmp_path / "to-come").exists()
     writer, committer = sides
     batch = Batch("1000", 1000, "a")
     begin(writer, committer, batch)
     writer.write(Event(b"x", {}))
     committer.commit(batch, [writer.flush().payload])
-    assert sink(tmp_path / "rows").look(context) == "batches: 1"
+    assert sink(tmp_path / "rows").check(context) == "batches: 1"
 
 
-def test_look_rejects_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+def test_check_rejects_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     context = SinkContext("p", "parquet", tmp_path)
     with pytest.raises(StoreUnavailableError, match="is no folder"):
-        sink(tmp_path / "file" / "rows").look(context)
+        sink(tmp_path / "file" / "rows").check(context)
     monkeypatch.setattr(os, "access", lambda *_arguments: False)
     with pytest.raises(StoreUnavailableError, match="no right to write"):
-        sink(tmp_path / "rows").look(context)
+        sink(tmp_path / "rows").check(context)
 
 
 def test_unavailable_disk_is_an_unavailable_store(tmp_path, sides):

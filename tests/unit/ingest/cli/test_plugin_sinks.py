@@ -25,15 +25,15 @@ def test_validate_accepts_it_without_a_store_and_names_its_provider(ingest, file
     assert result.json["plugins"] == [{"type": "sinks", "name": "lines", "provider": '"lining.py"'}]
 
 
-LOOK = """\
-    def look(self, context):
+CHECK = """\
+    def check(self, context):
         {}
 
     def writer(self, context):"""
 
 
 @pytest.mark.parametrize(
-    ("look", "found", "error"),
+    ("check", "found", "error"),
     [
         (None, "has nothing to check", None),
         ("return f'{context.sink} of {context.pipeline}'", "lines of p", None),
@@ -41,15 +41,15 @@ LOOK = """\
         (
             "raise ValueError('a bug')",
             "",
-            ("sink_failed", '"lines" (p.yaml:8:9): look: ValueError: a bug (lining'),
+            ("sink_failed", '"lines" (p.yaml:8:9): check: ValueError: a bug (lining'),
         ),
-        ("return None", "", ("sink_failed", '"lines" (p.yaml:8:9): look: TypeError: it returned None')),
+        ("return None", "", ("sink_failed", '"lines" (p.yaml:8:9): check: TypeError: it returned None')),
     ],
 )
-def test_validate_connect_looks_at_it(ingest, folder, file, look, found, error):
+def test_validate_connect_checks_it(ingest, folder, file, check, found, error):
     file()
-    if look is not None:
-        text = LINES.replace("    def writer(self, context):", LOOK.format(look))
+    if check is not None:
+        text = LINES.replace("    def writer(self, context):", CHECK.format(check))
         (folder / "lining.py").write_text(text)
     (folder / "a.log").touch()
     result = ingest("validate", "p.yaml", "--connect", "--output", "json")

@@ -64,7 +64,7 @@ class Parquet(Sink[ParquetSettings]):
         """Moves the files of a batch to their final folder."""
         return _Committer(Path(self.settings.path).absolute(), context)
 
-    def look(self, context: SinkContext) -> str:
+    def check(self, context: SinkContext) -> str:
         """How many micro-batches are in the folder, which is created when a pipeline starts."""
         folder = Path(self.settings.path).absolute()
         with _on_disk(folder):

@@ -1,4 +1,4 @@
-"""The two halves of a sink that is a destination of its own; an exception that its plugin did not foresee names it."""
+"""The task sink and the committer of a plugin: an unexpected exception names the sink and stops the pipeline."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,8 +33,8 @@ class SinkFailedError(IngestError):
     code = "sink_failed"
 
 
-class OwnTaskSink(TaskSink):
-    """The half in a task, but for `write`, whose exceptions fail one event each."""
+class PluginTaskSink(TaskSink):
+    """Every call of a task sink except `write`: an exception of `write` fails one event."""
 
     def __init__(self, part: Component[SinkSettings], writer: SinkWriter) -> None:
         self._part = part
@@ -42,7 +42,7 @@ class OwnTaskSink(TaskSink):
 
     @property
     def has_splits(self) -> bool:
-        """As the plugin's."""
+        """As that of the plugin."""
         return self._writer.has_splits
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
@@ -73,8 +73,8 @@ class OwnTaskSink(TaskSink):
             self._writer.close()
 
 
-class OwnCommitter(Committer):
-    """The half on the driver."""
+class PluginCommitter(Committer):
+    """Every call of a committer."""
 
     def __init__(self, part: Component[SinkSettings], committer: Committer) -> None:
         self._part = part
@@ -118,7 +118,7 @@ class OwnCommitter(Committer):
 
 def writer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:
     """
-    The half in a task as the plugin gives it, for `OwnTaskSink` and for the events.
+    The writer as the plugin creates it; `PluginTaskSink` takes all its calls but those of `write`.
 
     Raises:
         SinkFailedError: it cannot be created.
@@ -129,24 +129,24 @@ def writer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: 
 
 def committer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> Committer:
     """
-    The half on the driver.
+    The committer of a plugin.
 
     Raises:
         SinkFailedError: it cannot be created.
     """
     with _named(part, "committer"):
-        return OwnCommitter(part, _checked(sink.committer(context), Committer))
+        return PluginCommitter(part, _checked(sink.committer(context), Committer))
 
 
-def look_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:
+def check_sink(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:
     """
-    What there is now at the destination.
+    Check that the destination can be written.
 
     Raises:
-        IngestError: it cannot be written now.
+        IngestError: a pipeline with this sink could not start or write now.
     """
-    with _named(part, "look"):
-        return _checked(sink.look(context), str)
+    with _named(part, "check"):
+        return _checked(sink.check(context), str)
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def _named(part: Component[SinkSettings], call: str) -> Iterator[None]:
 
 @contextmanager
 def _logged(part: Component[SinkSettings], call: str) -> Iterator[None]:
-    """For calls that nothing depends on: a failure is logged."""
+    """Log a failure of a call that nothing depends on."""
     try:
         with _named(part, call):
             yield
