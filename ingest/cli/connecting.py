@@ -46,7 +46,7 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
             pipeline.source, f'source of pipeline "{name}"', partial(_connect_source, catalog, pipeline.source)
         )
         for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
-            yield _check(sink, f'sink "{sink.name}" of pipeline "{name}"', look)
+            yield _check(sink, f'sink "{sink.name}" of pipeline "{name}"', check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
             yield _check(pipeline.dead_letters, what, partial(_connect_dead_letter_topic, topic))

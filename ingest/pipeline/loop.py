@@ -85,7 +85,7 @@ def run_until_durable(
     Args:
         micro_batch: what to run.
         host: runs the tasks and waits.
-        committers: name of a destination -> its half on the driver.
+        committers: name of a destination -> its committer.
         on_attempt: called with the counts of each attempt, durable or not.
 
     Returns:
