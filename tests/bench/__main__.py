@@ -93,14 +93,10 @@ def parsed() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"parts to measure: {'; '.join(ALL)}. Default: those of the goals")
-    parser.add_argument(
-        "--all", action="store_true", help="measure everything, with scaling and the soak; takes hours"
-    )
+    parser.add_argument("--all", action="store_true", help="measure everything, with scaling and the soak; takes hours")
     parser.add_argument("--events", type=int, default=1_500_000, help="events in the topic (1500000)")
     parser.add_argument("--hbase-events", type=int, default=800_000, help="for HBase and its peers (800000)")
-    parser.add_argument(
-        "--runs", type=int, default=5, help="runs of each part; the median counts (5)"
-    )
+    parser.add_argument("--runs", type=int, default=5, help="runs of each part; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="duration of the soak (60)")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md, its plots and latest.json")
     options = parser.parse_args()

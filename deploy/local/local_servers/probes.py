@@ -11,9 +11,7 @@ def kafka_is_ready(port: int) -> bool:
     # Metadata, version 1, of no topic: api key 3, correlation id 1, client id "probe"
     request = struct.pack(">hhih5si", 3, 1, 1, 5, b"probe", 0)
     answer = _ask(port, request)
-    return (
-        bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0
-    )  # the number of brokers
+    return bool(answer) and struct.unpack_from(">i", answer, 4)[0] > 0  # the number of brokers
 
 
 def thrift_is_ready(port: int, call: str, argument: bytes) -> bool:
