@@ -72,7 +72,7 @@ def resets(run: LedgerRun, proxy: Proxy) -> None:
     proxy.cut(Direction.DOWN, 3, request_bytes=CHUNK_BYTES)
     run.produce(2_000)
     run.wait_acknowledged()
-    cuts = {(cut.way, cut.response_bytes) for cut in proxy.counts.cuts}
+    cuts = {(cut.direction, cut.response_bytes) for cut in proxy.counts.cuts}
     assert cuts == {(Direction.UP, 0), (Direction.DOWN, 0), (Direction.DOWN, 3)}
     shown = ", ".join(
         f"{cut.request_bytes} B of the request and {cut.response_bytes} B of the response" for cut in proxy.counts.cuts
@@ -169,7 +169,7 @@ def test_repeated_resets(ledger_run: LedgerRuns, proxy: Proxy) -> None:
                 proxy.cut(Direction.DOWN, number % 5, request_bytes=CHUNK_BYTES)
             done = len(proxy.counts.cuts)
             run.service.wait_for(lambda done=done: len(proxy.counts.cuts) > done, "a reset")
-    asked = sum(cut.way is Direction.UP for cut in proxy.counts.cuts)
+    asked = sum(cut.direction is Direction.UP for cut in proxy.counts.cuts)
     run.proven(f"{asked} resets during the request, {len(proxy.counts.cuts) - asked} during the response")
     run.finish()
 
