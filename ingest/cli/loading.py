@@ -40,15 +40,15 @@ def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[
         parts.append(("sources", pipeline.source.kind))
         parts += [("decorators", decorator.kind) for decorator in pipeline.decorators]
         parts += [("sinks", sink.kind) for sink in pipeline.sinks]
-    found = ((room, name, catalog.entry(room, name).provider) for room, name in sorted(set(parts)))
-    return [{"room": room, "name": name, "provider": provider} for room, name, provider in found if provider]
+    found = ((each, name, catalog.entry(each, name).provider) for each, name in sorted(set(parts)))
+    return [{"type": each, "name": name, "provider": provider} for each, name, provider in found if provider]
 
 
 def tell_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
     """Print which components of a file plugins provide; text mode only."""
     if not out.is_json:
         for part in used_plugins(configuration, catalog):
-            out.note(f'{SINGULAR[part["room"]]} "{part["name"]}" is of {part["provider"]}', "dim")
+            out.note(f'{SINGULAR[part["type"]]} "{part["name"]}" is of {part["provider"]}', "dim")
 
 
 def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":

@@ -54,9 +54,9 @@ def test_it_is_found_and_named(installed: Path, copy: Path, example: Example) ->
     ingest = installed / "bin" / "ingest"
     described = json.loads(run_in(copy, ingest, "--output", "json", "describe"))
     (entry,) = [each for each in described if each["name"] == example.name]
-    assert (entry["room"], entry["provider"]) == (example.room, example.provider)
+    assert (entry["type"], entry["provider"]) == (example.room, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))
-    plugin = {"room": example.room, "name": example.name, "provider": example.provider}
+    plugin = {"type": example.room, "name": example.name, "provider": example.provider}
     assert found == {"valid": True, "problems": [], "plugins": [plugin]}
 
 

@@ -11,7 +11,7 @@ from ingest.reference.pages import _shown, cost_in
 
 
 def test_list_has_every_component(ingest):
-    listed = {(entry["room"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
+    listed = {(entry["type"], entry["name"]) for entry in ingest("describe", "--output", "json").json}
     catalog = Catalog()
     assert listed == {(room, name) for room in COMPONENT_TYPES for name in catalog.names(room)}
 
@@ -147,13 +147,13 @@ def test_function(ingest):
     )
     assert "%{bucket(id, 16)}-%{id}\n  id is abc\n  gives 02-abc\n" in result.out
     (page,) = ingest("describe", "bucket", "--output", "json").json
-    assert (page["room"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
+    assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_has_a_page(ingest, name):
     pages = ingest("describe", name, "--output", "json").json
-    assert pages[-1]["room"] == "functions"
+    assert pages[-1]["type"] == "functions"
     assert ingest("describe", name).code == 0
 
 
@@ -183,7 +183,7 @@ class TestError:
     def test_code(self, ingest):
         result = ingest("describe", "error", "no_match")
         assert result.code == 0
-        assert result.out.startswith("no_match\nThe regular expression was not found")
+        assert result.out.startswith("no_match\nNo pattern of the decorator matches")
 
     def test_as_json(self, ingest):
         page = ingest("describe", "error", "locked", "--output", "json").json

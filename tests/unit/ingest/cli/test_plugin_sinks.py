@@ -22,7 +22,7 @@ def file(folder):
 def test_validate_takes_it_without_a_store_and_says_whose_it_is(ingest, file):
     result = ingest("validate", file(), "--output", "json")
     assert (result.code, result.json["problems"]) == (0, [])
-    assert result.json["plugins"] == [{"room": "sinks", "name": "lines", "provider": '"lining.py"'}]
+    assert result.json["plugins"] == [{"type": "sinks", "name": "lines", "provider": '"lining.py"'}]
 
 
 def test_it_has_no_option_store_beside_sinks_that_have_one(ingest, file):

@@ -25,7 +25,7 @@ def louder(packages):
 class TestPackage:
     def test_list(self, ingest):
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
-        expected = {"room": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
+        expected = {"type": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
         assert entry == expected
         assert "Say it louder. (of louder 1.2)" in ingest("describe").out
 
@@ -39,7 +39,7 @@ class TestPackage:
         result = ingest("validate", "p.yaml")
         assert (result.code, result.err.splitlines()[0]) == (0, 'decorator "loud" is of louder 1.2')
         found = ingest("validate", "p.yaml", "--output", "json").json
-        assert found["plugins"] == [{"room": "decorators", "name": "loud", "provider": "louder 1.2"}]
+        assert found["plugins"] == [{"type": "decorators", "name": "loud", "provider": "louder 1.2"}]
 
     def test_options_are_checked(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud: {marc: 5}"))
@@ -75,7 +75,7 @@ class TestBrokenPackage:
         )
         assert (result.code, f"CANNOT BE USED: {reason}" in result.out) == (0, True)
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
-        assert entry == {"room": "decorators", "name": "loud", "error": reason}
+        assert entry == {"type": "decorators", "name": "loud", "error": reason}
 
     def test_page_is_an_error(self, ingest):
         result = ingest("describe", "loud")
