@@ -237,7 +237,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,
-        "The event, or the total of its nested names, is too large: see max_event_bytes, max_bytes of gunzip, max_size.",
+        "The event or the total of its nested names is too large; see max_event_bytes, max_size, max_bytes of gunzip.",
     ),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "too_many_open_files": (

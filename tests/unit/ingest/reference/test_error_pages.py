@@ -114,6 +114,6 @@ def test_reason_of_a_blocked_pipeline_has_no_exit_code():
         assert (error_page(code).disposition, error_page(code).exit_code) == (Disposition.RETRY, None)
 
 
-def test_every_error_of_the_contract_has_a_page():
+def test_errors_of_events_have_no_exit_code():
     of_events = {each.code for each in known(EventError).values() if each.__module__ == api.EventError.__module__}
     assert {code for code in of_events if error_page(code).exit_code is not None} == set()
