@@ -95,7 +95,7 @@ def pages(costs: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def table_of(shown: Iterable[Page]) -> str:
     """Components with links to their pages."""
-    rows = [f"| [{page.name}]({page.room}/{page.name}.md) | {cell(page.summary)} |" for page in shown]
+    rows = [f"| [{page.name}]({page.component_type}/{page.name}.md) | {cell(page.summary)} |" for page in shown]
     return "\n".join(["| name | |", "|---|---|", *rows])
 
 

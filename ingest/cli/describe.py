@@ -85,7 +85,11 @@ def _in_list(page: "Page") -> dict[str, Any]:
     about: dict[str, Any] = {"provider": page.provider} if page.provider else {}
     about |= {"alias_of": page.alias_of} if page.alias_of else {}
     about |= {"for_imports": True} if page.is_for_imports else {}
-    return {"type": page.room, "name": page.name, "error" if page.is_broken else "summary": page.summary} | about
+    return {
+        "type": page.component_type,
+        "name": page.name,
+        "error" if page.is_broken else "summary": page.summary,
+    } | about
 
 
 def _one(out: Output, name: str) -> None:
@@ -114,7 +118,7 @@ def _expressions(out: Output) -> None:
 
 
 def _show(out: Output, page: "Page") -> None:
-    from ingest.reference.pages import FUNCTION_ROOM
+    from ingest.reference.pages import FUNCTIONS_TYPE
 
     out.parts((page.name, "bold"), (f"  {page.singular}, {page.stability}", "dim"))
     if page.provider:
@@ -125,7 +129,7 @@ def _show(out: Output, page: "Page") -> None:
     for line in page.text.splitlines():
         out.line(line)
     out.line()
-    word = "parameter" if page.room == FUNCTION_ROOM else "option"
+    word = "parameter" if page.component_type == FUNCTIONS_TYPE else "option"
     if page.options:
         rows = [(each.name, each.type, each.default, each.doc) for each in page.options]
         out.table((word, "type", "default", "description"), rows, width=_WIDTH)
@@ -142,7 +146,7 @@ def _show(out: Output, page: "Page") -> None:
 
 def _plain(page: "Page") -> dict[str, Any]:
     return {
-        "type": page.room,
+        "type": page.component_type,
         "name": page.name,
         "stability": page.stability,
         "cost_ns": None if page.cost is None else page.cost.ns,

@@ -1,10 +1,12 @@
 """
-Old Flume configurations as pipeline files.
+Imports Flume configurations as pipeline files.
 
-The parts of the room: `og` reads the data-flow text of Flume 0.9 and `ng` the properties files of Flume 1; each says
-what stands for what in our words. `pipelines` is our side: the file that is written, and the report of what became of
-each part. `original` is the text that is imported, with places and problems; `patterns` and `escapes` put into our
-words what both of Flume's languages have. `importing` joins them and checks what was made.
+- `og` translates the data-flow text of Flume 0.9 ("original generation"), `ng` the properties files of Flume 1 ("next
+  generation").
+- `patterns` and `escapes` translate regular expressions and escape sequences, which both have.
+- `original` is the imported text, with places and problems.
+- `pipelines` writes the pipeline file, and the report with the outcome for each part of the original.
+- `importing` combines them and checks the result.
 """
 
 from ingest.flume.importing import import_flume, tree_of

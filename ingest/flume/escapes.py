@@ -1,8 +1,8 @@
 """
-Flume's escape expressions as our templates.
+Translates Flume's escape sequences to templates.
 
-Flume passes over what is no tag and leaves out tags it does not know; here both are errors, so a template is written
-that gives the same.
+Flume keeps text that is not a tag and removes unknown tags; both are errors in a template, so the translation writes
+the equivalent text.
 
 Source: Event.escapeString of Flume 0.9.
 """
@@ -21,11 +21,11 @@ _SAME_EVERYWHERE = frozenset("st%")  # letters: seconds and milliseconds since 1
 @dataclass(frozen=True, slots=True)
 class Translated:
     """
-    A template.
+    A translated template.
 
     Attributes:
-        notes: what the reader should know of it.
-        is_zoned: whether what it gives depends on the time zone.
+        notes: differences from the original, for the user.
+        is_zoned: whether it depends on the time zone.
     """
 
     template: str
@@ -34,12 +34,12 @@ class Translated:
 
 
 def literal(text: str) -> str:
-    """A template that gives this text, whatever is in it."""
+    """A template that renders exactly this text."""
     return text.replace("%", "%%")
 
 
 def template_of(pattern: str) -> Translated:
-    """A template that gives what Flume's expression gave."""
+    """The template that is equivalent to Flume's expression."""
     pieces: list[str] = []
     notes: list[str] = []
     is_zoned = False
@@ -51,17 +51,17 @@ def template_of(pattern: str) -> Translated:
         if name is not None:
             pieces.append(_attribute(name))
             if name == _ROLLTAG:
-                notes.append("%{rolltag} was set by roll sinks; here it is what the event has under that name")
+                notes.append("%{rolltag} was set by roll sinks; here it is the event's attribute of that name")
         elif letter == "%" or letter in DATE_LETTERS:
             pieces.append(tag[0])
             is_zoned |= letter not in _SAME_EVERYWHERE
         else:
-            notes.append(f'"{tag[0]}" is no tag of Flume, which left it out with a warning; so does this')
+            notes.append(f'"{tag[0]}" is not a tag of Flume, which removed it with a warning; it is removed here, too')
     pieces.append(literal(pattern[end:]))
     return Translated("".join(pieces), tuple(dict.fromkeys(notes)), is_zoned)
 
 
 def _attribute(name: str) -> str:
-    """A tag that means the attribute also where our language has a part of the event of that name."""
+    """A tag for the attribute, quoted if the name is a core name of ours and not of Flume's."""
     is_hidden = name in CORE_NAMES and name not in _FLUMES_OWN
     return f"%{{'{name}'}}" if is_hidden else f"%{{{name}}}"

@@ -1,4 +1,4 @@
-"""The text that is imported: its places, and what is wrong with it."""
+"""The imported text, with places and problems."""
 
 import re
 from bisect import bisect_right
@@ -13,11 +13,11 @@ from ingest.masks import MASK, Masks
 @dataclass(slots=True)
 class Original:
     """
-    A text and the problems that were found in it.
+    A text and its problems.
 
     Attributes:
-        file: as messages name it.
-        zoned: where what stands depends on the time zone of the old machines.
+        file: its name, for messages.
+        zoned: offsets of parts that depend on the time zone of Flume's machines.
     """
 
     file: str
@@ -32,39 +32,39 @@ class Original:
 
     @property
     def has_errors(self) -> bool:
-        """Whether something keeps the text from being imported."""
+        """Whether an error prevents the import."""
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     def place(self, at: int) -> Place:
-        """Where an offset stands."""
+        """The place of an offset."""
         line = bisect_right(self._lines, at)
         return Place(self.file, line, at - self._lines[line - 1] + 1)
 
     def hide(self, start: int, stop: int) -> None:
-        """Hide a part, behind all that is hidden already, in the lines that are shown with problems."""
+        """Mask a part in excerpts; parts must be masked in order."""
         self._hidden.append((start, stop))
 
     def error(self, kind: Kind, at: int, message: str, hint: str = "") -> None:
-        """Note what keeps the text from being imported."""
+        """Report an error, which prevents the import."""
         self.problems.append(Problem(kind, self.place(at), message, hint))
 
     def warning(self, at: int, message: str, hint: str = "", kind: Kind = Kind.NOT_AS_FLUME) -> None:
-        """Note what the reader should look at."""
+        """Report a warning."""
         self.problems.append(Problem(kind, self.place(at), message, hint, Severity.WARNING))
 
     def syntax_error(self, at: int, message: str, hint: str = "", kind: Kind = Kind.SYNTAX) -> ConfigSyntaxError:
-        """An error to raise where reading cannot go on."""
+        """Report an error and return the exception to raise, where parsing cannot continue."""
         self.error(kind, at, message, hint)
         return ConfigSyntaxError(str(self.problems[-1]), report=self.report())
 
     def report(self) -> Report:
-        """All problems, with the lines they are about."""
+        """All problems, with excerpts."""
         return report_of(self.problems, {self.file: self._shown()}, Masks())
 
     def _shown(self) -> str:
         pieces, end = [], 0
         for start, stop in self._hidden:
-            ends_of_lines = re.findall(r"[\r\n]", self.text[start:stop])
-            pieces += [self.text[end:start], MASK, *ends_of_lines]
+            line_breaks = re.findall(r"[\r\n]", self.text[start:stop])
+            pieces += [self.text[end:start], MASK, *line_breaks]
             end = stop
         return "".join([*pieces, self.text[end:]])

@@ -1,8 +1,8 @@
 r"""
-Regular expressions of Java as ours.
+Translates Java's regular expressions to ours.
 
-Most are the same. What is written or means something else is put into other words: named groups, `\Q…\E`, `\p{…}`,
-and what ends a line, which is `\n` alone here, and `\r` too in Java.
+Most syntax is the same. The exceptions are named groups, `\Q…\E`, `\p{…}`, and line terminators: only `\n` here, also
+`\r` in Java.
 
 Source: the documentation of java.util.regex.Pattern.
 """
@@ -17,7 +17,7 @@ from ingest.flume.utf16 import joined
 
 _NO_LINE_END = r"[^\n\r]"
 _LINE_END = r"(?:\r\n|[\n\r])"
-_VERTICAL = r"[\n-\r]|\xc2\x85|\xe2\x80[\xa8\xa9]"  # behind ASCII three characters as UTF-8
+_VERTICAL = r"[\n-\r]|\xc2\x85|\xe2\x80[\xa8\xa9]"  # the last three characters in UTF-8
 _ESCAPES = {
     "A": r"\A",
     "z": r"\Z",
@@ -43,13 +43,13 @@ _CLASSES = {
     "XDigit": "0-9a-fA-F",
     "Space": r"\s",
 }
-_HALVES = range(0xD800, 0xE000)  # of a character beyond 16 bits in UTF-16
+_SURROGATES = range(0xD800, 0xE000)
 _LETTERS_OF_BOTH = frozenset("dDsSwWbBntrfvax")
 _FLAGS_OF_BOTH = frozenset("ims")
 _FLAGS_OF_GROUPS = frozenset("i-")
-_ONE_OF_MANY = frozenset("DSWH")  # letters of classes that have all characters outside ASCII
-ONE_CHARACTER = r"where text may be other than ASCII, write (?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+) in the pipeline"
-"""What to do about what `one_byte_in` reports."""
+_NEGATED_CLASSES = frozenset("DSWH")  # they match all characters outside ASCII
+ONE_CHARACTER = r"for text that is not ASCII, write (?:[\x00-\x7f]|[\xc2-\xf4][\x80-\xbf]+) in the pipeline"
+"""The hint for the warning of `one_byte_in`."""
 
 _TOKEN = re.compile(
     r"""\\Q(?P<quoted>.*?)(?:\\E|\Z)
@@ -77,10 +77,10 @@ _REPLACEMENT = re.compile(
 
 class UntranslatableError(ValueError):
     """
-    A part of the expression has no counterpart.
+    A part of the expression has no equivalent.
 
     Attributes:
-        column: of the part, from 1.
+        column: column of the part, from 1.
     """
 
     def __init__(self, message: str, column: int) -> None:
@@ -90,7 +90,7 @@ class UntranslatableError(ValueError):
 
 @dataclass(slots=True)
 class _State:
-    """Where in an expression one is."""
+    """The state of a translation at a position."""
 
     is_class: bool = False
     is_dotall: bool = False
@@ -99,30 +99,30 @@ class _State:
 
 def pattern_of(java: str, flags: str = "") -> Pattern:
     """
-    The same expression in our language.
+    Translate an expression.
 
     Args:
         java: the expression.
-        flags: letters that hold for all of it: `i` for any case, `s` for a dot that is any character.
+        flags: flags for all of it: `i` to ignore case, `s` for a dot that matches line terminators.
 
     Raises:
-        UntranslatableError: it cannot be expressed, or is no expression at all.
+        UntranslatableError: it has no equivalent, or is not valid.
     """
     state = _State(is_dotall="s" in flags)
     pieces: list[str] = []
-    columns: list[int] = []  # for each character of ours the one it was made of
-    letters = set(flags)
+    columns: list[int] = []  # for each character of the translation the column in the original
+    global_flags = set(flags)
     for token in _TOKEN.finditer(java):
         if token["flags"] is not None and not state.is_class:
-            piece = _flags(token, state, letters)
+            piece = _flags(token, state, global_flags)
         else:
             piece = _in_class(token, state) if state.is_class else _outside(token, state)
         follows = java[token.end() : token.end() + 1]
         if not state.is_class and len(piece.encode("utf-8", "surrogatepass")) > 1 and len(piece) == 1:
-            piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # several bytes, repeated as one
+            piece = f"(?:{piece})" if follows and follows in "*+?{" else piece  # repeat all bytes of the character
         pieces.append(piece)
         columns += [token.start() + 1] * len(piece)
-    head = f"(?{''.join(sorted(letters))})" if letters else ""
+    head = f"(?{''.join(sorted(global_flags))})" if global_flags else ""
     text = head + "".join(pieces)
     try:
         return Pattern.parse(text)
@@ -134,22 +134,22 @@ def pattern_of(java: str, flags: str = "") -> Pattern:
 
 def in_full(java: str, flags: str = "") -> Pattern:
     """
-    An expression that is found only where the original matches all of a text.
+    Translate an expression, anchored so that it matches only a whole text.
 
     Raises:
-        UntranslatableError: it cannot be expressed.
+        UntranslatableError: it has no equivalent.
     """
     inner = pattern_of(java, flags).text
     head = re.match(r"\(\?[a-z]+\)", inner)
-    letters = head[0] if head else ""
-    return Pattern.parse(rf"{letters}\A(?:{inner.removeprefix(letters)})\Z")
+    flags_group = head[0] if head else ""
+    return Pattern.parse(rf"{flags_group}\A(?:{inner.removeprefix(flags_group)})\Z")
 
 
 def one_byte_in(java: str) -> str:
     r"""
-    What to report of an expression in which something is one character in Java, and one byte here; "" for nothing.
+    A warning if a part of an expression matches one character in Java, and one byte here; else "".
 
-    That is a dot, and a class of what something is not, unless a `*` or `+` takes all the bytes of the character.
+    This affects a dot and a negated class, unless they are repeated with `*` or `+`.
     """
     start, is_class, has_many = 0, False, False
     for token in _TOKEN.finditer(java):
@@ -158,52 +158,52 @@ def one_byte_in(java: str) -> str:
         else:
             start, is_class = token.start(), token["open"] is not None
             has_many = bool(token["dot"] or token["other"] or (token["open"] or "").startswith("[^"))
-            has_many |= token["escaped"] is not None and token["escaped"] in _ONE_OF_MANY
+            has_many |= token["escaped"] is not None and token["escaped"] in _NEGATED_CLASSES
         if has_many and not is_class and java[token.end() : token.end() + 1] not in ("*", "+"):
             one = java[start : token.end()]
-            return f'"{one}" in column {start + 1} of the expression is one byte here, and was one character in Java'
+            return f'"{one}" in column {start + 1} of the expression matches one byte here, one character in Java'
     return ""
 
 
 def replacement_of(java: str, groups: int) -> str:
     """
-    What stands for places that an expression finds, in our language.
+    Translate a replacement.
 
     Args:
-        java: the replacement, `$1` for the first group.
-        groups: how many the expression has.
+        java: the replacement, with `$1` for the first group.
+        groups: number of groups of the expression.
 
     Raises:
-        UntranslatableError: it names a group that there is not.
+        UntranslatableError: it refers to an unknown group.
     """
 
-    def meant(token: re.Match[str]) -> str:
+    def translated(token: re.Match[str]) -> str:
         if token["escaped"]:
             return token["escaped"].replace("\\", "\\\\")
         if token["name"]:
             return f"\\g<{token['name']}>"
         digits = token["digits"]
         if not digits or int(digits[0]) > groups:
-            raise UntranslatableError(f'"{token[0]}" is no group of the expression', token.start() + 1)
-        length = 1  # Java takes as many digits as there are groups for
+            raise UntranslatableError(f'"{token[0]}" is not a group of the expression', token.start() + 1)
+        length = 1  # Java reads as many digits as form the number of a group
         while length < len(digits) and int(digits[: length + 1]) <= groups:
             length += 1
         return f"\\g<{digits[:length]}>{digits[length:]}"
 
-    return _REPLACEMENT.sub(meant, java)
+    return _REPLACEMENT.sub(translated, java)
 
 
-def _flags(token: re.Match[str], state: _State, letters: set[str]) -> str:
-    """Take note of flags that hold for all of an expression; those of a group are what stands for them."""
+def _flags(token: re.Match[str], state: _State, global_flags: set[str]) -> str:
+    """Add leading flags to the global ones; return the translation of the flags of a group."""
     flags, is_group = set(token["flags"]), token["scope"] == ":"
     if is_group and flags <= _FLAGS_OF_GROUPS:
         return token[0]
     if is_group or token.start() != 0 or not flags <= _FLAGS_OF_BOTH:
-        message = "flags stand in front of the expression, and are of i, m and s; a group of its own may have i"
+        message = "only i, m and s at the start of the expression, and i in a group, are supported"
         raise UntranslatableError(f'"{token[0]}" cannot be translated: {message}', token.start() + 1)
-    letters |= flags
-    state.is_dotall |= "s" in letters
-    state.is_multiline |= "m" in letters
+    global_flags |= flags
+    state.is_dotall |= "s" in global_flags
+    state.is_multiline |= "m" in global_flags
     return ""
 
 
@@ -247,7 +247,7 @@ def _in_class(token: re.Match[str], state: _State) -> str:
 
 
 def _either(token: re.Match[str]) -> str:
-    """What is the same inside a class and outside."""
+    """The translation of a token that is the same inside and outside of a class."""
     if token["quoted"] is not None:
         return re.escape(token["quoted"])
     for name, base in (("utf16", 16), ("code", 16), ("octal", 8)):
@@ -267,8 +267,8 @@ def _either(token: re.Match[str]) -> str:
 
 
 def _character(token: re.Match[str], code: int) -> str:
-    if code > sys.maxunicode or code in _HALVES:
-        raise UntranslatableError(f'"{token[0]}" is no character', token.start() + 1)
+    if code > sys.maxunicode or code in _SURROGATES:
+        raise UntranslatableError(f'"{token[0]}" is not a character', token.start() + 1)
     return chr(code)
 
 

@@ -1,11 +1,11 @@
-"""Text that escapes of Java spell."""
+"""Characters from Java's Unicode escapes."""
 
 
 def joined(text: str) -> str:
     r"""
-    The same with two halves of a character, as `\uD83D\uDE00` spells them, as the one they mean.
+    Join surrogate pairs, such as from `\uD83D\uDE00`, into one character.
 
-    A half alone becomes the replacement character.
+    A lone surrogate becomes the replacement character.
 
     Source: the documentation of java.lang.Character: Java's text is UTF-16.
     """

@@ -1,1 +1,1 @@
-"""What the command line and the documentation are made from: pages, error pages, schema, drawing."""
+"""Content for the command line and the documentation: component pages, error pages, JSON Schema, pipeline graphs."""

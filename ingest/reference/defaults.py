@@ -1,4 +1,4 @@
-"""A configuration with every option that it leaves out, at its default."""
+"""Adds the defaults of omitted options to a configuration."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,14 +22,16 @@ _SECTIONS: Mapping[str, type[Model]] = {"service": ServiceOptions, "spark": Spar
 
 
 def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, object]:
-    """The plain data of a configuration, with the defaults of all options; what has no default is left out."""
+    """A configuration as plain data, with the default of every option that has one."""
     found: dict[str, object] = dict(configuration.effective)
     found["state_dir"] = str(configuration.state_dir)
     if "secrets" in found:
-        found["secrets"] = _filled(SecretsOptions, found["secrets"])
+        found["secrets"] = _with_defaults(SecretsOptions, found["secrets"])
     for name, model in _SECTIONS.items():
-        found[name] = _filled(model, found.get(name))
-    found["tables"] = {name: _filled(TableOptions, table) for name, table in _mapping(found.get("tables")).items()}
+        found[name] = _with_defaults(model, found.get(name))
+    found["tables"] = {
+        name: _with_defaults(TableOptions, table) for name, table in _mapping(found.get("tables")).items()
+    }
     found["stores"] = {
         name: _component(store, "stores", lookup) for name, store in _mapping(found.get("stores")).items()
     }
@@ -45,20 +47,20 @@ def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, obj
 
 
 def _pipeline(pipeline: Mapping[str, Any], lookup: Lookup) -> dict[str, object]:
-    found = {**pipeline, **_filled(PipelineOptions, pipeline)}
+    found = {**pipeline, **_with_defaults(PipelineOptions, pipeline)}
     found["source"] = _component(pipeline["source"], "sources", lookup)
-    for key, room in (("decorators", "decorators"), ("sinks", "sinks")):
-        found[key] = [_component(each, room, lookup) for each in pipeline.get(key) or ()]
+    for key, component_type in (("decorators", "decorators"), ("sinks", "sinks")):
+        found[key] = [_component(each, component_type, lookup) for each in pipeline.get(key) or ()]
     kind, options = _named(pipeline.get("dead_letters") or "files")
-    found["dead_letters"] = {kind: _filled(DEAD_LETTERS[kind], options)}
+    found["dead_letters"] = {kind: _with_defaults(DEAD_LETTERS[kind], options)}
     return found
 
 
-def _component(written: object, room: str, lookup: Lookup) -> object:
-    """A component with its defaults; a named chain stays as it is."""
+def _component(written: object, component_type: str, lookup: Lookup) -> object:
+    """A component with its defaults; a reference to a chain is unchanged."""
     kind, options = _named(written)
-    model = lookup(room, kind)
-    return written if model is None else {kind: _filled(model, options)}
+    model = lookup(component_type, kind)
+    return written if model is None else {kind: _with_defaults(model, options)}
 
 
 def _named(written: object) -> tuple[str, object]:
@@ -73,8 +75,8 @@ def _mapping(written: object) -> Mapping[str, Any]:
     return written if isinstance(written, Mapping) else {}
 
 
-def _filled(model: type[BaseModel], written: object) -> dict[str, object]:
-    """Options with the defaults of a model, in the model's order."""
+def _with_defaults(model: type[BaseModel], written: object) -> dict[str, object]:
+    """Options with the defaults of a model, in its order."""
     options = _mapping(written)
     found = {}
     for name, field in model.model_fields.items():
@@ -83,10 +85,10 @@ def _filled(model: type[BaseModel], written: object) -> dict[str, object]:
         value = options.get(name, field.default)
         inner, listed = model_at(field.annotation, ()), model_at(field.annotation, (0,))
         if inner is not None and isinstance(value, Mapping):
-            value = _filled(inner, value)
+            value = _with_defaults(inner, value)
         elif listed is not None and isinstance(value, list):
-            value = [_filled(listed, each) if isinstance(each, Mapping) else each for each in value]
+            value = [_with_defaults(listed, each) if isinstance(each, Mapping) else each for each in value]
         elif isinstance(value, Mapping) and (named := model_at(field.annotation, ("",))) is not None:
-            value = {key: _filled(named, each) for key, each in value.items()}
+            value = {key: _with_defaults(named, each) for key, each in value.items()}
         found[name] = value
     return {**found, **{name: value for name, value in options.items() if name not in found}}

@@ -1,4 +1,4 @@
-"""A pipeline file as boxes and arrows: where events come from, what they pass, where they go."""
+"""A pipeline file as a graph of boxes and arrows, in Mermaid and Graphviz."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +13,10 @@ S = TypeVar("S", bound=Settings)
 
 
 class Shape(StrEnum):
-    """What a box stands for."""
+    """The kind of a box."""
 
     SOURCE = "source"
-    STEP = "step"
+    DECORATOR = "decorator"
     SINK = "sink"
     TABLE = "table"
     DEAD_LETTERS = "dead_letters"
@@ -25,11 +25,11 @@ class Shape(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Box:
     """
-    Something events come to.
+    A node of the graph.
 
     Attributes:
-        lines: what is written in it.
-        pipeline: "" for tables, which several pipelines may share.
+        lines: its text.
+        pipeline: "" for tables, which several pipelines may write.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A way events take; those that fail take others than those that pass."""
+    """An edge along which events move; `failed` for those that failed."""
 
     start: str
     end: str
@@ -50,7 +50,7 @@ class Arrow:
 
 @dataclass(slots=True)
 class Drawing:
-    """Boxes in the order events come to them, and the arrows between them."""
+    """Boxes in the order in which events reach them, and arrows."""
 
     boxes: list[Box] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Drawing:
         return list(dict.fromkeys(box.pipeline for box in self.boxes if box.pipeline))
 
     def of(self, pipeline: str) -> list[Box]:
-        """The boxes of a pipeline; of "" those that belong to none."""
+        """The boxes of a pipeline; of "" those that belong to no pipeline."""
         return [box for box in self.boxes if box.pipeline == pipeline]
 
 
@@ -81,7 +81,8 @@ def _add(
     prefix: str,
     hide: Callable[[str], str],
 ) -> None:
-    letters = Box(f"{prefix}_dead_letters", Shape.DEAD_LETTERS, ("dead letters", _letters(pipeline)), pipeline.name)
+    destination = ("dead letters", _dead_letter_destination(pipeline))
+    dead_letters = Box(f"{prefix}_dead_letters", Shape.DEAD_LETTERS, destination, pipeline.name)
 
     failing: list[Arrow] = []
 
@@ -89,18 +90,18 @@ def _add(
         box = Box(f"{prefix}_{name}", shape, tuple(hide(line) for line in lines if line), pipeline.name)
         drawing.boxes.append(box)
         if on_error is OnError.DEAD_LETTER:
-            failing.append(Arrow(box.id, letters.id, failed=True))
+            failing.append(Arrow(box.id, dead_letters.id, failed=True))
         return box.id
 
     last = add("source", Shape.SOURCE, (pipeline.source.kind, pipeline.source.settings.summary), pipeline.on_error)
-    for number, (name, step) in enumerate(_named(pipeline.decorators), 1):
-        lines, on_error = _step(name, step, pipeline.on_error)
-        box = add(f"step{number}", Shape.STEP, lines, on_error)
+    for number, (name, decorator) in enumerate(_named(pipeline.decorators), 1):
+        lines, on_error = _decorator(name, decorator, pipeline.on_error)
+        box = add(f"decorator{number}", Shape.DECORATOR, lines, on_error)
         drawing.arrows.append(Arrow(last, box))
         last = box
     for number, (name, sink) in enumerate(_named(pipeline.sinks), 1):
         settings = sink.settings
-        lines, on_error = _fate([name, *_own(name, sink)], settings.on_error, pipeline.on_error)
+        lines, on_error = _with_policy([name, *_kind(name, sink)], settings.on_error, pipeline.on_error)
         box = add(f"sink{number}", Shape.SINK, lines, on_error)
         drawing.arrows.append(Arrow(last, box, hide(f"when {settings.when}") if settings.when else ""))
         if settings.store_name is None:
@@ -109,7 +110,7 @@ def _add(
         place = tables.setdefault((store, table), Box(f"table{len(tables) + 1}", Shape.TABLE, (table, f"in {store}")))
         drawing.arrows.append(Arrow(box, place.id))
     if failing:
-        drawing.boxes.append(letters)
+        drawing.boxes.append(dead_letters)
         drawing.arrows += failing
 
 
@@ -117,32 +118,30 @@ def _named(components: Sequence[Component[S]]) -> Iterator[tuple[str, Component[
     return zip(names_of(components), components, strict=True)
 
 
-def _letters(pipeline: Pipeline) -> str:
-    letters = pipeline.dead_letters
-    return (
-        f"{letters.kind}: {letters.settings.topic}" if isinstance(letters.settings, DeadLetterTopic) else letters.kind
-    )
+def _dead_letter_destination(pipeline: Pipeline) -> str:
+    kind, settings = pipeline.dead_letters.kind, pipeline.dead_letters.settings
+    return f"{kind}: {settings.topic}" if isinstance(settings, DeadLetterTopic) else kind
 
 
-def _step(name: str, step: Component[Settings], otherwise: OnError) -> tuple[list[str], OnError]:
-    settings = step.settings
-    lines = [name, *_own(name, step)]
-    if step.chain:
-        lines.append(f"chain {' > '.join(step.chain)}")
+def _decorator(name: str, decorator: Component[Settings], default: OnError) -> tuple[list[str], OnError]:
+    settings = decorator.settings
+    lines = [name, *_kind(name, decorator)]
+    if decorator.chain:
+        lines.append(f"chain {' > '.join(decorator.chain)}")
     if settings.when:
         lines.append(f"when {settings.when}")
-    return _fate(lines, settings.on_error, otherwise)
+    return _with_policy(lines, settings.on_error, default)
 
 
-def _fate(lines: list[str], own: OnError | None, otherwise: OnError) -> tuple[list[str], OnError]:
-    """The lines with what becomes of events that fail, where it is not what the pipeline says; and what that is."""
-    if own is not None and own is not otherwise:
+def _with_policy(lines: list[str], own: OnError | None, default: OnError) -> tuple[list[str], OnError]:
+    """The lines, with the error policy if it differs from that of the pipeline; and the policy."""
+    if own is not None and own is not default:
         lines.append(f"on_error: {own}")
-    return lines, own or otherwise
+    return lines, own or default
 
 
-def _own(name: str, component: Component[Settings]) -> tuple[str, ...]:
-    """The kind, where the name does not say it."""
+def _kind(name: str, component: Component[Settings]) -> tuple[str, ...]:
+    """The kind, unless the name already contains it."""
     return () if name.partition("#")[0] == component.kind else (component.kind,)
 
 
@@ -157,24 +156,24 @@ def plain(drawing: Drawing) -> dict[str, object]:
 
 _MERMAID = {
     Shape.SOURCE: ("([", "])"),
-    Shape.STEP: ("[", "]"),
+    Shape.DECORATOR: ("[", "]"),
     Shape.SINK: ("[/", "/]"),
     Shape.TABLE: ("[(", ")]"),
     Shape.DEAD_LETTERS: ("[[", "]]"),
 }
 _DOT = {
     Shape.SOURCE: "shape=box, style=rounded",
-    Shape.STEP: "shape=box",
+    Shape.DECORATOR: "shape=box",
     Shape.SINK: "shape=parallelogram",
     Shape.TABLE: "shape=cylinder",
     Shape.DEAD_LETTERS: "shape=note",
 }
-# what Mermaid takes for the end of a text, for HTML, Markdown or a formula
+# characters that Mermaid would interpret as the end of a text, or as HTML, Markdown or a formula
 _MERMAID_CODES = str.maketrans({char: f"#{ord(char)};" for char in '"#<>&`$\\'} | {"\n": " ", "\r": " "})
 
 
 def mermaid(drawing: Drawing) -> str:
-    """The drawing as a flowchart of Mermaid, which Markdown pages show."""
+    """The drawing as a Mermaid flowchart."""
     lines = ["flowchart LR"]
     for pipeline in drawing.pipelines():
         boxes = drawing.of(pipeline)
@@ -190,24 +189,24 @@ def mermaid(drawing: Drawing) -> str:
 
 
 def _outside(drawing: Drawing) -> list[Box]:
-    """The boxes that stand in no pipeline's frame."""
+    """The boxes outside the frames of pipelines."""
     return [box for box in drawing.boxes if box.shape is Shape.DEAD_LETTERS] + drawing.of("")
 
 
 def _gathered(drawing: Drawing) -> list[Arrow]:
-    """The arrows, with one from a whole pipeline for all of its ways to its dead letters; boxes say what differs."""
+    """The arrows, with a single one from a pipeline's frame to its dead letters where that is the pipeline's policy."""
     found: dict[Arrow, None] = {}
-    letters = {box.id for box in drawing.boxes if box.shape is Shape.DEAD_LETTERS}
+    dead_letters = {box.id for box in drawing.boxes if box.shape is Shape.DEAD_LETTERS}
     arrows = set(drawing.arrows)
     for arrow in drawing.arrows:
-        usual = replace(arrow, start=_source_of(arrow))
-        is_usual = arrow.failed and arrow.end in letters and usual in arrows
-        found[replace(arrow, start=arrow.start.partition("_")[0]) if is_usual else arrow] = None
+        of_source = replace(arrow, start=_source_of(arrow))
+        is_policy = arrow.failed and arrow.end in dead_letters and of_source in arrows
+        found[replace(arrow, start=arrow.start.partition("_")[0]) if is_policy else arrow] = None
     return list(found)
 
 
 def _source_of(arrow: Arrow) -> str:
-    """The box of the source, from which an arrow goes to the dead letters where they are the pipeline's rule."""
+    """The box of the source; it has an arrow to the dead letters if they are the pipeline's policy."""
     return f"{arrow.start.partition('_')[0]}_source"
 
 
@@ -218,11 +217,11 @@ def _mermaid_box(box: Box) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    return text.translate(_MERMAID_CODES).replace("%%", "#37;#37;")  # two of them begin a comment
+    return text.translate(_MERMAID_CODES).replace("%%", "#37;#37;")  # %% starts a comment
 
 
 def dot(drawing: Drawing) -> str:
-    """The drawing in the language of Graphviz."""
+    """The drawing as a Graphviz graph."""
     lines = ["digraph pipelines {", "  rankdir=LR;", "  compound=true;", '  node [fontname="sans-serif"];']
     for pipeline in drawing.pipelines():
         boxes = drawing.of(pipeline)
@@ -235,7 +234,7 @@ def dot(drawing: Drawing) -> str:
     for arrow in _gathered(drawing):
         about = ([f"label={_dot_text(arrow.text)}"] if arrow.text else []) + (["style=dashed"] if arrow.failed else [])
         start = arrow.start
-        if start not in starts:  # an arrow begins at a box, and is drawn from the edge of what is around it
+        if start not in starts:  # Graphviz draws an arrow from a frame as one from a box, clipped at the frame
             about.append(f"ltail=cluster_{start}")
             start = f"{start}_source"
         lines.append(f"  {start} -> {arrow.end}{' [' + ', '.join(about) + ']' if about else ''};")

@@ -1,4 +1,4 @@
-"""What every error code means, what happens when it occurs, and what to do about it."""
+"""Pages of error codes: meaning, effect and remedy."""
 
 import inspect
 from dataclasses import dataclass
@@ -12,164 +12,164 @@ from ingest.reference.remedies import REMEDIES
 from ingest.suggest import did_you_mean
 
 _REACTIONS = {
-    Disposition.RETRY: "Nothing is acknowledged: it is tried again, and the pipeline is blocked meanwhile.",
-    Disposition.DIVERT: "The event can never pass as it is; `on_error` says whether it becomes a dead letter, is "
+    Disposition.RETRY: "The pipeline is blocked and retries; nothing is acknowledged in the meantime.",
+    Disposition.DIVERT: "The event fails on every attempt; `on_error` determines whether it becomes a dead letter, is "
     "dropped, or stops the pipeline.",
-    Disposition.STOP: "It ends what was asked for; nothing unfinished is acknowledged.",
+    Disposition.STOP: "The pipeline or command stops; unfinished work is not acknowledged.",
 }
 
 _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "abandoned": (
         IngestError,
-        "The service was stopped in the middle of a batch, which runs again after a restart.",
+        "The service was stopped during a batch, which runs again after a restart.",
     ),
-    "access_denied": (api.SourceError, "Kafka refuses the user, the password or the operation."),
+    "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
     "attribute_exists": (
         api.DecorateError,
-        "A decorator sets an attribute that has a value, under attributes: existing: error.",
+        "A decorator sets an attribute that exists already, with attributes: existing: error.",
     ),
-    "bad_access_line": (api.DecorateError, "The text is no line of an access log in the decorator's format."),
-    "bad_address": (api.DecorateError, "The text is no IP address, and the decorator says on_invalid: error."),
+    "bad_access_line": (api.DecorateError, "The text is not an access-log line in the decorator's format."),
+    "bad_address": (api.DecorateError, "The text is not an IP address, with on_invalid: error."),
     "bad_avro": (
         api.DecodeError,
-        "The value is no Avro of the decorator's schema, or no AvroFlumeEvent where that is said.",
+        "The value is not Avro of the decorator's schema or, for format flume_avro, not an AvroFlumeEvent.",
     ),
-    "bad_batch": (api.DecorateError, "The attributes batchSize and batchData hold no events that Flume has batched."),
+    "bad_batch": (api.DecorateError, "The attributes batchSize and batchData do not contain a batch of Flume events."),
     "bad_cef": (
         api.DecorateError,
-        "The text is no CEF message: its header has not all seven fields, or its extension begins without a key.",
+        "The text is not a CEF message: its header lacks one of seven fields, or its extension starts without a key.",
     ),
     "bad_csv": (
         api.DecorateError,
-        "The text is not one line of CSV: a quote is not closed, or there are several lines.",
+        "The text is not a single line of CSV: a quote is not closed, or there are several lines.",
     ),
     "bad_database": (
         api.DecorateError,
-        "A database of addresses could be opened, but is broken at the place of this one; put a good one there.",
+        "A database of addresses is damaged at the entry of this address.",
     ),
     "bad_encoding": (
         api.ExpressionError,
-        "A function, a decorator or a cell was given a value that is not in the encoding it names.",
+        "A value is not in the encoding that a function, decorator or cell requires.",
     ),
     "bad_envelope": (
         api.DecodeError,
-        'The value is JSON, but no object with "body" and "headers"; use format raw and the decorator json for others.',
+        'The value is JSON, but not an object with "body" and "headers".',
     ),
-    "bad_gzip": (api.DecorateError, "The attribute compressGzip holds no event that Flume has packed."),
-    "bad_header": (api.DecodeError, "The header priority or nanos holds what it cannot hold."),
+    "bad_gzip": (api.DecorateError, "The attribute compressGzip does not contain a gzipped Flume event."),
+    "bad_header": (api.DecodeError, "The header priority or nanos has an invalid value."),
     "bad_header_line": (
         api.DecorateError,
-        "A line that was to be a name, a colon and a value is none, and the decorator says on_bad_line: error.",
+        "A header line is not a name, a colon and a value, with on_bad_line: error.",
     ),
-    "bad_input": (api.ConfigError, "A line of events given to a command is not an event."),
-    "bad_json": (api.DecodeError, "A text that was to be JSON is not, or is no object or array where one is wanted."),
+    "bad_input": (api.ConfigError, "A line in the input of a command is not an event."),
+    "bad_json": (api.DecodeError, "The text is not valid JSON, or not an object or array where one is required."),
     "bad_leef": (
         api.DecorateError,
-        "The text is no LEEF message of version 1 or 2, or something in it is no key with a value.",
+        "The text is not a LEEF message of version 1 or 2, or a part of it is not a key with a value.",
     ),
     "bad_name": (
         api.DecorateError,
-        "A name in an array that becomes JSON is not UTF-8, and JSON has no other names; see arrays of the decorator.",
+        "A name in an array is not UTF-8, so the array cannot be written as JSON.",
     ),
-    "bad_notation": (api.DecodeError, 'Bytes in JSON are a string, or {"b64": "…"} for what is not text.'),
+    "bad_notation": (api.DecodeError, 'A value in JSON is neither a string nor {"b64": "…"}.'),
     "bad_pairs": (
         api.DecorateError,
-        "The text has no pair of key and value, or a part that is no pair, as a quote that is not closed.",
+        "The text has no pair of key and value, or a part of it is not a pair, such as an unclosed quote.",
     ),
     "bad_plugin": (
         api.CatalogError,
-        "A plugin's component breaks the rules for components, or cannot be created; the message says which and how.",
+        "A plugin's component violates the plugin contract, or cannot be created; the message has the reason.",
     ),
     "bad_protobuf": (
         api.DecorateError,
-        "The value is no message of the decorator's type, or lacks the header it should have.",
+        "The value is not a message of the decorator's type, or lacks the required header.",
     ),
-    "bad_record": (IngestError, "A record cannot be sent to Kafka as it is."),
-    "bad_syslog": (api.DecorateError, "The text is no syslog message of RFC 5424, nor of RFC 3164."),
-    "bad_table_name": (api.MappingError, "The template of the table gives what no store takes as a name."),
+    "bad_record": (IngestError, "A record is not valid for Kafka."),
+    "bad_syslog": (api.DecorateError, "The text is not a syslog message of RFC 5424 or RFC 3164."),
+    "bad_table_name": (api.MappingError, "The template of the table rendered an invalid table name."),
     "bad_time": (
         api.EventError,
-        "A text is no time in the form, or any of the forms, in which the decorator or function reads times.",
+        "A text is not a time in any of the formats that the decorator or function accepts.",
     ),
     "bad_timestamp": (
         api.MappingError,
-        "The event's time cannot be the time of a cell: it is before 1970, or has no 64 bits.",
+        "The event's time cannot be a cell timestamp: it is before 1970, or exceeds 64 bits.",
     ),
-    "bad_url": (api.DecorateError, "The text is no URL: it has blanks or control characters in it, or no good port."),
-    "bare_key": (api.DecorateError, "A key of the text has no value, and the decorator says on_bare: error."),
+    "bad_url": (api.DecorateError, "The text is not a URL: it contains blanks or control characters, or a bad port."),
+    "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
     "batch_slow": (
         Disposition.RETRY,
-        "A decorator of the batch has been at work for two minutes: a worker or a disk stands still. It is waited for.",
+        "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
     ),
     "split_start_failed": (
         IngestError,
-        "A decorator failed, in a way it did not foresee, before the first event of a micro-batch; mend the decorator.",
+        "A decorator raised an unexpected exception at the start of a split, before the first event.",
     ),
     "dead_letters_too_large": (
         IngestError,
-        "More than 64 MiB of dead letters in one micro-batch: mend the pipeline, or lower max_events_per_batch.",
+        "A micro-batch has more than 64 MiB of dead letters.",
     ),
     "decorator_timeout": (
         api.DecorateError,
-        "A decorator did not come to an end for this event, most likely a pattern that backtracks or a loop.",
+        "A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop.",
     ),
-    "delete_at_zero": (api.MappingError, "A delete carries the time before the event's, and there is none before 0."),
+    "delete_at_zero": (api.MappingError, "A delete has the timestamp before the event's, and 0 has none before it."),
     "disk_busy": (
         api.StoreUnavailableError,
-        "The machine has no memory left for a file of the service, or somebody else holds it.",
+        "There is no memory for an operation on a file of the service, or another process has locked the file.",
     ),
-    "disk_denied": (api.StoreUnavailableError, "A file or folder of the service may not be read or written by it."),
+    "disk_denied": (api.StoreUnavailableError, "The service has no permission to read or write one of its files."),
     "disk_failed": (
         api.IntegrityError,
-        "A write to the disk failed, so its content is unknown; replace it, then start again.",
+        "A write to the disk failed, so the content of the file is unknown.",
     ),
-    "disk_full": (api.StoreUnavailableError, "There is no room left where the service keeps its state or its files."),
-    "division_by_zero": (api.ExpressionError, "div or mod was given a zero."),
-    "empty_row_key": (api.MappingError, "The template of the row key gave nothing."),
+    "disk_full": (api.StoreUnavailableError, "There is no space left for the state or other files of the service."),
+    "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
+    "empty_row_key": (api.MappingError, "The template of the row key rendered empty text."),
     "error_budget": (
         IngestError,
-        "More records failed than error_budget allows; correct the cause before starting it again.",
+        "More records failed than error_budget allows.",
     ),
     "families_changed": (
         api.StoreUnavailableError,
-        "A table lost a family while a batch was written to it; the batch is checked again against what is there now.",
+        "A table lost a family while a batch was written to it; the batch runs again with the current families.",
     ),
     "field_count": (api.DecorateError, "A line of CSV has more or fewer fields than the decorator has columns."),
     "group_in_use": (
         api.SourceError,
-        "Other consumers read with the pipeline's group, so its offsets cannot be committed.",
+        "Other consumers are members of the pipeline's group, so its offsets cannot be committed.",
     ),
     "import_failed": (api.CatalogError, "The code of a component or plugin cannot be imported."),
-    "jars_fetch": (IngestError, "Maven could not fetch a jar; its settings say where from."),
-    "jvm_lost": (IngestError, "The Java process of Spark has ended; unacknowledged batches run again after a restart."),
+    "jars_fetch": (IngestError, "Maven could not fetch a jar."),
+    "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
     "jvm_unresponsive": (
         Disposition.RETRY,
-        "The Java process of Spark does not answer: it is stopped, starved, or out of memory. It is waited for.",
+        "Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory.",
     ),
     "lease_lost": (
         api.ConflictError,
-        "A lease was not renewed in time, or another process has taken it over; what it guards is the new owner's.",
+        "A lease was not renewed in time, or another process has taken it over.",
     ),
-    "name_taken": (api.CatalogError, "Two components, or two modules, have one name; the message names both."),
-    "negative_number": (api.ExpressionError, "A negative number has no place in an inverted order."),
-    "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute the event does not have."),
+    "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
+    "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
+    "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
     "no_entry": (
         api.DecorateError,
-        "The file of a decorator has no entry for the event, and the decorator says on_not_found: error.",
+        "The file of a decorator has no entry for the event, with on_not_found: error.",
     ),
-    "no_host": (api.DecorateError, "The event has no host, and the decorator says on_missing: error."),
+    "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
     "no_match": (
         api.DecorateError,
-        "The regular expression was not found, nor any other pattern of the decorator, whose on_no_match is error.",
+        "No pattern of the decorator matches, with on_no_match: error.",
     ),
-    "no_parts": (api.DecorateError, "The text to explode has no parts, and the decorator says on_empty: error."),
+    "no_parts": (api.DecorateError, "The text to explode has no parts, with on_empty: error."),
     "no_row_key": (
         api.MappingError,
         "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
     ),
     "not_a_bool": (
         api.DecorateError,
-        "The text, or what a tag of grok captured, is none of the words for true and false that the decorator knows.",
+        "The text, or the capture of a grok tag, is not one of the words for true and false.",
     ),
     "not_a_number": (
         api.ExpressionError,
@@ -177,111 +177,111 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "not_updated": (
         api.ConfigError,
-        "A test cannot be updated in the way its file is written; the file is as it was.",
+        "A test cannot be updated because of the layout of its file; the file is unchanged.",
     ),
     "null_value": (
         api.DecorateError,
-        "A member of the JSON or Avro is null, and the decorator says on_null: error.",
+        "A member of the JSON or Avro is null, with on_null: error.",
     ),
     "number_too_large": (
         api.ExpressionError,
-        "The result of a function, or a number of a decorator or cell, does not fit.",
+        "A number does not fit into the required type.",
     ),
-    "os": (IngestError, "The operating system refused: the message says what and where."),
+    "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
     "out_of_memory": (
         OutOfMemoryError,
-        "A decorator or sink got no memory; the message names the event. Give workers more, or drop such events.",
+        "A decorator or sink ran out of memory; the message names the event.",
     ),
     "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
     "plugin_differs": (api.CatalogError, "A worker has another version of a plugin than the driver."),
     "plugin_missing": (api.CatalogError, "A worker lacks a plugin that the pipeline uses, or cannot import it."),
     "query_failed": (
         IngestError,
-        "A micro-batch failed in Spark again and again, and not by the pipeline's own doing; the log has the reason.",
+        "A micro-batch failed repeatedly in Spark; the log has the reason.",
     ),
     "record_too_large": (
         IngestError,
-        "A dead letter, or a record to produce, is larger than its topic takes: raise max.message.bytes of the topic.",
+        "A dead letter, or a record to produce, is larger than max.message.bytes of its topic.",
     ),
     "reference_file": (
         ReferenceFileError,
-        "A file that a decorator looks things up in is gone or broken; put a good one in its place. No event is lost.",
+        "A reference file of a decorator is missing or damaged. No event is lost.",
     ),
-    "replay_stopped": (IngestError, "A replay could not go on; what it did is marked, so run the same command again."),
-    "row_key_too_long": (api.MappingError, "HBase keeps row keys of at most 32767 bytes."),
+    "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
+    "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),
     "separator_in_key": (
         api.DecorateError,
-        "A part of a row key has the separator in it, so the key could be taken for another one; see on_separator.",
+        "A part of a row key contains the separator, so the key would be ambiguous; see on_separator.",
     ),
-    "sink_bug": (api.DecorateBugError, "A sink failed in a way it did not foresee; the log has its traceback once."),
+    "sink_bug": (api.DecorateBugError, "A sink raised an unexpected exception; the log has its traceback once."),
     "sink_failed": (
         IngestError,
-        "A plugin's sink failed in a way it did not foresee, and no event is the cause; the message names the sink.",
+        "A plugin's sink raised an unexpected exception outside the handling of an event; the message names the sink.",
     ),
     "sink_timeout": (
         api.MappingError,
-        "A sink's condition or mapping did not come to an end for this event, most likely a pattern that backtracks.",
+        "A sink's condition or mapping exceeded its time limit for this event, most likely a pattern that backtracks.",
     ),
     "source_bug": (
         api.DecorateBugError,
-        "A record could not be decoded, in a way nobody foresaw; the log has its traceback once.",
+        "Decoding a record raised an unexpected exception; the log has its traceback once.",
     ),
-    "stopped": (IngestError, "A task reports that the pipeline must stop."),
+    "stopped": (IngestError, "A task reported an error that stops the pipeline."),
     "stopped_by_event": (
         IngestError,
-        "An event failed where on_error says stop; nothing of its batch is acknowledged.",
+        "An event failed with on_error: stop; its batch is not acknowledged.",
     ),
-    "store_bug": (api.StoreUnavailableError, "A store failed in a way it did not foresee; the batch is tried again."),
-    "time_out_of_range": (api.ExpressionError, "The time is outside the calendar, which has the years 1 to 9999."),
+    "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
+    "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
     "timeouts": (
         IngestError,
-        "More than 20 events of one partition and micro-batch took longer than 3 s in a decorator; mend the decorator.",
+        "More than 20 events of a partition in one micro-batch took longer than 3 s in a decorator.",
     ),
-    "tombstone": (api.DecodeError, "The record has no value, and the source says tombstones: error."),
-    "too_deep": (api.DecorateError, "The JSON, record or message is nested deeper than any event should be."),
+    "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
+    "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,
-        "An event is larger than max_event_bytes of its source, max_bytes of gunzip or max_size, or nested names are.",
+        "The event or the total of its nested names is too large; see max_event_bytes, max_size, max_bytes of gunzip.",
     ),
     "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
     "too_many_open_files": (
         api.StoreUnavailableError,
-        "The process has all the files open that it may have; it waits. Raise the limit: ulimit -n, LimitNOFILE=.",
+        "The process has reached its limit of open files; it waits.",
     ),
     "too_many_parts": (
         api.DecorateError,
-        "A text has more parts than max_events of explode, or the decorators make over 131,072 events of one record.",
+        "A text has more parts than max_events of explode, or a record produces more than 131,072 events.",
     ),
     "topic_recreated": (
         api.PositionLostError,
-        "A topic was deleted and recreated: the offsets in the checkpoint are those of other records.",
+        "A topic was deleted and recreated, so the offsets in the checkpoint refer to other records.",
     ),
-    "unknown_component": (api.CatalogError, "There is no decorator, sink, store or source of this name."),
+    "unknown_component": (api.CatalogError, "No decorator, sink, store or source has this name."),
     "unknown_family": (
         api.EventError,
-        "The table has no such column family, and families: on_unknown does not have it made.",
+        "The table does not have the column family, and families: on_unknown is not create.",
     ),
     "unknown_table": (
         api.MappingError,
-        "The event names a table that is not there, in a store that makes none. Make it, then replay the dead letter.",
+        "The event's table does not exist, and the store does not create tables.",
     ),
     "unmatched_group": (
         api.DecorateError,
-        "A group took no part in the match, and the decorator says on_unmatched: error.",
+        "A group of the pattern did not match, with on_unmatched: error.",
     ),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
-    "wrong_schema": (api.DecorateError, "The header of a value names another schema than the decorator has."),
+    "wrong_schema": (api.DecorateError, "The header of the value has a different schema than the decorator."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
     """
-    What an error code means.
+    The documentation of an error code.
 
     Attributes:
-        reaction: what happens when it occurs; "" for problems of a configuration.
-        exit_code: of a command that ends with it; None where a command does not.
+        reaction: its effect; "" for problems of a configuration.
+        exit_code: exit code of a command that fails with it; None if no command does.
     """
 
     code: str
@@ -292,7 +292,7 @@ class ErrorPage:
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """What to do about it."""
         return REMEDIES[self.code]
 
 
@@ -307,7 +307,7 @@ def error_pages() -> list[ErrorPage]:
 
 
 def errors_page() -> str:
-    """All of them as the page of the reference."""
+    """The reference page of all codes."""
     kinds = [
         f"| `{kind.value}` | {_cell(text)} | {_cell(REMEDIES[kind.value])} |" for kind, text in EXPLANATIONS.items()
     ]
@@ -323,22 +323,22 @@ def errors_page() -> str:
             "",
             "## Problems of a configuration",
             "",
-            "Printed as `file:line:column: kind: message`; all at once, exit code 2.",
+            "All problems are printed at once, as `file:line:column: kind: message`, with exit code 2.",
             "",
-            "A warning does not keep a pipeline from running; `ingest validate --strict` counts it as an error.",
+            "A warning does not prevent a pipeline from running; `ingest validate --strict` treats it as an error.",
             "",
-            "| kind | what it means | what to do |",
+            "| kind | meaning | what to do |",
             "|---|---|---|",
             *kinds,
             "",
             "## While running",
             "",
             (
-                "An event that fails with an error of disposition `divert` goes where `on_error` says; `retry` is "
-                "tried again for as long as it takes; `stop` ends the pipeline."
+                "Disposition `divert`: `on_error` determines what happens to the event. `retry`: the batch is retried "
+                "until it succeeds. `stop`: the pipeline stops."
             ),
             "",
-            "| code | disposition | exit code | what it means | what to do |",
+            "| code | disposition | exit code | meaning | what to do |",
             "|---|---|---|---|---|",
             *errors,
             "",
@@ -355,7 +355,7 @@ def error_page(code: str) -> ErrorPage:
     The page of a code.
 
     Raises:
-        NotFoundError: there is no such code.
+        NotFoundError: the code is unknown.
     """
     pages = {page.code: page for page in error_pages()}
     if code not in pages:
@@ -365,14 +365,14 @@ def error_page(code: str) -> ErrorPage:
 
 
 def _page(code: str, error: type[IngestError] | Disposition, meaning: str) -> ErrorPage:
-    if isinstance(error, Disposition):  # why a pipeline is blocked, and of no error
+    if isinstance(error, Disposition):  # the reason of a blocked pipeline, not an error
         return ErrorPage(code, meaning, _REACTIONS[error], None, error)
     exit_code = None if issubclass(error, api.EventError) else error.exit_code
     return ErrorPage(code, meaning, _REACTIONS[error.disposition], exit_code, error.disposition)
 
 
 def _classes(error: type[IngestError]) -> list[type[IngestError]]:
-    """The errors of the contract, whatever else is imported."""
+    """The error classes of `ingest.api`, without subclasses from other modules."""
     found = [error] if error.__module__ == IngestError.__module__ else []
     for child in error.__subclasses__():
         found += _classes(child)

@@ -1,4 +1,4 @@
-"""The page of the `%{…}` language: its grammar, its conditions, its date letters, and the pages of its functions."""
+"""The reference page of the expression language: grammar, conditions, date letters and functions."""
 
 import inspect
 from collections.abc import Iterator
@@ -8,21 +8,21 @@ from ingest.reference.pages import Page, ShownExample, function_page
 
 
 def expressions_page() -> str:
-    """The page, as Markdown; its examples run as tests."""
+    """The page, as Markdown."""
     language = inspect.cleandoc(grammar.__doc__ or "").partition("\n\n")[2].removeprefix("::\n\n")
     parts = ["# Expressions", "The grammar:", language]
     parts += [
         "## Conditions",
-        "As `when:` and rules have them; all of these are run as tests, on an event of offset 7:",
+        "For `when:` and rules. The event of these examples has offset 7 and priority DEBUG:",
     ]
     rows = [
         f"| {_code(each.written)} | {_given(each.attributes)} | {'yes' if each.holds else 'no'} | {each.says} |"
         for each in CONDITION_EXAMPLES
     ]
-    parts.append("\n".join(["| written | where | holds | |", "|---|---|---|---|", *rows]))
-    parts += ["## Date letters", "They write the event's timestamp, in the pipeline's `timezone`."]
+    parts.append("\n".join(["| condition | attributes | true | |", "|---|---|---|---|", *rows]))
+    parts += ["## Date letters", "They format the event's timestamp, in the pipeline's `timezone`."]
     parts.append("\n".join(["| | |", "|---|---|", *(f"| `%{letter}` | {doc} |" for letter, doc in DATE_DOCS.items())]))
-    parts += ["## Functions", "Each with examples that are run as tests:"]
+    parts += ["## Functions", "All functions, with examples:"]
     for function in FUNCTIONS.values():
         parts += _section(function_page(function))
     return "\n\n".join(parts) + "\n"
@@ -35,7 +35,7 @@ def _section(page: Page) -> Iterator[str]:
     yield doc
     if page.options:
         yield "\n".join(f"- `{each.name}`: {each.type}; {each.doc}" for each in page.options)
-    yield "\n".join(["| written | where | |", "|---|---|---|", *map(_row, page.examples)])
+    yield "\n".join(["| example | attributes | |", "|---|---|---|", *map(_row, page.examples)])
 
 
 def _row(example: ShownExample) -> str:
@@ -51,6 +51,6 @@ def _given(attributes: dict[str, str]) -> str:
 
 
 def _code(text: str) -> str:
-    """Text as it is, odd characters with escapes, as code in a table."""
+    """Text as code in a table, with unprintable characters escaped."""
     shown = text if text.isprintable() else repr(text)
     return f"`{shown}`".replace("|", "\\|") if shown else "nothing"

@@ -1,4 +1,4 @@
-"""Options for people: the rows that `describe` and the reference show, and the page of all that is no component."""
+"""Documentation of options: the rows of `describe` and the reference, and the page of the configuration."""
 
 import inspect
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,9 @@ _WORDS: dict[Any, str] = {
     SmallFile: "path of a file",
     object: "any",
 }
-_UNITS = [(get_args(kind)[1:], word) for kind, word in ((Duration, "duration"), (ByteSize, "size"), (Share, "share"))]
+_UNITS = [
+    (get_args(kind)[1:], word) for kind, word in ((Duration, "duration"), (ByteSize, "size"), (Share, "percentage"))
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class OptionRow:
     One option.
 
     Attributes:
-        name: dotted when it stands inside another.
-        default: as YAML; "required" without one.
+        name: with dots for nested options.
+        default: as YAML; "required" if it has none.
     """
 
     name: str
@@ -57,7 +59,7 @@ class OptionRow:
 
 
 def option_rows(model: type[BaseModel], before: str = "") -> Iterator[OptionRow]:
-    """Every option of a model, those of models inside it too."""
+    """Every option of a model, with nested ones."""
     for name, field in model.model_fields.items():
         inner = model_at(field.annotation, ())
         is_nested = inner is not None and issubclass(inner, Model)
@@ -82,7 +84,7 @@ def _yaml(value: object) -> str:
 
 
 def _type(field: FieldInfo) -> str:
-    """Pydantic keeps what is annotated at the outside of a field apart from its type."""
+    """The type of a field; pydantic stores the outermost annotations in its metadata."""
     for annotated, word in _UNITS:
         if any(mark is own for mark in annotated for own in field.metadata):
             return word
@@ -141,8 +143,8 @@ def cell(text: str) -> str:
 
 
 def configuration_page() -> str:
-    """The page of everything in a file that is no component."""
-    parts = ["# Configuration", "What stands at the top of a file:"]
+    """The page of all options that do not belong to components."""
+    parts = ["# Configuration", "Top-level keys of a file:"]
     parts.append(
         "\n".join(["| key | |", "|---|---|", *(f"| `{key}` | {cell(doc)} |" for key, doc in TOP_KEYS.items())])
     )

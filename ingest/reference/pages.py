@@ -1,4 +1,4 @@
-"""Pages about components, made of their docstrings, options and examples: `describe` and the reference show them."""
+"""Pages of components, for `describe` and the reference, from docstrings, options and examples."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,18 +17,18 @@ from ingest.reference.options import OptionRow, option_rows
 from ingest.reference.readable import readable
 from ingest.suggest import did_you_mean_ours
 
-FUNCTION_ROOM = "functions"
+FUNCTIONS_TYPE = "functions"
 _IN_LISTS = ("decorators", "sinks")
-_WIDTH = 110  # columns; an event that needs more stands on several lines
+_WIDTH = 110  # columns; a longer event is shown on several lines
 
 
 @dataclass(frozen=True, slots=True)
 class ShownExample:
     """
-    A use of a component.
+    An example of a component.
 
     Attributes:
-        lines: its YAML, then an event before and what is different after; of a function, what it gives.
+        lines: the YAML, an event before, and the differences after; for a function its result.
     """
 
     title: str
@@ -38,11 +38,11 @@ class ShownExample:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """
-    What an event costs in a decorator, as the bench measured it.
+    The measured cost of an event in a decorator.
 
     Attributes:
-        ns: nanoseconds, in the hardest of its examples.
-        machine: processor, Python and day of that run.
+        ns: nanoseconds, in the slowest of its examples.
+        machine: processor, Python version and date of the measurement.
     """
 
     ns: int
@@ -56,19 +56,19 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Page:
     """
-    What there is to know about a component.
+    The documentation of a component.
 
     Attributes:
-        room: decorators, sinks, stores or sources; functions, for one of expressions.
-        text: the docstring; its first line is the summary. Of a plugin that cannot be used, why.
-        provider: the package and its version that brings it; "" when it is built in.
-        is_broken: it cannot be used.
-        alias_of: the component that it is with other options or defaults; "" for one of its own.
-        is_for_imports: it is there for imported configurations.
-        cost: of a decorator that the bench knows.
+        component_type: decorators, sinks, stores or sources; functions, for a function of expressions.
+        text: the docstring; its first paragraph is the summary. For a plugin that cannot be used, the error.
+        provider: the package and its version that provides it; "" if it is built in.
+        is_broken: whether it cannot be used.
+        alias_of: the component that it is an alias of, with other options or defaults; "" if it is no alias.
+        is_for_imports: whether it exists only for imported configurations.
+        cost: None for all but decorators that have been measured.
     """
 
-    room: str
+    component_type: str
     name: str
     stability: str
     text: str
@@ -82,8 +82,8 @@ class Page:
 
     @property
     def singular(self) -> str:
-        """The room's name for one of its components."""
-        return "function of expressions" if self.room == FUNCTION_ROOM else SINGULAR[self.room]
+        """The name of its type, in the singular."""
+        return "function of expressions" if self.component_type == FUNCTIONS_TYPE else SINGULAR[self.component_type]
 
     @property
     def summary(self) -> str:
@@ -92,65 +92,71 @@ class Page:
 
 
 def pages(catalog: Catalog | None = None) -> list[Page]:
-    """A page for every component, room by room, sorted; for a plugin that cannot be used, one that says why."""
+    """A page for every component, sorted by type and name; for a plugin that cannot be used, one with the error."""
     catalog = catalog or Catalog()
-    return [_page(catalog, room, name) for room in COMPONENT_TYPES for name in catalog.names(room)]
+    return [
+        _page(catalog, component_type, name)
+        for component_type in COMPONENT_TYPES
+        for name in catalog.names(component_type)
+    ]
 
 
-def _page(catalog: Catalog, room: str, name: str) -> Page:
+def _page(catalog: Catalog, component_type: str, name: str) -> Page:
     try:
-        return page_of(catalog, room, name)
+        return page_of(catalog, component_type, name)
     except CatalogError as error:
-        return Page(room, name, "", str(error), (), (), is_broken=True)
+        return Page(component_type, name, "", str(error), (), (), is_broken=True)
 
 
 def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
     """
-    The pages of a name; a source and a store may share one.
-
-    A function of expressions may have it as well.
+    The pages of all components and functions with a name; components of different types may have the same one.
 
     Raises:
-        NotFoundError: there is nothing of this name.
+        NotFoundError: there is none of this name.
     """
     catalog = catalog or Catalog()
-    found = [page_of(catalog, room, name) for room in COMPONENT_TYPES if name in catalog.names(room)]
+    found = [
+        page_of(catalog, component_type, name)
+        for component_type in COMPONENT_TYPES
+        if name in catalog.names(component_type)
+    ]
     if name in FUNCTIONS:
         found.append(function_page(FUNCTIONS[name]))
     if not found:
-        every = [*FUNCTIONS, *(known for room in COMPONENT_TYPES for known in catalog.names(room))]
+        every = [*FUNCTIONS, *(known for component_type in COMPONENT_TYPES for known in catalog.names(component_type))]
         hint = did_you_mean_ours(name, every) or "'ingest describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
 
 
-def page_of(catalog: Catalog, room: str, name: str, costs: Mapping[str, Any] | None = None) -> Page:
+def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str, Any] | None = None) -> Page:
     """
     The page of a component.
 
     Args:
-        catalog: where it is looked up.
-        room: of the component.
-        name: of the component.
-        costs: of decorators, as a run of the bench measured them; those that the package knows when left out.
+        catalog: the catalog of components.
+        component_type: type of the component.
+        name: name of the component.
+        costs: measured costs of decorators; by default those in the package.
 
     Raises:
         CatalogError: it cannot be used.
     """
-    component = catalog.load(room, name)
-    settings = catalog.settings(room, name)
+    component = catalog.load(component_type, name)
+    settings = catalog.settings(component_type, name)
     stability = getattr(component, "stability", None)
     return Page(
-        room=room,
+        component_type=component_type,
         name=name,
         stability="stable" if stability is None else stability.value,
         text=_text(component),
         options=tuple(sorted(option_rows(settings), key=_rank(settings))),
-        examples=tuple(_shown(room, name, example) for example in getattr(component, "examples", ())),
-        provider=catalog.entry(room, name).provider,
-        alias_of=catalog.alias_of(room, name),
-        is_for_imports=catalog.is_for_imports(room, name),
-        cost=cost_in(costs or _costs(), name) if room == "decorators" else None,
+        examples=tuple(_shown(component_type, name, example) for example in getattr(component, "examples", ())),
+        provider=catalog.entry(component_type, name).provider,
+        alias_of=catalog.alias_of(component_type, name),
+        is_for_imports=catalog.is_for_imports(component_type, name),
+        cost=cost_in(costs or _costs(), name) if component_type == "decorators" else None,
     )
 
 
@@ -177,7 +183,7 @@ def function_page(function: Function) -> Page:
         for each in function.examples
     ]
     text = f"%{{{function.signature}}}\n\n{function.doc}"
-    return Page(FUNCTION_ROOM, function.name, "stable", text, tuple(rows), tuple(examples))
+    return Page(FUNCTIONS_TYPE, function.name, "stable", text, tuple(rows), tuple(examples))
 
 
 def _result(value: str | bytes) -> str:
@@ -185,7 +191,7 @@ def _result(value: str | bytes) -> str:
 
 
 def cost_in(costs: Mapping[str, Any], decorator: str) -> Cost | None:
-    """What a decorator costs; None for one that is newer than the last run of the bench."""
+    """The cost of a decorator; None if it has not been measured."""
     ns = costs["ns"].get(decorator)
     return None if ns is None else Cost(ns, costs["machine"])
 
@@ -197,7 +203,7 @@ def _costs() -> dict[str, Any]:
 
 
 def _rank(settings: type[Model]) -> Callable[[OptionRow], int]:
-    """The component's own and required options, then those of its kind, then those of every decorator."""
+    """The component's own and required options first, then inherited ones, then those of every decorator."""
     own = settings.__annotations__
 
     def rank(row: OptionRow) -> int:
@@ -210,13 +216,13 @@ def _rank(settings: type[Model]) -> Callable[[OptionRow], int]:
 
 
 def _text(component: type) -> str:
-    """The docstring for people: without the part that speaks of arguments."""
+    """The docstring without its section of arguments."""
     text = inspect.getdoc(component) or ""
     return text.partition("\nArgs:\n")[0].rstrip()
 
 
-def _shown(room: str, name: str, example: Example) -> ShownExample:
-    lines = [f"{'- ' if room in _IN_LISTS else ''}{name}: {example.settings}"]
+def _shown(component_type: str, name: str, example: Example) -> ShownExample:
+    lines = [f"{'- ' if component_type in _IN_LISTS else ''}{name}: {example.settings}"]
     for file, content in example.files.items():
         shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"
         lines.append(f"file    {file}: {shown}")
@@ -229,12 +235,12 @@ def _shown(room: str, name: str, example: Example) -> ShownExample:
         given["earlier"] = [_plain(body) for body in example.earlier]
     if given:
         lines += _event("before", given)
-    lines += _after(example) or (["after   the same"] if room == "decorators" else [])
+    lines += _after(example) or (["after   the same"] if component_type == "decorators" else [])
     return ShownExample(example.title, tuple(lines))
 
 
 def _after(example: Example) -> list[str]:
-    """What became of the event; nothing where it is as it was."""
+    """The differences after the decorator; empty if the event is unchanged."""
     if example.dropped or example.made == ():
         return ["after   dropped"]
     if example.error is not None:
@@ -256,7 +262,7 @@ def _after(example: Example) -> list[str]:
 
 
 def _event(word: str, parts: Mapping[str, object]) -> list[str]:
-    """An event as JSON, on one line where it fits."""
+    """An event as JSON, on one line if it fits."""
     line = f"{word:<8}{orjson.dumps(parts).decode()}"
     if len(line) <= _WIDTH:
         return [line]

@@ -1,8 +1,8 @@
 r"""
-Bytes for people: text as it is, everything else as `\xNN`, and back.
+Readable forms of bytes and times, and their parsers.
 
-What is shown can be given back on the command line and names the same bytes: a backslash before an `x` is shown as
-`\x5c`, all other backslashes stand for themselves.
+Bytes are shown as text, with `\xNN` for bytes that are not printable. The text can be passed back on the command line:
+a backslash before an `x` is shown as `\x5c`, all other backslashes are literal.
 """
 
 import re
@@ -23,12 +23,12 @@ def readable(value: bytes) -> str:
 
 
 def from_readable(text: str) -> bytes:
-    r"""Bytes of an argument: `\xNN` stands for a byte, all else for itself in UTF-8."""
+    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8."""
     return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
 
 
 def moment(timestamp_ms: int) -> str:
-    """A time for people, in UTC; the number itself when no calendar reaches it."""
+    """A time in ISO 8601 format, in UTC; the number itself if the year is outside 1 to 9999."""
     try:
         return (
             datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -39,10 +39,10 @@ def moment(timestamp_ms: int) -> str:
 
 def moment_of(text: str) -> int:
     """
-    Milliseconds of a time as `moment` shows it, or as ISO 8601 writes it; UTC unless it says otherwise.
+    Milliseconds since 1970 of a time in ISO 8601 format; UTC if it has no zone.
 
     Raises:
-        ConfigError: it is no time.
+        ConfigError: it is not a time.
     """
     try:
         time = datetime.fromisoformat(text)

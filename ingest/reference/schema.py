@@ -1,4 +1,4 @@
-"""What a file may say, as JSON Schema for editors: `ingest config schema`, with every component there is."""
+"""The JSON Schema of pipeline files, with all components, for `ingest config schema` and editors."""
 
 from collections.abc import Mapping as AbstractMapping
 from collections.abc import Sequence as AbstractSequence
@@ -19,7 +19,7 @@ from ingest.config.options import (
 )
 from ingest.config.test_cases import CaseOptions
 
-_ROOMS = ("decorators", "sinks", "stores", "sources")
+_TYPES = ("decorators", "sinks", "stores", "sources")
 _REF = "#/$defs/{model}"
 _VARIABLE = {"type": "string", "pattern": r"\$\{"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -28,11 +28,12 @@ Schema = dict[str, Any]
 
 
 def json_schema(lookup: Lookup) -> Schema:
-    """The schema of a whole file; components that cannot be imported are left open."""
-    rooms: dict[str, dict[str, type[Model] | None]] = {
-        room: {name: _settings(lookup, room, name) for name in lookup.names(room)} for room in _ROOMS
+    """The schema of a whole file; the options of components that cannot be imported are not restricted."""
+    by_type: dict[str, dict[str, type[Model] | None]] = {
+        component_type: {name: _settings(lookup, component_type, name) for name in lookup.names(component_type)}
+        for component_type in _TYPES
     }
-    rooms["dead_letters"] = dict(DEAD_LETTERS)
+    by_type["dead_letters"] = dict(DEAD_LETTERS)
     sections: tuple[type[Model], ...] = (
         SecretsOptions,
         ServiceOptions,
@@ -41,20 +42,23 @@ def json_schema(lookup: Lookup) -> Schema:
         PipelineOptions,
         CaseOptions,
     )
-    models = [*sections, *(model for room in rooms.values() for model in room.values() if model is not None)]
+    models = [
+        *sections,
+        *(model for components in by_type.values() for model in components.values() if model is not None),
+    ]
     refs, shared = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF)
     definitions: Schema = _with_variables(shared.get("$defs", {}))
 
     def ref(model: type[Model]) -> Schema:
         return dict(refs[model, "validation"])
 
-    for room, components in rooms.items():
-        definitions[f"any_{room}"] = _component(
+    for component_type, components in by_type.items():
+        definitions[f"any_{component_type}"] = _component(
             {name: None if model is None else ref(model) for name, model in components.items()}
         )
-    definitions["step"] = {"anyOf": [_named("any_decorators"), _one_key({"chain": {"type": "string"}})]}
+    definitions["decorator"] = {"anyOf": [_named("any_decorators"), _one_key({"chain": {"type": "string"}})]}
     definitions["pipeline"] = _pipeline(definitions[ref(PipelineOptions)["$ref"].removeprefix("#/$defs/")])
-    steps = {"type": "array", "items": _named("step")}
+    decorators = {"type": "array", "items": _named("decorator")}
     properties: dict[str, Schema] = {
         "version": {"const": VERSION},
         "include": {"anyOf": [{"type": "string"}, _TEXTS]},
@@ -65,7 +69,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),
         "tables": _each({"anyOf": [ref(TableOptions), {"type": "null"}]}),
-        "chains": _each(steps),
+        "chains": _each(decorators),
         "pipelines": _each(_named("pipeline")),
         "tests": {"type": "array", "items": ref(CaseOptions)},
     }
@@ -79,9 +83,9 @@ def json_schema(lookup: Lookup) -> Schema:
     }
 
 
-def _settings(lookup: Lookup, room: str, name: str) -> type[Model] | None:
+def _settings(lookup: Lookup, component_type: str, name: str) -> type[Model] | None:
     try:
-        return lookup(room, name)
+        return lookup(component_type, name)
     except CatalogError:
         return None
 
@@ -105,7 +109,7 @@ def _one_key(properties: AbstractMapping[str, Schema]) -> Schema:
 
 
 def _component(components: AbstractMapping[str, Schema | None]) -> Schema:
-    """`name: {options}`, or the name alone."""
+    """A component: `name: {options}`, or the name alone."""
     options = {name: {} if ref is None else {"anyOf": [ref, {"type": "null"}]} for name, ref in components.items()}
     return {"anyOf": [_one_key(options), {"enum": sorted(components)}]}
 
@@ -113,7 +117,7 @@ def _component(components: AbstractMapping[str, Schema | None]) -> Schema:
 def _pipeline(options: AbstractMapping[str, Any]) -> Schema:
     properties = {
         "source": _named("any_sources"),
-        "decorators": {"type": "array", "items": _named("step")},
+        "decorators": {"type": "array", "items": _named("decorator")},
         "sinks": {"type": "array", "items": _named("any_sinks"), "minItems": 1},
         "dead_letters": _named("any_dead_letters"),
     }
@@ -125,7 +129,7 @@ def _pipeline(options: AbstractMapping[str, Any]) -> Schema:
 
 
 def _with_variables(schema: Any) -> Any:
-    """The same schema with `${VAR}` allowed wherever something else than text is wanted."""
+    """The schema with `${VAR}` allowed for all values, also those that are not text."""
     if isinstance(schema, AbstractMapping):
         if schema.get("type") in {"integer", "number", "boolean"} or "enum" in schema or "pattern" in schema:
             kept = {key: value for key, value in schema.items() if key in {"description", "default", "title"}}

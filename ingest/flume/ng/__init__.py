@@ -1,6 +1,6 @@
 """
-Properties files of Flume 1 ("next generation"): agents, sources, channels and sinks here are Flume's.
+Translates properties files of Flume 1 ("next generation").
 
-`properties` reads the file; `agents` follows each HBase sink back to its sources and has `kafka`, `interceptors` and
-`serializers` translate what it meets.
+`properties` parses the file. `agents` follows each HBase sink back to its sources, and uses `kafka`, `interceptors`,
+`selectors` and `serializers` to translate the components. Names such as source and sink are Flume's in this package.
 """

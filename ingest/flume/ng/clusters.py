@@ -1,8 +1,8 @@
 """
-HBase clusters that sinks of Flume 1 wrote to: each is a store.
+The HBase clusters of Flume 1 sinks, each of which becomes a store.
 
-Source: HBase2Sink of Flume 1.11: `zookeeperQuorum` and `znodeParent` go before what the hbase-site.xml of the agent
-says; with `kerberosPrincipal` and `kerberosKeytab` it logs in.
+Source: HBase2Sink of Flume 1.11: `zookeeperQuorum` and `znodeParent` override the hbase-site.xml of the agent;
+`kerberosPrincipal` and `kerberosKeytab` enable Kerberos.
 """
 
 import re
@@ -18,10 +18,10 @@ _NO_PART_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 _MAX_HOST_CHARS = 60  # in the name of a store
 _OF_SITE = "site"
 _KERBEROS = ("kerberosPrincipal", "kerberosKeytab")
-_UNREACHABLE = "the cluster demands Kerberos, which the Thrift connection of this store does not support"
+_UNREACHABLE = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
 _GATEWAY = (
-    "run an HBase Thrift server that logs in itself (hbase.thrift.kerberos.principal, hbase.thrift.keytab.file), leave "
-    "hbase.thrift.security.qop unset, and let only this service reach its port"
+    "run an HBase Thrift server that authenticates itself (hbase.thrift.kerberos.principal, hbase.thrift.keytab.file), "
+    "leave hbase.thrift.security.qop unset, and restrict access to its port to this service"
 )
 _Key = tuple[frozenset[str], str]
 
@@ -29,13 +29,13 @@ _Key = tuple[frozenset[str], str]
 @dataclass(slots=True)
 class _Cluster:
     """
-    One of them.
+    A cluster.
 
     Attributes:
-        words: which one it is.
-        is_of_site: the file says nothing of it.
-        agents: with sinks that write to it.
-        has_kerberos: Flume logged in to it with Kerberos.
+        words: its description, for messages.
+        is_of_site: whether only hbase-site.xml names it.
+        agents: agents with sinks that write to it.
+        has_kerberos: whether Flume used Kerberos for it.
     """
 
     name: str
@@ -47,14 +47,14 @@ class _Cluster:
 
 
 class Clusters:
-    """The clusters of one file."""
+    """The clusters of a file."""
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Cluster] = {}
 
     @property
     def stores(self) -> Mapping[str, Component]:
-        """The store of each, by its name."""
+        """The stores by name."""
         known = self._known.values()
         return {
             each.name: hbase_store(
@@ -67,7 +67,7 @@ class Clusters:
         }
 
     def of(self, options: Options, agent: str) -> tuple[str, str]:
-        """The name of the store that a sink writes to, and which cluster it stands for, in words."""
+        """The name of a sink's store, and the description of its cluster."""
         quorum, node = options.raw("zookeeperQuorum"), options.raw("znodeParent")
         servers = [server for part in quorum.split(",") if (server := part.strip())]
         key = (frozenset(server.lower() for server in servers), node)
@@ -79,8 +79,8 @@ class Clusters:
         found = self._known[key]
         if not servers and found.agents and agent not in found.agents:
             others = ", ".join(sorted(found.agents))
-            message = f'agent {agent} has an hbase-site.xml of its own, as {others} has; here they share "{found.name}"'
-            options.warn("type", message, "where those name different clusters, give each a store")
+            message = f'agent {agent} has its own hbase-site.xml, like {others}; here they share "{found.name}"'
+            options.warn("type", message, "if these are different clusters, declare a store for each")
         found.agents.add(agent)
         logins = [name for name in _KERBEROS if options.raw(name)]
         if logins:
@@ -89,12 +89,12 @@ class Clusters:
         return found.name, found.words
 
     def _name(self, servers: list[str]) -> str:
-        """A name that no other cluster has."""
+        """A unique name for a cluster."""
         if not self._known:
             return FIRST_STORE
         host = servers[0].partition(":")[0].lower() if servers else _OF_SITE
         words = _NO_PART_OF_A_NAME.sub("-", host)[:_MAX_HOST_CHARS].strip("-")
         base = f"{FIRST_STORE}-{words}" if words else FIRST_STORE
-        taken = {each.name for each in self._known.values()}
-        names = [base, *(f"{base}-{number}" for number in range(2, len(taken) + 2))]
-        return next(name for name in names if name not in taken)
+        used = {each.name for each in self._known.values()}
+        names = [base, *(f"{base}-{number}" for number in range(2, len(used) + 2))]
+        return next(name for name in names if name not in used)

@@ -1,10 +1,10 @@
 """
-Sink groups of Flume 1 that are a failover: which of their sinks got events.
+Failover sink groups of Flume 1: which of their sinks received events.
 
-Source: FailoverSinkProcessor and FlumeConfiguration of Flume 1.11: the sink of the highest priority runs until it
-fails. A priority that is missing, or no number, is -1, -2 and so on; of two sinks with one priority the second never
-runs; a sink is in one group. Flume takes sinks and groups in the order of a Java hash table; here they go in the order
-of the file.
+Source: FailoverSinkProcessor and FlumeConfiguration of Flume 1.11: the sink with the highest priority runs until it
+fails. Priorities that are missing or invalid are -1, -2 and so on; of two sinks with the same priority the second never
+runs; a sink belongs to one group. Flume processes sinks and groups in the order of a Java hash table; here it is the
+order of the file.
 """
 
 import re
@@ -21,12 +21,12 @@ _INT = range(-(2**31), 2**31)
 @dataclass(frozen=True, slots=True)
 class Failover:
     """
-    One of them.
+    A failover sink group.
 
     Attributes:
-        ranked: its sinks, the one that goes first in front.
-        never: sinks that never ran -> the one whose priority they have.
-        tied: those that could have gone first in Flume, where there are several; the one that goes first in front.
+        ranked: its sinks, from the highest priority.
+        never: sinks that never ran -> the sink with the same priority.
+        tied: sinks that may have had the highest priority in Flume, if there are several; the first is used here.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Failover:
 
 def failovers(agent: Options, options_of: Callable[[str], Options]) -> list[Failover]:
     """
-    The failovers among the sink groups of an agent.
+    The failover groups of an agent.
 
     Args:
-        agent: its own options.
-        options_of: the options of a group.
+        agent: options of the agent.
+        options_of: returns the options of a group.
     """
     found = []
     free = set(agent.words("sinks"))

@@ -1,5 +1,5 @@
 """
-Interceptors of Flume 1: what each becomes.
+Translates interceptors of Flume 1.
 
 Source: the package org.apache.flume.interceptor of Flume 1.11, and the UUID interceptor of its morphline module.
 """
@@ -22,36 +22,36 @@ from ingest.flume.pipelines.document import Component, Verbatim, not_imported
 from ingest.formats.date_letters import JAVA_READ
 from ingest.suggest import did_you_mean
 
-Steps = list[tuple[str, dict[str, object], str]]
-"""Kind, options and a note of each decorator."""
+Decorators = list[tuple[str, dict[str, object], str]]
+"""Kind, options and a note for each decorator."""
 
 _MILLIS = "RegexExtractorInterceptorMillisSerializer"
 _PASS_THROUGH = ("", "DEFAULT", "RegexExtractorInterceptorPassThroughSerializer")
 _SAME_PART = {"B": "b", "A": "a"}
 _PARTS = {"%Y": "year", "%m": "month", "%d": "day"}
 _INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
-_TEXT = "flume.text."  # begins the names of attributes that hold texts until they are dates
+_TEXT = "flume.text."  # prefix of temporary attributes with dates as text
 _OWN_TIME = "flume.time"
 _JODA_TOKEN = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)|(')")
 
 
-def _timestamp(options: Options) -> Steps:
+def _timestamp(options: Options) -> Decorators:
     name = options.text("headerName", options.text("header", "timestamp"))
-    note = "the event's own time, so that a replay gives the same; Flume took the clock of the agent"
+    note = "the event's timestamp, so that a replay writes the same; Flume used the agent's clock"
     keep = options.is_true("preserveExisting", default=False)
     return [("value", _value(name, "%{timestamp}", keep=keep), note)]
 
 
-def _host(options: Options) -> Steps:
+def _host(options: Options) -> Decorators:
     name = options.text("hostHeader", "host")
     what = "address" if options.is_true("useIP", default=True) else "name"
-    note = f"Flume put in the {what} of its agent: set FLUME_HOST to what that was"
+    note = f"Flume set the {what} of its agent: set FLUME_HOST to it"
     options.warn("type", note)
     keep = options.is_true("preserveExisting", default=False)
     return [("value", _value(name, Verbatim("${FLUME_HOST:localhost}"), keep=keep), note)]
 
 
-def _static(options: Options) -> Steps:
+def _static(options: Options) -> Decorators:
     name, value = options.text("key", "key"), options.open_text("value", "value")
     made: dict[str, object] = {"attributes": {name: value}}
     if options.is_true("preserveExisting", default=True):
@@ -59,14 +59,14 @@ def _static(options: Options) -> Steps:
     return [("static", made, "")]
 
 
-def _uuid(options: Options) -> Steps:
+def _uuid(options: Options) -> Decorators:
     value = literal(options.open_text("prefix")) + "%{uuid()}"
-    note = "made of the record's place, so that a replay gives the same; Flume's were random"
+    note = "derived from the record's offset, so that a replay writes the same; Flume's were random"
     keep = options.is_true("preserveExisting", default=True)
     return [("value", _value(options.text("headerName", "id"), value, keep=keep), note)]
 
 
-def _regex_filter(options: Options) -> Steps:
+def _regex_filter(options: Options) -> Decorators:
     is_excluded = options.is_true("excludeEvents", default=False)
     pattern = _pattern(options, "regex", ".*")
     if pattern is None:
@@ -75,10 +75,10 @@ def _regex_filter(options: Options) -> Steps:
     return [("filter", {"drop" if is_excluded else "keep": condition, "reason": "regex_filter"}, "")]
 
 
-def _regex_extractor(options: Options) -> Steps:
+def _regex_extractor(options: Options) -> Decorators:
     pattern = _pattern(options, "regex", "")
     names: list[str] = []
-    by_hand: Steps = []
+    by_hand: Decorators = []
     dates: dict[str, _Date | None] = {}
     for each in options.words("serializers"):
         name = options.text(f"serializers.{each}.name")
@@ -90,42 +90,42 @@ def _regex_extractor(options: Options) -> Steps:
             dates[name] = _date(options, f"serializers.{each}.pattern")
         elif kind not in _PASS_THROUGH:
             options.below(f"serializers.{each}.")
-            instead = f"write a decorator that makes of the attribute {name} what the serializer made of it"
+            instead = f"write a decorator that converts the attribute {name} as the serializer did"
             by_hand.append((NOT_IMPORTED, {"class": options.text(f"serializers.{each}.type"), "instead": instead}, ""))
     if not names:
         options.error(Kind.MISSING_FIELD, "type", "a regex_extractor needs serializers")
     if pattern is None or not names:
         return []
     used = names[: pattern.groups]
-    note = f"the expression has {pattern.groups} groups; names beyond them never got a value" * (used != names)
+    note = f"the expression has {pattern.groups} groups; further names never had a value" * (used != names)
     if not used:
         return []
     found = {name: date for name, date in dates.items() if date is not None and used.count(name) == 1}
     targets = [_TEXT + name if name in found else name for name in used]
-    steps: Steps = [("regex", {"pattern": pattern.text, "attributes": targets}, note)]
-    return [*(_in_milliseconds(steps, found) if found else steps), *by_hand]
+    decorators: Decorators = [("regex", {"pattern": pattern.text, "attributes": targets}, note)]
+    return [*(_in_milliseconds(decorators, found) if found else decorators), *by_hand]
 
 
-def _in_milliseconds(extracted: Steps, dates: Mapping[str, "_Date"]) -> Steps:
+def _in_milliseconds(extracted: Decorators, dates: Mapping[str, "_Date"]) -> Decorators:
     """
-    What makes headers of texts in attributes of other names, which only a match sets.
+    Decorators that parse dates from temporary attributes, which only a match sets, into headers.
 
-    A date is read as the event's time, which is the record's again afterwards: in Flume it was a header like others.
+    Each date is parsed into the event's timestamp, which is restored afterwards, because in Flume it is only a header.
     """
-    steps: Steps = [("value", {"attribute": _OWN_TIME, "value": "%{timestamp}"}, ""), *extracted]
-    note = "set in milliseconds by a match, else left as it was; the event's own time stays that of its record"
+    decorators: Decorators = [("value", {"attribute": _OWN_TIME, "value": "%{timestamp}"}, ""), *extracted]
+    note = "set in milliseconds by a match, else unchanged; the event's timestamp remains that of its record"
     for name, date in dates.items():
         text = quoted(_TEXT + name)
         there = f"exists({text})"
         if date.prefix:
             value = f"{date.prefix}%{{{text}}}"
-            steps.append(("value", {"attribute": _TEXT + name, "value": value, "when": there}, date.note))
-        steps += [
+            decorators.append(("value", {"attribute": _TEXT + name, "value": value, "when": there}, date.note))
+        decorators += [
             ("timestamp", {"source": _TEXT + name, "formats": [date.letters], "when": there}, f"{name}: {note}"),
             ("value", {"attribute": name, "value": "%{timestamp}", "when": there}, ""),
         ]
     return [
-        *steps,
+        *decorators,
         ("timestamp", {"source": _OWN_TIME, "formats": ["epoch_ms"]}, ""),
         ("mask", {"attributes": [*(_TEXT + name for name in dates), _OWN_TIME]}, ""),
     ]
@@ -134,12 +134,12 @@ def _in_milliseconds(extracted: Steps, dates: Mapping[str, "_Date"]) -> Steps:
 @dataclass(frozen=True, slots=True)
 class _Date:
     """
-    How a date is read.
+    The translation of a date pattern.
 
     Attributes:
-        letters: those of our decorator, the prefix included.
-        prefix: what stands for parts of a date that a text lacks.
-        note: what is to be known of those.
+        letters: the format for our decorator, with the prefix.
+        prefix: text that adds the missing parts of a date.
+        note: a note about the missing parts.
     """
 
     letters: str
@@ -149,22 +149,22 @@ class _Date:
 
 def _date(options: Options, key: str) -> _Date | None:
     """
-    A pattern of Joda-Time as ours.
+    Translate a pattern of Joda-Time.
 
-    A date without a year is one of 2000 when it has a month or a day, else one of 1970; other parts are the first.
+    The year of a date without one is 2000 if it has a month or a day, else 1970; other missing parts are 01.
     """
     written = options.text(key)
     letters = _strptime(written)
     parts = re.findall(r"%(.)", (letters or "").replace("%%", ""))
     if letters is None or len({_SAME_PART.get(part, part) for part in parts}) != len(parts):
-        options.error(Kind.BAD_PATTERN, key, f'"{written}" is no pattern of dates that can be translated')
+        options.error(Kind.BAD_PATTERN, key, f'"{written}" is not a date pattern that can be translated')
         return None
     if "z" not in parts:
         options.original.zoned.append(options.at(key))
     has_day = not {"d", "j"}.isdisjoint(parts)
     has_month = not {"b", "B", "m", "j"}.isdisjoint(parts)
     if not {"a", "A"}.isdisjoint(parts) and not has_day:
-        options.error(Kind.BAD_PATTERN, key, f'"{written}" has a day of the week, and no day')
+        options.error(Kind.BAD_PATTERN, key, f'"{written}" has a day of the week, but no day')
         return None
     year = "2000" if has_day or has_month else "1970"
     absent_parts = {
@@ -177,8 +177,8 @@ def _date(options: Options, key: str) -> _Date | None:
     if not absent_parts:
         return _Date(letters)
     lacking = ", ".join(_PARTS[name] for name in absent_parts)
-    note = f'"{written}" has no {lacking}: {"-".join(absent_parts.values())} is put in, as Flume did'
-    options.warn(key, note, "have whole dates in the lines, or use the time of the record, %{timestamp}")
+    note = f'"{written}" has no {lacking}: {"-".join(absent_parts.values())} is added, as in Flume'
+    options.warn(key, note, "write complete dates, or use the record's timestamp, %{timestamp}")
     return _Date(" ".join([*absent_parts, letters]), " ".join([*absent_parts.values(), ""]), note)
 
 
@@ -193,7 +193,7 @@ def _strptime(joda: str) -> str | None:
     return "".join(pieces) or None
 
 
-def _search_replace(options: Options) -> Steps:
+def _search_replace(options: Options) -> Decorators:
     pattern = _pattern(options, "searchPattern", "")
     if pattern is None:
         return []
@@ -207,20 +207,20 @@ def _search_replace(options: Options) -> Steps:
     return [("replace", {"pattern": pattern.text, "replacement": replacement}, "")]
 
 
-def _remove_header(options: Options) -> Steps:
-    steps: Steps = []
+def _remove_header(options: Options) -> Decorators:
+    decorators: Decorators = []
     names = [options.text("withName")] if options.text("withName") else []
     if options.text("fromList"):
         separator = _pattern(options, "fromListSeparator", r"\s*,\s*")
         pieces = [] if separator is None else separator.split(name_to_bytes(options.text("fromList")))
         names += [name_from_bytes(piece) for piece in pieces if piece]
     if names:
-        steps.append(("mask", {"attributes": names}, ""))
+        decorators.append(("mask", {"attributes": names}, ""))
     if options.text("matching"):
         pattern = _pattern(options, "matching", "", full=True)
         if pattern is not None:
-            steps.append(("remove", {"pattern": pattern.text}, ""))
-    return steps
+            decorators.append(("remove", {"pattern": pattern.text}, ""))
+    return decorators
 
 
 def _value(name: str, value: object, *, keep: bool) -> dict[str, object]:
@@ -241,7 +241,7 @@ def _pattern(options: Options, name: str, default: str, *, full: bool = False) -
     return found
 
 
-_KNOWN: dict[str, Callable[[Options], Steps]] = {
+_KNOWN: dict[str, Callable[[Options], Decorators]] = {
     "timestamp": _timestamp,
     "host": _host,
     "static": _static,
@@ -271,15 +271,15 @@ _ORIGINS = {
     "search_replace": {"pattern": "searchPattern", "replacement": "replaceString"},
     "remove_header": {"attributes": "withName", "pattern": "matching"},
 }
-"""Name of an interceptor -> option of ours -> which of its settings says it."""
+"""Name of an interceptor -> our option -> the setting from which it is translated."""
 
 
 def _name(written: str) -> str:
     return _CLASSES.get(written.rpartition(".")[2].partition("$")[0], written.lower())
 
 
-def steps_of(options: Options) -> list[Component]:
-    """The decorators an interceptor becomes; problems go to the original."""
+def decorators_of(options: Options) -> list[Component]:
+    """The decorators for an interceptor; problems are reported in the original."""
     written = options.text("type")
     name = _name(written)
     translate = _KNOWN.get(name)
@@ -287,7 +287,7 @@ def steps_of(options: Options) -> list[Component]:
     if translate is None and "." in written:
         return [not_imported(written, _INSTEAD, options.comments(), place)]
     if translate is None:
-        hint = did_you_mean(written, _KNOWN) or "write a custom decorator in Python, or take it out"
+        hint = did_you_mean(written, _KNOWN) or "write a custom decorator in Python, or remove it"
         options.error(Kind.UNKNOWN_COMPONENT, "type", f'the interceptor "{written}" is not imported', hint)
         return []
     origins = options.origins({(ours,): theirs for ours, theirs in _ORIGINS.get(name, {}).items()})

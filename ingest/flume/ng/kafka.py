@@ -1,5 +1,5 @@
 """
-Kafka sources and channels of Flume 1 as our source.
+Translates Kafka sources and channels of Flume 1.
 
 Source: KafkaSource and KafkaChannel of Flume 1.11; ConsumerGroupCommand of Kafka 4.
 """
@@ -20,10 +20,10 @@ _CLIENT_OPTIONS = frozenset(get_args(ClientOption))
 _SPLIT = re.compile(r"\s*,\s*|\s+")
 _MECHANISMS = {"PLAIN": "plain", "SCRAM-SHA-256": "scram_sha_256", "SCRAM-SHA-512": "scram_sha_512", "GSSAPI": "gssapi"}
 CORE_FIELDS = ("host", "priority", "nanos")
-"""Headers that are parts of the event here, and no attributes."""
+"""Headers that are core fields of the event here, not attributes."""
 
-GROUP_OF_FLUME = "the group is Flume's: `ingest run --start-from group` resumes where Flume stopped"
-"""What is said over a source that reads as the group that Flume read as."""
+GROUP_OF_FLUME = "Flume's group: `ingest run --start-from group` resumes where Flume stopped"
+"""The comment above a source with Flume's consumer group."""
 
 _TOOL = "kafka-consumer-groups.sh --bootstrap-server"
 _GROUP = "flume"
@@ -40,13 +40,13 @@ _READ_ALREADY = (
 
 
 def is_kafka(options: Options) -> bool:
-    """Whether a source or channel is one of Kafka, by its alias or its class."""
+    """Whether a source or channel is a Kafka one, by its alias or class."""
     name = options.text("type").rpartition(".")[2].lower()
     return name.removesuffix("source").removesuffix("channel") == "kafka"
 
 
 def group_of(options: Options) -> tuple[str, str]:
-    """Brokers and consumer group of a Kafka source or channel, as Flume read them."""
+    """Brokers and consumer group of a Kafka source or channel in Flume."""
     brokers = options.raw("kafka.bootstrap.servers") or options.raw("brokerList")
     group = options.raw(f"{_CONSUMER}group.id") or options.raw("groupId") or _GROUP
     brokers = ",".join(part for part in _SPLIT.split(brokers) if part)
@@ -54,7 +54,7 @@ def group_of(options: Options) -> tuple[str, str]:
 
 
 def kafka_source(options: Options) -> Component:
-    """Our source for one of theirs."""
+    """The source for a Kafka source of Flume."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
     pattern = options.open_text("kafka.topics.regex")
     topics = [name for name in _SPLIT.split(_either(options, "kafka.topics", "topic")) if name]
@@ -69,26 +69,26 @@ def kafka_source(options: Options) -> Component:
     _consumer(options, found, "latest")
     if options.is_true("useFlumeEventFormat", default=False):
         found["format"] = "flume_avro"
-    said = [*options.comments(), GROUP_OF_FLUME]
+    remarks = [*options.comments(), GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topics"), "topics_pattern": ("kafka.topics.regex",)}
-    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
+    return Component("kafka", found, remarks, options.original.place(options.at("type")), _origins(options, names))
 
 
 def group_for_others(names: str) -> str:
-    """What is said over it when pipelines of these names need the group's offsets too."""
+    """The comment above a source if pipelines of these names need the group's offsets, too."""
     return (
-        f"the group is Flume's: once its offsets are copied for {names}, as is written there, "
+        f"Flume's group: once its offsets are copied for {names}, as described there, "
         "`ingest run --start-from group` resumes where Flume stopped"
     )
 
 
 def offsets_for(source: Component, own: str) -> list[tuple[str, str]]:
     """
-    Commands of Kafka's own tool, in two parts each, that give a group the offsets of the one a source reads as.
+    Commands of Kafka's own tool, in two parts each, that copy the offsets of a source's group to another group.
 
     Args:
-        source: who reads as that group.
-        own: the group that gets them.
+        source: the source.
+        own: the other group.
     """
     broker = str(source.options["brokers"]).partition(",")[0]
     security = source.options.get("security")
@@ -103,26 +103,26 @@ def offsets_for(source: Component, own: str) -> list[tuple[str, str]]:
 
 
 def _word(text: str) -> str:
-    """A word of a shell, in which marks of variables stay what they are."""
+    """A quoted word of a shell command; marks of variables are kept."""
     return shlex.quote(text) if text.isascii() else f'"{text}"'
 
 
 def kafka_channel(options: Options) -> Component:
-    """Our source for a channel that is a topic."""
+    """The source for a Kafka channel."""
     found: dict[str, object] = {"brokers": _brokers(options, "kafka.bootstrap.servers", "brokerList")}
     found["topics"] = [_either(options, "kafka.topic", "topic") or "flume-channel"]
-    # it begins with the first event that is kept, where a source begins with the next one
-    begins = "earliest" if options.is_true("readSmallestOffset", default=True) else "latest"
-    _consumer(options, found, begins)
+    # a channel starts with the first retained event by default, a source with the next one
+    start = "earliest" if options.is_true("readSmallestOffset", default=True) else "latest"
+    _consumer(options, found, start)
     if options.is_true("parseAsFlumeEvent", default=True):
         found["format"] = "flume_avro"
-    said = [*options.comments(), "the topic of the channel, which others continue to fill", GROUP_OF_FLUME]
+    remarks = [*options.comments(), "the topic of the channel; other sources keep writing to it", GROUP_OF_FLUME]
     names = {**_ORIGINS, "topics": ("topic", "kafka.topic")}
-    return Component("kafka", found, said, options.original.place(options.at("type")), _origins(options, names))
+    return Component("kafka", found, remarks, options.original.place(options.at("type")), _origins(options, names))
 
 
 def _origins(options: Options, names: Mapping[str, tuple[str, ...]]) -> dict[Path, Origin]:
-    """Where the settings stand that ours were made of; of two names of one the later one counts."""
+    """Places of the settings from which our options are translated; of two names for a setting the later one."""
     found = {
         path: origin for name, written in names.items() for each in written
         for path, origin in options.origins({(name,): each}).items()
@@ -140,14 +140,14 @@ def _brokers(options: Options, name: str, former: str) -> object:
 
 
 def _either(options: Options, name: str, former: str) -> str:
-    """An option that once had another name; variables may stand in it."""
+    """A setting with a former name; may contain variables."""
     return options.open_text(name) or options.open_text(former)
 
 
-def _consumer(options: Options, found: dict[str, object], begins: str) -> None:
+def _consumer(options: Options, found: dict[str, object], start: str) -> None:
     consumer = options.below(_CONSUMER)
     found["group"] = _either(options, f"{_CONSUMER}group.id", "groupId") or _GROUP
-    found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset", begins) == "earliest" else "latest"
+    found["start"] = "earliest" if options.text(f"{_CONSUMER}auto.offset.reset", start) == "earliest" else "latest"
     security = _security(options, str(found["brokers"]))
     if security:
         found["security"] = security
@@ -165,13 +165,13 @@ def _security(options: Options, brokers: str) -> dict[str, object]:
     security: dict[str, object] = {}
     if protocol.endswith("SSL"):
         security["tls"] = {}
-        options.warn(name, "TLS trusts the system's certificates; trust and key stores of Java are not read",
+        options.warn(name, "TLS uses the system's certificates; Java's trust and key stores are not read",
                      "name PEM files under `security: {tls: {ca_file: …, key_file: …}}`")  # fmt: skip
     elif options.variables.has_any(brokers) or not all(
         is_this_machine(broker.rpartition(":")[0]) for broker in brokers.split(",") if ":" in broker
     ):
         security["insecure"] = True
-        options.warn("kafka.bootstrap.servers", "events come over the network in the clear, as they did",
+        options.warn("kafka.bootstrap.servers", "events are not encrypted on the network, as in Flume",
                      "use TLS: `security: {tls: {}}`")  # fmt: skip
     if protocol.startswith("SASL"):
         security["sasl"] = _sasl(options)
@@ -186,7 +186,7 @@ def _sasl(options: Options) -> dict[str, object]:
         return {}
     if mechanism == "gssapi":
         options.warn(
-            "kafka.consumer.sasl.mechanism", "set KAFKA_PRINCIPAL and KAFKA_KEYTAB, or write them into the file"
+            "kafka.consumer.sasl.mechanism", "set KAFKA_PRINCIPAL and KAFKA_KEYTAB, or write their values into the file"
         )
         found: dict[str, object] = {
             "mechanism": mechanism,
@@ -208,14 +208,14 @@ def _sasl(options: Options) -> dict[str, object]:
 
 
 def _login(options: Options, name: str) -> str:
-    """A part of what a client logs in with; the others are no part of the file."""
+    """A part of the client's credentials in the JAAS configuration."""
     login = "kafka.consumer.sasl.jaas.config"
     match = re.search(rf'\b{name}\s*=\s*"([^"]*)"', options.raw(login))
     return options.variables.opened(match[1], options.at(login)) if match else ""
 
 
-def header_steps(options: Options) -> list[Component]:
-    """Decorators that give an event the headers Flume's source gave it, and no others."""
+def header_decorators(options: Options) -> list[Component]:
+    """Decorators that set exactly the headers that Flume's source set."""
     place = options.original.place(options.at("type"))
     mapping = {name: options.text(f"header.{name}") for name in options.below("header.")}
     topic = options.text("topicHeader", "topic") if options.is_true("setTopicHeader", default=True) else ""
@@ -226,27 +226,27 @@ def header_steps(options: Options) -> list[Component]:
         "offset": "offset",
     }
     is_raw = not options.is_true("useFlumeEventFormat", default=False)
-    said = ["the headers that Flume's Kafka source gave an event, and those that it was configured to map"]
-    steps: list[Component] = []
+    remarks = ["the headers that Flume's Kafka source set, and those that it was configured to map"]
+    decorators: list[Component] = []
     moved = {header: name for name, header in mapping.items() if header not in CORE_FIELDS}
     if is_raw:
-        steps.append(Component("select", {"attributes": [*moved, *own, "key"]}, said, place))
+        decorators.append(Component("select", {"attributes": [*moved, *own, "key"]}, remarks, place))
     renamed = {header: name for header, name in moved.items() if header != name}
     if renamed:
-        steps.append(Component("rename", {"attributes": renamed}, (), place))
+        decorators.append(Component("rename", {"attributes": renamed}, (), place))
     for name, header in mapping.items():
         if header in CORE_FIELDS:
-            steps.append(Component("value", {"attribute": name, "value": f"%{{{header}}}"}, (), place))
+            decorators.append(Component("value", {"attribute": name, "value": f"%{{{header}}}"}, (), place))
     for name, part in own.items():
         made: dict[str, object] = {"attribute": name, "value": f"%{{{part}}}"}
         if name in mapping or not is_raw:
             made["when"] = absent(name)
-        steps.append(Component("value", made, (), place))
-    steps.append(Component("value", {"attribute": "key", "value": "%{key}", "when": "%{key} != ''"}, (), place))
-    return steps
+        decorators.append(Component("value", made, (), place))
+    decorators.append(Component("value", {"attribute": "key", "value": "%{key}", "when": "%{key} != ''"}, (), place))
+    return decorators
 
 
 def absent(name: str) -> str:
-    """The condition that an event has no such attribute."""
+    """The condition that an attribute is absent."""
     doubled = name.replace("'", "''")
     return f"not exists('{doubled}')"

@@ -1,5 +1,5 @@
 """
-Settings of Flume 1 that nothing here needs, and names that are none of its settings.
+Settings of Flume 1 that the import does not need, and the check for unknown settings.
 
 Source: HBaseSinkConfigurationConstants, KafkaSourceConstants, KafkaChannelConfiguration and the interceptors' Builders
 of Flume 1.11.
@@ -32,17 +32,17 @@ OF_INTERCEPTORS = {"remove_header": ("fromListSeparator",), "search_replace": ("
 
 def not_needed(options: Options, owner: str, known: Collection[str]) -> list[str]:
     """
-    Settings that were not read though Flume knew them; a warning names each that it did not know either.
+    Settings of Flume that were not read; warns of settings that Flume does not have.
 
     Args:
-        options: of which nothing will be read any more.
-        owner: what they belong to, for messages.
-        known: settings of Flume that are not read, or not always.
+        options: the options of a component, after its translation.
+        owner: the component, for messages.
+        known: settings of Flume that are never or not always read.
     """
     unused = options.unused()
     for name in unused:
         if name not in known:
-            hint = did_you_mean(name, {*known, *options.asked()})
-            message = f'"{name}" is no setting of {owner} that Flume knew: nothing is made of it'
+            hint = did_you_mean(name, {*known, *options.requested()})
+            message = f'"{name}" is not a setting of {owner} in Flume: it is ignored'
             options.warn(name, message, hint, Kind.UNKNOWN_FIELD)
     return [name for name in unused if name in known]

@@ -1,5 +1,5 @@
 """
-Properties files of Flume 1, with places.
+Parses properties files of Flume 1, with places.
 
 Source: the format as documented for java.util.Properties.load; Flume trims values.
 """
@@ -17,11 +17,11 @@ from ingest.flume.pipelines.document import Origin
 from ingest.flume.utf16 import joined
 
 _PARTS_OF_AGENT = re.compile(r"^[ \t]*[A-Za-z0-9_-]+\.(sources|sinks|channels)[ \t]*[=:. ]", re.MULTILINE)
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # no other character ends one
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # these are the only line terminators
 _KEY = re.compile(r"(?:[^\\ \t\f=:]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_SECRET = re.compile(r"pass(?:word|wd|phrase)|secret|jaas", re.IGNORECASE)  # in names; a key-password has it too
+_SECRET = re.compile(r"pass(?:word|wd|phrase)|secret|jaas", re.IGNORECASE)  # in names of settings
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
@@ -32,8 +32,8 @@ class Property:
     A key and its value.
 
     Attributes:
-        at: offset of the line.
-        comments: what stands above it.
+        at: offset of its line.
+        comments: the comments above it.
     """
 
     value: str
@@ -42,12 +42,12 @@ class Property:
 
 
 def is_properties(text: str) -> bool:
-    """Whether a text is a properties file of Flume 1, and no data-flow text of Flume 0.9."""
+    """Whether a text is a properties file of Flume 1 rather than data-flow text of Flume 0.9."""
     return _PARTS_OF_AGENT.search(text) is not None
 
 
 def properties_of(original: Original) -> dict[str, Property]:
-    """What the file says; of a key that stands twice the last one counts, with a warning."""
+    """The properties by key; of a repeated key the last one, with a warning."""
     found: dict[str, Property] = {}
     comments: list[str] = []
     for at, end, line in _logical_lines(original.text):
@@ -62,10 +62,10 @@ def properties_of(original: Original) -> dict[str, Property]:
         head = line[: separator.end() if separator else len(key)]
         value = _unescaped(line[len(head) :]).strip()
         name = _unescaped(key)
-        if _SECRET.search(name):  # one whose name continues in the next line is hidden with it
+        if _SECRET.search(name):  # if the name continues in the next line, it is masked, too
             original.hide(at + len(head) * original.text.startswith(head, at), end)
         if name in found:
-            original.warning(at, f'"{name}" stands twice; the last one counts, as it did')
+            original.warning(at, f'"{name}" is set twice; the last one is used, as in Flume')
         found[name] = Property(value, at, tuple(comment for comment in comments if comment))
         comments = []
     if comments and found:
@@ -75,7 +75,7 @@ def properties_of(original: Original) -> dict[str, Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start and end of lines, and what is in them; those a backslash continues are one; comments do not continue."""
+    """Start, end and content of logical lines, joined at backslashes; comments are not continued."""
     joined, start = "", -1
     at = 0
     for line in _LINE.findall(text):
@@ -104,8 +104,8 @@ class Options:
     The properties of one component.
 
     Attributes:
-        prefix: what their names begin with, the last dot included.
-        apart: of the rest, what belongs to components of their own.
+        prefix: prefix of their names, with the last dot.
+        apart: prefixes, after `prefix`, of options that belong to other components.
     """
 
     original: Original
@@ -113,30 +113,30 @@ class Options:
     variables: Variables
     prefix: str
     apart: tuple[str, ...] = ()
-    _asked: set[str] = field(default_factory=set)
+    _requested: set[str] = field(default_factory=set)
 
     def text(self, name: str, default: str = "", keep: Collection[str] = ()) -> str:
-        """An option whose value must be known now; what `${…}` has one of `keep` in it is no variable."""
+        """An option whose value the import needs; `${NAME}` is text for names in `keep`."""
         found = self._found(name)
         return default if found is None else self.variables.known(found.value, found.at, name, keep)
 
     def open_text(self, name: str, default: str = "") -> str:
-        """An option in which variables may stand, each as a mark."""
+        """An option that may contain variables, each replaced by a mark."""
         found = self._found(name)
         return default if found is None else self.variables.opened(found.value, found.at)
 
     def raw(self, name: str, default: str = "") -> str:
-        """An option that is only shown."""
+        """An option as written, for display."""
         found = self._found(name)
         return default if found is None else found.value
 
     def _found(self, name: str) -> Property | None:
-        self._asked.add(name)
+        self._requested.add(name)
         found = self.properties.get(self.prefix + name)
         return found if found is not None and found.value else None
 
     def has(self, name: str) -> bool:
-        """Whether an option is there, be it empty."""
+        """Whether an option exists, possibly empty."""
         return self.prefix + name in self.properties
 
     def is_true(self, name: str, *, default: bool) -> bool:
@@ -156,21 +156,21 @@ class Options:
         return self.text(name).split()
 
     def below(self, name: str) -> dict[str, str]:
-        """All options whose names begin with this, without it, as they are written."""
+        """All options whose names start with `name`: the rest of the name -> value as written."""
         begin = self.prefix + name
         keys = [key for key in self.properties if key.startswith(begin)]
-        self._asked |= {key.removeprefix(self.prefix) for key in keys}
+        self._requested |= {key.removeprefix(self.prefix) for key in keys}
         return {key.removeprefix(begin): self.properties[key].value for key in keys}
 
     def at(self, name: str = "") -> int:
-        """Where an option stands; the component's first when it was left out."""
+        """The offset of an option; of the component's first option if it was left out."""
         found = self.properties.get(self.prefix + name)
         if found is not None:
             return found.at
         return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
 
     def origins(self, names: Mapping[Path, str]) -> dict[Path, Origin]:
-        """Where options of ours stand that were made of these; of those that were left out nowhere."""
+        """The origins of our options, from the settings that exist."""
         return {
             path: Origin(self.original.place(self.at(name)), self.properties[self.prefix + name].value)
             for path, name in names.items()
@@ -178,7 +178,7 @@ class Options:
         }
 
     def comments(self) -> list[str]:
-        """What stands above its properties."""
+        """The comments above its properties."""
         return [comment for name in self.names() for comment in self.properties[self.prefix + name].comments]
 
     def names(self) -> list[str]:
@@ -186,26 +186,26 @@ class Options:
         rest = [key.removeprefix(self.prefix) for key in self.properties if key.startswith(self.prefix)]
         return [name for name in rest if not name.startswith(self.apart)] if self.apart else rest
 
-    def asked(self) -> frozenset[str]:
-        """Names of options that were read, whether they are there or not."""
-        return frozenset(self._asked)
+    def requested(self) -> frozenset[str]:
+        """Names of options that were requested, whether they exist or not."""
+        return frozenset(self._requested)
 
     def unused(self) -> list[str]:
-        """Names of options that were not read."""
-        return [name for name in self.names() if name not in self._asked]
+        """Names of existing options that were not requested."""
+        return [name for name in self.names() if name not in self._requested]
 
     def error(self, kind: Kind, name: str, message: str, hint: str = "") -> None:
-        """Note what keeps the component from being imported, unless it is that a value is not known."""
+        """Report an error, unless the option's value is unknown, which is reported already."""
         if self.has(name) and self.variables.is_unknown(self.at(name)):
             return
         self.original.error(kind, self.at(name), message, hint)
 
     def warn(self, name: str, message: str, hint: str = "", kind: Kind = Kind.NOT_AS_FLUME) -> None:
-        """Note what the reader should look at."""
+        """Report a warning."""
         self.original.warning(self.at(name), message, hint, kind)
 
     def warn_of_bytes(self, name: str, expression: str) -> None:
-        """Warn of what is a character in a regular expression of Java, and a byte in ours."""
+        """Warn of a regular expression that matches a byte here where Java matches a character."""
         note = one_byte_in(expression)
         if note:
             self.warn(name, note, ONE_CHARACTER)

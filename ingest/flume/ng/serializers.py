@@ -1,8 +1,8 @@
 """
-HBase sinks of Flume 1, by their serializers.
+Translates HBase sinks of Flume 1, by their serializers.
 
-Source: HBase2Sink, SimpleHBase2EventSerializer and RegexHBase2EventSerializer of Flume 1.11; those for HBase 1
-are alike.
+Source: HBase2Sink, SimpleHBase2EventSerializer and RegexHBase2EventSerializer of Flume 1.11; those for HBase 1 are
+equivalent.
 """
 
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from ingest.flume.pipelines.document import Component, not_imported
 from ingest.suggest import closest
 
 TYPES = ("hbase", "hbase2", "hbasesink", "hbase2sink")
-"""Names and classes of the sinks, in small letters: Flume took them in any."""
+"""Aliases and classes of the sinks, in lower case, as Flume ignores case."""
 
 ASYNC_TYPES = ("asynchbase", "asynchbasesink")
-"""Those of the sink that wrote to HBase through a client of its own, with serializers of its own."""
+"""Aliases and classes of the asynchronous sink, which has its own serializers."""
 
 _SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")
 _REGEX = ("RegexHBase2EventSerializer", "RegexHbaseEventSerializer")
@@ -27,40 +27,44 @@ _ROW_KEY = "ROW_KEY"
 _KEYS = {
     "timestamp": (
         "%{timestamp}",
-        "events of one millisecond share a row, as they did; the time is the record's, not the clock's",
+        "events of the same millisecond share a row, as in Flume; the time is the record's, not the clock's",
     ),
     "nano": ("%{nanos}", "the nanos are the record's, not the clock's"),
-    "random": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
-    "uuid": ("%{uuid()}", "made of the record's place, so that a replay gives the same row; Flume's were random"),
+    "random": (
+        "%{uuid()}",
+        "derived from the record's offset, so that a replay writes the same row; Flume's were random",
+    ),
+    "uuid": (
+        "%{uuid()}",
+        "derived from the record's offset, so that a replay writes the same row; Flume's were random",
+    ),
 }
 _CELLS_INSTEAD = (
     "write decorators that set the attribute 2hb_ (the row key) and attributes 2hb_FAMILY:QUALIFIER (the cells) "
     "as the serializer did"
 )
-_SINK_INSTEAD = (
-    "write a sink attr2hbase, hbase or one of your own, or remove this pipeline where the sink stays in Flume"
-)
+_SINK_INSTEAD = "write a sink attr2hbase, hbase or one of your own, or remove this pipeline if the sink stays in Flume"
 _DEFAULT_KEY = "%{timestamp}-%{origin()}"
 
 
 @dataclass(slots=True)
 class PipelineEnd:
     """
-    What an HBase sink of Flume becomes: our decorators and our sink, at the end of a pipeline.
+    The translation of an HBase sink: the last decorators and the sink of a pipeline.
 
     Attributes:
-        deposits_headers: every header becomes a column.
-        notes: for the report.
+        deposits_headers: whether every header becomes a column.
+        notes: notes for the report.
     """
 
-    steps: list[Component] = field(default_factory=list)
+    decorators: list[Component] = field(default_factory=list)
     sink: Component = field(default_factory=lambda: Component(""))
     deposits_headers: bool = False
     notes: list[str] = field(default_factory=list)
 
 
 def is_imported(options: Options) -> bool:
-    """Whether a sink is part of the pipelines: an HBase sink, or one of a class that Flume did not bring."""
+    """Whether a sink is imported: an HBase sink, or one of a class that is not Flume's."""
     return options.text("type").rpartition(".")[2].lower() in TYPES or _is_of_plugin(options)
 
 
@@ -70,14 +74,14 @@ def _is_of_plugin(options: Options) -> bool:
 
 
 def end_of(options: Options) -> PipelineEnd:
-    """The decorators and the sink, as far as they are known; problems go to the original."""
+    """Translate a sink as far as possible; problems are reported in the original."""
     table, family = options.open_text("table"), options.open_text("columnFamily")
     is_of_plugin = _is_of_plugin(options)
     for name, value in (("channel", options.text("channel")), ("table", table), ("columnFamily", family)):
         if not value and (name == "channel" or not is_of_plugin):
             near = closest(name, options.names())
             meant = near if near not in (None, name) else None
-            hint = f'did you mean it by "{meant}"?' if meant else ""
+            hint = f'did you mean "{meant}"?' if meant else ""
             options.error(Kind.MISSING_FIELD, meant or "type", f'the sink needs "{name}"', hint)
     if is_of_plugin:
         return _of_plugin(options)
@@ -93,16 +97,14 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd:
     column = "" if options.has("serializer.payloadColumn") else "pCol"
     column = options.open_text("serializer.payloadColumn", column)
     if not column:
-        options.error(
-            Kind.MISSING_FIELD, "serializer.payloadColumn", "without a column for the body there is nothing to write"
-        )
+        options.error(Kind.MISSING_FIELD, "serializer.payloadColumn", "a column for the body is required")
     suffix = options.text("serializer.suffix", "uuid")
     template, note = _KEYS.get(suffix, _KEYS["uuid"])
     counter = options.raw("serializer.incrementColumn", "iCol")
     options.raw("serializer.incrementRow")
     notes = [note]
     if not options.has("serializer.incrementColumn") or options.raw("serializer.incrementColumn"):
-        notes.append(f"no counter is kept in {counter}: a replay would count twice; `/metrics` counts events")
+        notes.append(f"there is no counter in {counter}, because a replay would count twice; see `/metrics`")
     cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
     key = {"template": literal(options.open_text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
@@ -134,32 +136,36 @@ def _regex(options: Options, table: str, family: str) -> PipelineEnd:
         message = f"rowKeyIndex {key_index} is not the place of {_ROW_KEY} in colNames, counted from 0"
         options.error(Kind.OUT_OF_RANGE, "serializer.rowKeyIndex", message)
     charset = options.text("serializer.charset", "UTF-8")
-    notes = [] if charset.upper() == "UTF-8" else [f"bytes stay as they are; Flume read and wrote them as {charset}"]
+    notes = (
+        []
+        if charset.upper() == "UTF-8"
+        else [f"bytes are written unchanged; Flume decoded and encoded them as {charset}"]
+    )
     place = options.original.place(options.at("type"))
-    steps = []
+    decorators = []
     if deposits:
         replacement = f"2hb_{family}:".replace("\\", "\\\\")
-        steps.append(Component("rename", {"pattern": r"\A", "replacement": replacement}, (), place))
+        decorators.append(Component("rename", {"pattern": r"\A", "replacement": replacement}, (), place))
     attributes = ["2hb_" if number == key_index else f"2hb_{family}:{name}" for number, name in enumerate(names)]
     if pattern is not None:
         found = {"pattern": pattern.text, "attributes": attributes, "on_no_match": "drop", "on_unmatched": "error"}
-        said = (
-            "a body that does not match in full is dropped; a group without a match, where Flume stood still, fails it"
+        remark = (
+            "drops a body that does not match in full; a group without a match, which blocked Flume, fails the event"
         )
         origins = options.origins({("pattern",): "serializer.regex", ("attributes",): "serializer.colNames"})
-        steps.append(Component("regex", found, [said], place, origins))
+        decorators.append(Component("regex", found, [remark], place, origins))
     if key_index < 0:
         notes.append(
-            "the row key is the record's time and place, so that a replay gives the same row; Flume's was random"
+            "the row key is the record's time and origin, so that a replay writes the same row; Flume's was random"
         )
-        steps.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
+        decorators.append(Component("value", {"attribute": "2hb_", "value": _DEFAULT_KEY}, [notes[-1]], place))
     origins = options.origins({("table",): "table"})
     sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
-    return PipelineEnd(steps, sink, deposits, notes)
+    return PipelineEnd(decorators, sink, deposits, notes)
 
 
 def _by_hand(options: Options, table: str, _family: str) -> PipelineEnd:
-    """For a serializer that is not imported: what it made of an event is for decorators to make."""
+    """For a serializer that is not imported: a placeholder for decorators that replace it."""
     options.below("serializer.")
     there = options.original.place(options.at("serializer"))
     stub = not_imported(options.text("serializer"), _CELLS_INSTEAD, (), there)

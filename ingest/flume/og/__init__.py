@@ -1,6 +1,7 @@
 """
-Data-flow text of Flume 0.9 ("original generation"): sources, decorators and sinks here are Flume's.
+Translates data-flow text of Flume 0.9 ("original generation").
 
-`lexer` and `parser` make a `tree`; `dataflow` finds the ways through it and has `decorators` and `sinks` translate what
-stands on them, each by its `arguments`.
+`lexer` and `parser` produce a syntax `tree`. `dataflow` finds the paths from sources to HBase sinks, and uses
+`decorators` and `sinks` to translate the components with their `arguments`. Names such as decorator and sink are
+Flume's in this package.
 """

@@ -1,5 +1,5 @@
 """
-Flume's decorators: what each becomes, or what takes its place.
+Translates Flume's decorators.
 
 Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of each.
 """
@@ -12,7 +12,7 @@ from ingest.flume.escapes import literal, template_of
 from ingest.flume.og.arguments import Arguments, Translation
 
 _ALGORITHMS = {"MD5": "md5", "SHA": "sha1", "SHA1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
-_COUNTED = "counted by offsets, so that a replay meets the same decision; Flume counted since its start"
+_COUNTED = "counted by offsets, so that a replay selects the same events; Flume counted from its start"
 
 
 def _value(args: Arguments) -> Translation:
@@ -59,12 +59,12 @@ def _regex_all(args: Arguments) -> Translation:
     used = names[: pattern.groups]
     for number, name in enumerate(used):
         if name and name in used[:number]:
-            message = f'"{name}" stands twice: Flume failed every event that matched'
+            message = f'"{name}" is listed twice: Flume failed every event that matched'
             args.fail(Kind.CONFLICT, args.at(number + 1), message)
     if len(names) > len(used):
-        notes.append(f"the expression has {pattern.groups} groups; names beyond them never got a value")
+        notes.append(f"the expression has {pattern.groups} groups; further names never had a value")
     if not any(used):
-        return Translation("", notes=[*notes, "no group has a name, so it set nothing"])
+        return Translation("", notes=[*notes, "no group has a name, so it has no effect"])
     options: dict[str, object] = {"pattern": pattern.text, "attributes": used, "on_unmatched": "error"}
     arguments: dict[Path, int] = {("attributes", number): number + 1 for number in range(len(used))}
     return Translation("regex", options, notes, {("pattern",): 0, **arguments})
@@ -82,7 +82,7 @@ def _digest(args: Arguments) -> Translation:
     args.count(2, 2)
     algorithm = _ALGORITHMS.get(args.text(0).upper().replace("-", ""))
     if algorithm is None:
-        hint = "there are MD5, SHA-1, SHA-256, SHA-384 and SHA-512"
+        hint = "supported are MD5, SHA-1, SHA-256, SHA-384 and SHA-512"
         args.fail(Kind.NOT_ONE_OF, args.at(0), f'there is no digest "{args.text(0)}"', hint)
     options: dict[str, object] = {"algorithm": algorithm, "attribute": args.text(1)}
     if args.is_true("base64"):
@@ -93,14 +93,14 @@ def _digest(args: Arguments) -> Translation:
 def _ex_date(args: Arguments) -> Translation:
     args.count(2)
     args.ignore_from(4)
-    args.note_zone()  # the parts are in it, whichever one the date names
+    args.note_zone()  # Flume wrote the parts in this zone, even if the date has another
     options: dict[str, object] = {"source": args.text(0), "pattern": args.text(1)}
     if args.text(2, "date") != "date":
         options["prefix"] = args.text(2)
     notes = []
     if args.text(3, "true").lower() != "true":
-        notes.append("Flume never turned padding off, whatever the configuration said; nor does this")
-        args.warn(notes[0], args.at(3), "say `padding: false` in the pipeline if that is what you want")
+        notes.append("Flume ignored this setting and always padded; so does this")
+        args.warn(notes[0], args.at(3), "set `padding: false` in the pipeline to turn padding off")
     return Translation("ex_date", options, notes, {("source",): 0, ("pattern",): 1, ("prefix",): 2})
 
 
@@ -121,21 +121,21 @@ def _interval_droppy_append(args: Arguments) -> Translation:
 
 def _prob_sampler(args: Arguments) -> Translation:
     args.count(1, 2)
-    share = args.number(0, "probability")
-    notes = ["the k-th number of the series decides for the record with offset k, so that a replay meets the same"]
-    if not 0 <= share <= 1:
-        notes.append(f"a probability of {share:g} lets {'all' if share > 1 else 'no'} events pass")
-    options: dict[str, object] = {"p": min(max(share, 0.0), 1.0)}
+    probability = args.number(0, "probability")
+    notes = ["the decision depends on the record's offset, so that a replay selects the same events"]
+    if not 0 <= probability <= 1:
+        notes.append(f"a probability of {probability:g} lets {'all' if probability > 1 else 'no'} events pass")
+    options: dict[str, object] = {"p": min(max(probability, 0.0), 1.0)}
     if len(args) > 1:
         options["seed"] = args.long(1, "seed")
     else:
-        notes.append("Flume's seed was the time; here it is 0")
+        notes.append("Flume used the time as seed; here it is 0")
     return Translation("prob_sampler", options, notes)
 
 
 def _reservoir_sampler(args: Arguments) -> Translation:
     args.count(1, 1)
-    note = "the events of a share are those one micro-batch has of a partition; Flume's, those between two flushes"
+    note = "samples the events of a partition in one micro-batch; Flume sampled those between two flushes"
     return Translation("reservoir_sampler", {"k": args.integer(0, "size", least=1)}, [note])
 
 
@@ -154,7 +154,7 @@ def _unbatch(args: Arguments) -> Translation:
     return Translation("unbatch")
 
 
-KEPT: dict[str, Callable[[Arguments], Translation]] = {
+TRANSLATED: dict[str, Callable[[Arguments], Translation]] = {
     "digest": _digest,
     "exDate": _ex_date,
     "format": _format,
@@ -173,44 +173,44 @@ KEPT: dict[str, Callable[[Arguments], Translation]] = {
     "unbatch": _unbatch,
     "value": _value,
 }
-"""Name of a decorator -> what translates it."""
+"""Name of a decorator -> function that translates it."""
 
-_RETRIED = "a store that is away is waited for: the micro-batch runs again, with back-off, until it is stored"
-_ACKED = "Kafka keeps events until their offsets are committed, which is after they are stored"
+_RETRIED = "while a store is unavailable the micro-batch is retried, with back-off, until it is stored"
+_ACKED = "offsets are committed only after the events are stored"
 _RATE = "`max_events_per_batch` of the source and `trigger: {every: …}` of the pipeline limit the rate"
-_FAULTS = "a test aid; `docs/guides/failpoints.md` shows how faults are made here"
+_FAULTS = "for tests; see `docs/guides/failpoints.md`"
 _METRICS = "it measured Flume; the service counts events at `/metrics`"
 
 LEFT_OUT: dict[str, str] = {
     "ackChecker": _ACKED,
     "ackInjector": _ACKED,
     "ackedWriteAhead": _ACKED,
-    "batch": "micro-batches, and `write_buffer_size` of the sink, take its place",
+    "batch": "replaced by micro-batches and `write_buffer_size` of the sink",
     "benchinject": _METRICS,
     "benchreport": _METRICS,
     "bloomCheck": _METRICS,
     "bloomGen": _METRICS,
     "choke": _RATE,
     "delay": _RATE,
-    "diskFailover": "Kafka keeps events while the store is away",
+    "diskFailover": "events stay in Kafka while the store is unavailable",
     "flakeyAppend": _FAULTS,
-    "gzip": "it packed events between nodes; Kafka compresses what its producers send",
-    "inmem": "a micro-batch is what is held at a time",
+    "gzip": "it compressed events between nodes; Kafka producers compress records",
+    "inmem": "replaced by micro-batches",
     "insistentAppend": _RETRIED,
     "insistentOpen": _RETRIED,
     "intervalFlakeyAppend": _FAULTS,
-    "lazyOpen": "a store is opened when it is first needed",
+    "lazyOpen": "stores are opened on first use",
     "stubbornAppend": _RETRIED,
 }
-"""Name of a decorator -> why it is left out and what takes its place."""
+"""Name of a decorator -> why it is left out, and its replacement."""
 
 UNPACKED_BY = {"batch": "unbatch", "gzip": "gunzip"}
-"""What packs events -> what has to follow, or the sinks saw packed events alone."""
+"""Decorator that packs events -> the one that unpacks them and must follow it."""
 
 UNKNOWN: dict[str, str] = {
     "failchain": "it was removed in Flume 0.9.3; a failover is written < primary ? backup >",
-    "latch": "Flume had it in its source and registered it under no name",
-    "reorder": "Flume had it in its source and registered it under no name",
-    "writeAhead": "Flume's guide names it, and no release had it",
+    "latch": "it is in Flume's source, but was never registered",
+    "reorder": "it is in Flume's source, but was never registered",
+    "writeAhead": "it is in Flume's guide, but in no release",
 }
-"""Names people may know that no Flume accepted."""
+"""Names that no release of Flume accepts -> hint."""

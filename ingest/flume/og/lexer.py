@@ -1,10 +1,10 @@
 r"""
-Text of Flume's data-flow language as tokens.
+Splits Flume's data-flow text into tokens.
 
-White space, `/* */` and `//` to the end of the line separate them. All literals are text to Flume: hexadecimal and
-octal numbers become decimal, others stay as written.
+White space, `/* */` and `//` to the end of the line separate them. Flume treats all literals as text: hexadecimal and
+octal numbers become decimal, others are unchanged.
 
-Source: the lexer of Flume 0.9, as `tests/unit/ingest/flume/og` has it row by row.
+Source: the lexer of Flume 0.9; `tests/unit/ingest/flume/og` covers each rule.
 """
 
 import re
@@ -16,7 +16,7 @@ from ingest.flume.utf16 import joined
 
 
 class TokenKind(StrEnum):
-    """What there is."""
+    """Kinds of tokens."""
 
     NAME = "a name"
     RESERVED = "a reserved word"
@@ -29,7 +29,7 @@ class TokenKind(StrEnum):
 
 
 class Token(NamedTuple):
-    """A piece of the text; `text` is what it stands for."""
+    """A token; `text` is its value."""
 
     kind: TokenKind
     text: str
@@ -39,10 +39,10 @@ class Token(NamedTuple):
 
 class Comment(NamedTuple):
     """
-    What people wrote for people.
+    A comment.
 
     Attributes:
-        trails: it stands behind something, at the end of the line.
+        trails: whether it follows a token on the same line and ends the line.
     """
 
     text: str
@@ -81,15 +81,15 @@ _ENDS_LINE = re.compile(r"[ \t\r\f]*(?:\n|//|\Z)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\"}
 _OCTAL_DIGITS = "01234567"
-_MAX_DIGITS = 18  # of a hexadecimal or octal number with its 0x: 64 bits, more than anything of Flume counts
+_MAX_DIGITS = 18  # of a hexadecimal or octal number with its prefix: 64 bits
 
 
 def tokens_of(original: Original) -> tuple[list[Token], list[Comment]]:
     """
-    The tokens, an END last, and the comments between them.
+    The tokens, with END as the last, and the comments.
 
     Raises:
-        ConfigSyntaxError: something is no token.
+        ConfigSyntaxError: the text contains an invalid token.
     """
     tokens: list[Token] = []
     comments: list[Comment] = []
@@ -113,11 +113,11 @@ def _why(text: str, at: int) -> tuple[str, str]:
     if text.startswith("/*", at):
         return "this comment is never closed", ""
     if text[at] == '"':
-        return "this string is never closed", 'strings end with a double quote; one inside is written \\"'
+        return "this string is never closed", 'write a double quote inside a string as \\"'
     if text[at] == "-":
-        return "a number has no sign here", 'quote it: "-1"'
+        return "a number cannot have a sign here", 'quote it: "-1"'
     if text[at] == "'":
-        return "single quotes make no strings", "use double quotes"
+        return "strings have no single quotes", "use double quotes"
     return f"{text[at]!r} cannot stand here", ""
 
 
@@ -135,7 +135,7 @@ def _token(original: Original, kind: str, written: str, at: int, end: int) -> To
         meant = str(int(written, 8))
     elif kind == "hex":
         if written[1] == "X":
-            raise original.syntax_error(at, f'Flume reads no number "{written}"', "write 0x in small letters")
+            raise original.syntax_error(at, f'"{written}" is not a number in Flume', "write 0x in lower case")
         meant = str(int(written, 16))
     elif kind == "string":
         meant = _unescaped(original, written[1:-1], at + 1)
@@ -150,12 +150,12 @@ def _unescaped(original: Original, written: str, at: int) -> str:
         if letter in _ESCAPED:
             return _ESCAPED[letter]
         if letter in _OCTAL_DIGITS:
-            message = f'Flume takes "\\{letter}" for "{letter}" alone: an octal escape loses its backslash'
+            message = f'Flume takes "\\{letter}" for "{letter}" alone: octal escapes lose their backslash'
             original.warning(
                 at + match.start(), message, f'write "\\\\{letter}" for a backslash, "\\u00…" for a character'
             )
             return str(letter)
-        hint = f'a backslash itself is written twice: "\\\\{letter}"'
-        raise original.syntax_error(at + match.start(), f'"\\{letter}" is no escape of a string', hint)
+        hint = f'write a backslash twice: "\\\\{letter}"'
+        raise original.syntax_error(at + match.start(), f'"\\{letter}" is not a valid escape', hint)
 
     return joined(_ESCAPE.sub(meant, written))

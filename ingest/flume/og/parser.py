@@ -1,5 +1,5 @@
 """
-Flume's data-flow language, read from left to right.
+Parses Flume's data-flow language.
 
 ::
 
@@ -13,7 +13,7 @@ Flume's data-flow language, read from left to right.
               | "<" sink { "?" sink } ">"                failover, two at least
               | ( "roll" | "collector" ) args "{" sink "}"
     args      = "(" [ arg { "," arg } { "," kw } | kw { "," kw } ] ")"
-    kw        = name "=" arg                             never before a positional one
+    kw        = name "=" arg                             only after positional ones
     arg       = literal | name [ args ]
 
 A group ends a chain: nothing may follow it.
@@ -25,23 +25,23 @@ from ingest.flume.og.lexer import Comment, Token, TokenKind, tokens_of
 from ingest.flume.og.tree import Argument, Call, Chain, Failover, FanOut, File, Node, Scope, Sink, Text
 from ingest.flume.original import Original
 
-_MAX_DEPTH = 120  # far above what anybody writes, far below what Python's stack holds
+_MAX_DEPTH = 120  # bounds the recursion
 _FEWEST_OF_FAILOVER = 2
 
 
 def parse(original: Original) -> tuple[Sink | File, list[Comment]]:
     """
-    The tree of a text, a sink or lines of nodes, and its comments.
+    The syntax tree of a text, which is a sink or lines of nodes, and its comments.
 
     Raises:
-        ConfigSyntaxError: it does not follow the grammar; with the place.
+        ConfigSyntaxError: it does not follow the grammar.
     """
     tokens, comments = tokens_of(original)
     return _Parser(original, tokens).tree(), comments
 
 
 class _Parser:
-    """One list of tokens; used once."""
+    """A recursive-descent parser of a list of tokens; used once."""
 
     def __init__(self, original: Original, tokens: list[Token]) -> None:
         self._original = original
@@ -50,10 +50,10 @@ class _Parser:
         self._depth = 0
 
     def tree(self) -> Sink | File:
-        """Everything."""
+        """The whole tree."""
         first = self._peek()
         if first.kind is TokenKind.END:
-            raise self._original.syntax_error(0, "there is nothing in this text", "write a sink, or lines of nodes")
+            raise self._original.syntax_error(0, "the text is empty", "write a sink, or lines of nodes")
         if first.kind is TokenKind.ADDRESS or self._tokens[1][:2] == (TokenKind.SIGN, ":"):
             nodes = []
             while self._peek().kind is not TokenKind.END:
@@ -62,7 +62,7 @@ class _Parser:
         sink = self._sink()
         rest = self._peek()
         if rest.kind is not TokenKind.END:
-            hint = "a line of a node begins with its host: `host : source | sink ;`" if rest.text == ";" else ""
+            hint = "the line of a node starts with its host: `host : source | sink ;`" if rest.text == ";" else ""
             hint = hint or ("`let` was removed in Flume 0.9.3" if first.text == "let" else "")
             hint = hint or "nothing may follow a group in [ ], < > or { }"
             raise self._unexpected(rest, "the end: the sink before it is complete", hint)
@@ -120,7 +120,7 @@ class _Parser:
         decorator = self._call("a decorator")
         arrow = self._next()
         if arrow.kind is not TokenKind.ARROW:
-            hint = "one decorator stands left of it; a chain of several is written { a => { b => sink } }, or a b sink"
+            hint = "write one decorator before it; a chain of several is written { a => { b => sink } }, or a b sink"
             raise self._unexpected(arrow, '"=>" after the decorator', hint)
         sink = self._sink()
         close = self._next()
@@ -135,7 +135,7 @@ class _Parser:
             raise self._unexpected(self._peek(), f'"(" after {word.text}', f"write {word.text}(…) {{ sink }}")
         args, kwargs = self._arguments()
         call = Call(word.text, args, kwargs, word.at, self._behind())
-        self._expect("{", f"after {word.text}(…)", f"what it holds stands in braces: {word.text}(…) {{ sink }}")
+        self._expect("{", f"after {word.text}(…)", f"write its sink in braces: {word.text}(…) {{ sink }}")
         body = self._sink()
         self._expect("}", f"at the end of {word.text}")
         return Scope(call, body)
@@ -169,10 +169,10 @@ class _Parser:
             token = self._peek()
             if token.kind is TokenKind.NAME and self._tokens[self._position + 1][:2] == (TokenKind.SIGN, "="):
                 self._position += 2
-                kwargs.pop(token.text, None)  # of those that are repeated the last one counts
+                kwargs.pop(token.text, None)  # the last one of repeated keywords is used
                 kwargs[token.text] = self._argument()
             elif kwargs:
-                raise self._unexpected(token, "another `name=value`", "positional arguments stand before those")
+                raise self._unexpected(token, "another `name=value`", "positional arguments must precede keywords")
             else:
                 args.append(self._argument())
             token = self._next()
@@ -204,7 +204,7 @@ class _Parser:
 
     def _begins_sink(self, token: Token) -> bool:
         if token.kind is TokenKind.RESERVED:
-            return True  # the error of `true` and `false` is reported at their place
+            return True  # `true` and `false` are reported where they are parsed
         return token.kind is TokenKind.NAME or (token.kind is TokenKind.SIGN and token.text in "{[<")
 
     def _peek(self) -> Token:
@@ -230,11 +230,11 @@ class _Parser:
         found = (
             "the text ends" if token.kind is TokenKind.END else f'found "{self._original.text[token.at : token.end]}"'
         )
-        return self._original.syntax_error(token.at, f"{found}, wanted {wanted}", hint)
+        return self._original.syntax_error(token.at, f"{found}, expected {wanted}", hint)
 
 
 def _chained(decorators: list[Call], sink: Sink) -> Sink:
-    """A chain, flat: decorators in front of a chain are its first."""
+    """A flat chain: decorators before a chain become its first ones."""
     if not decorators:
         return sink
     if isinstance(sink, Chain):

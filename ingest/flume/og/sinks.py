@@ -1,7 +1,7 @@
 """
-Flume's HBase sinks, and the names of its others.
+Translates Flume's HBase sinks.
 
-Source: the attr2hbase and hbase plugins of Flume 0.9.4 and 0.9.5, their unit tests where documents differ.
+Source: the attr2hbase and hbase plugins of Flume 0.9.4 and 0.9.5, and their unit tests where the documentation differs.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,22 @@ from ingest.flume.escapes import literal, template_of
 from ingest.flume.og.arguments import Arguments, Translation
 
 _DEFAULT_PREFIX = "2hb_"
-_SMALL_BUFFER_BYTES = 65_536  # below this a call holds too few rows to be worth its way
+_SMALL_BUFFER_BYTES = 65_536  # a smaller buffer causes many calls with few rows
 _FIRST_CELL = 2  # arguments of hbase() before the first family
 _OF_A_CELL = 3
 
-UNKNOWN_BUT_FLUMES = frozenset({
+OTHER_SINKS = frozenset({
     "agentBEChain", "agentBESink", "agentDFOChain", "agentDFOSink", "agentE2EChain", "agentE2ESink", "agentFailChain",
     "agentSink", "autoBEChain", "autoCollectorSource", "autoDFOChain", "autoE2EChain", "avroSink", "collectorSink",
     "console", "count", "counter", "customdfs", "dfs", "escapedCustomDfs", "escapedFormatDfs", "fail", "formatDfs",
     "irc", "logicalSink", "multigrep", "multigrepspec", "null", "regexhisto", "regexhistospec", "rpcSink", "seqfile",
     "syslogTcp", "text", "thriftSink", "tsink",
 })  # fmt: skip
-"""Sinks of Flume's own that are none of HBase."""
+"""Flume's own sinks other than HBase sinks."""
 
 
 def attr2hbase(args: Arguments) -> Translation:
-    """The sink whose columns are made by the data."""
+    """The sink with columns from attributes."""
     args.count(1)
     args.ignore_from(6)
     found = Translation("attr2hbase", {"table": literal(args.text(0))})
@@ -40,11 +40,11 @@ def attr2hbase(args: Arguments) -> Translation:
     if prefix != _DEFAULT_PREFIX:
         found.options["attr_prefix"] = prefix
     if not prefix:
-        found.notes.append("the row key is in the attribute with the empty name; every other attribute may be a cell")
+        found.notes.append("the row key is the attribute with the empty name; all other attributes may be cells")
     _buffer(found, args.integer(4, "writeBufferSize") if len(args) > 4 else 0)  # noqa: PLR2004 - its place
     if args.text(5, "true").lower() != "true":
         found.options["write_to_wal"] = False
-    found.options["on_missing_key"] = "drop"  # as Flume did, without a count
+    found.options["on_missing_key"] = "drop"  # as in Flume
     return found
 
 
@@ -56,36 +56,38 @@ def _write_body(args: Arguments, found: Translation, *, has_family: bool) -> Non
     while parts and not parts[-1]:  # as Java's split does
         parts.pop()
     if len(parts) != 2:  # noqa: PLR2004 - family and qualifier
-        args.fail(Kind.WRONG_TYPE, args.at(2), f'"{text}" is no column for the body', "write family:qualifier")
+        args.fail(Kind.WRONG_TYPE, args.at(2), f'"{text}" is not a column for the body', "write family:qualifier")
     if not parts[0]:
         args.fail(
-            Kind.WRONG_TYPE, args.at(2), f'"{text}" has no family: HBase refused every event', "write family:qualifier"
+            Kind.WRONG_TYPE, args.at(2), f'"{text}" has no family: HBase rejected every event', "write family:qualifier"
         )
     if has_family:
         found.options["write_body"] = ":".join(parts)
         return
-    note = f'the body is not written: without a system family Flume ignored "{text}"'
+    note = f'the body is not written: without a system family, Flume ignored "{text}"'
     found.notes.append(f"{note}; `write_body: {text}` would write it")
     args.warn(
-        note, args.at(2), f"say `write_body: {':'.join(parts)}` in the pipeline to write it, as Flume's guide promised"
+        note,
+        args.at(2),
+        f"set `write_body: {':'.join(parts)}` in the pipeline to write it, as documented in Flume's guide",
     )
 
 
 def _buffer(found: Translation, size_bytes: int) -> None:
     if size_bytes <= 0:
-        return  # Flume sent every put at once, which here would be a call for each
+        return  # Flume sent each put separately; the default buffer is used instead
     found.options["write_buffer_size"] = f"{size_bytes}B"
     if size_bytes < _SMALL_BUFFER_BYTES:
-        found.notes.append(f"{size_bytes} bytes make many small calls; leave write_buffer_size out for 2MiB")
+        found.notes.append(
+            f"{size_bytes} bytes cause many small calls; remove write_buffer_size for the default of 2MiB"
+        )
 
 
 def hbase(args: Arguments) -> Translation:
-    """The sink whose cells are listed."""
+    """The sink with a list of cells."""
     args.count(_FIRST_CELL + _OF_A_CELL)
     if (len(args) - _FIRST_CELL) % _OF_A_CELL:
-        message = (
-            f"after table and row key hbase has threes of family, qualifier and value; here are {len(args)} arguments"
-        )
+        message = f"hbase takes table, row key and triples of family, qualifier and value, not {len(args)} arguments"
         args.fail(Kind.MISSING_FIELD, args.at(len(args) - 1), message)
     row = template_of(args.text(1))
     found = Translation("hbase", {"table": literal(args.text(0))})
@@ -113,4 +115,4 @@ def hbase(args: Arguments) -> Translation:
 
 
 SINKS: dict[str, Callable[[Arguments], Translation]] = {"attr2hbase": attr2hbase, "hbase": hbase}
-"""Name of a sink -> what translates it."""
+"""Name of a sink -> function that translates it."""

@@ -1,4 +1,4 @@
-"""What Flume's data-flow text says, as values that can be written again."""
+"""Syntax tree of Flume's data-flow text; `written` turns a node back into source text."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"'
 @dataclass(frozen=True, slots=True)
 class Text:
     """
-    An argument: text, whatever it was written as.
+    A literal argument, which is always text.
 
     Attributes:
         at: offset of its first character.
@@ -22,13 +22,13 @@ class Text:
     at: int = field(default=0, compare=False)
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         if _NUMBER.fullmatch(self.text) or self.text in _BARE:
             return self.text
         return '"' + "".join(_escaped(character) for character in self.text) + '"'
 
     def plain(self) -> object:
-        """For JSON."""
+        """Plain data for JSON."""
         return self.text
 
 
@@ -44,11 +44,11 @@ def _escaped(character: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Call:
     """
-    A name with arguments: a decorator, a sink, a source, or a function that is an argument itself.
+    A name with arguments: a decorator, sink or source, or a function as an argument.
 
     Attributes:
-        kwargs: each name once; of those that were repeated the last one counts.
-        end: offset behind its last character.
+        kwargs: keyword arguments; of a repeated one the last.
+        end: offset after its last character; 0 for a call that is not in the text.
     """
 
     name: str
@@ -58,16 +58,16 @@ class Call:
     end: int = field(default=0, compare=False)
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return self.name + (_written(self.args, self.kwargs) if self.args or self.kwargs else "")
 
     def plain(self) -> dict[str, object]:
-        """For JSON, where it is an argument."""
+        """Plain data for JSON, as an argument."""
         keywords = {"kwargs": _plain(self.kwargs)} if self.kwargs else {}
         return {"fn": self.name, "args": [arg.plain() for arg in self.args], **keywords}
 
     def component(self) -> dict[str, object]:
-        """For JSON, where it is a decorator, a sink or a source."""
+        """Plain data for JSON, as a decorator, sink or source."""
         return {"name": self.name, "args": [arg.plain() for arg in self.args], "kwargs": _plain(self.kwargs)}
 
 
@@ -85,17 +85,17 @@ def _plain(kwargs: Mapping[str, Argument]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Decorators, one at least, and what they lead to."""
+    """One or more decorators and their sink."""
 
     decorators: tuple[Call, ...]
     sink: "Call | FanOut | Failover | Scope"
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return " ".join(part.written() for part in (*self.decorators, self.sink))
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         last = self.sink.component() if isinstance(self.sink, Call) else self.sink.plain()
         return {"chain": [*(decorator.component() for decorator in self.decorators), last]}
 
@@ -108,43 +108,43 @@ class FanOut:
     at: int = field(default=0, compare=False)
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return f"[ {', '.join(sink.written() for sink in self.sinks)} ]"
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         return {"fanout": [plain(sink) for sink in self.sinks]}
 
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """The first sink that can gets the event."""
+    """The first sink that accepts an event gets it."""
 
     sinks: "tuple[Sink, ...]"
     at: int = field(default=0, compare=False)
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return f"< {' ? '.join(sink.written() for sink in self.sinks)} >"
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         return {"failover": [plain(sink) for sink in self.sinks]}
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`roll` or `collector`; its keywords are seen by all that is inside."""
+    """`roll` or `collector`; its keyword arguments apply to all components inside."""
 
     call: Call
     body: "Sink"
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return f"{self.call.name}{_written(self.call.args, self.call.kwargs)} {{ {self.body.written()} }}"
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         about = self.call.component()
         return {self.call.name: {"args": about["args"], "kwargs": about["kwargs"], "body": plain(self.body)}}
 
@@ -154,7 +154,7 @@ Sink = Call | Chain | FanOut | Failover | Scope
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A line that says what a machine does."""
+    """A line with the source and sink of a machine."""
 
     host: str
     source: Call
@@ -162,11 +162,11 @@ class Node:
     at: int = field(default=0, compare=False)
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return f"{self.host} : {self.source.written()} | {self.sink.written()} ;"
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         return {"host": self.host, "source": self.source.component(), "sink": plain(self.sink)}
 
 
@@ -177,14 +177,14 @@ class File:
     nodes: tuple[Node, ...]
 
     def written(self) -> str:
-        """As Flume reads it."""
+        """The source text."""
         return "\n".join(node.written() for node in self.nodes)
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """Plain data for JSON."""
         return {"nodes": [node.plain() for node in self.nodes]}
 
 
 def plain(tree: Sink | File) -> dict[str, object]:
-    """A tree for JSON."""
+    """A tree as plain data for JSON."""
     return {"sink": tree.component()} if isinstance(tree, Call) else tree.plain()

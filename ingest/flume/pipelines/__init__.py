@@ -1,1 +1,1 @@
-"""Our side of an import: the pipeline file that is written (`document`), and what became of each part (`report`)."""
+"""The output of an import: the pipeline file (`document`) and the outcome for each part (`report`)."""

@@ -10,9 +10,9 @@ from ingest.config.nodes import Path
 from ingest.config.writing import MAX_PLAIN_KEY, flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
-"""What an option can be."""
+"""The value of an option."""
 
-_WIDTH = 118  # characters of a line, the indentation counted
+_WIDTH = 118  # characters of a line, with indentation
 _COMMENT_WIDTH = 100
 _READABLE = re.compile(
     "[\x20-\x7e\xa0-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\ud7ff\uf900-\ufdcf\U00010000-\U0001fffd]"
@@ -21,7 +21,7 @@ _READABLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text in which `${…}` is meant as a variable."""
+    """Text in which `${…}` is a variable."""
 
     text: str
 
@@ -29,10 +29,10 @@ class Verbatim:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """
-    Where the original says what an option is.
+    The place in the original from which an option was translated.
 
     Attributes:
-        text: as it stands there.
+        text: the text at that place.
     """
 
     place: Place
@@ -42,12 +42,12 @@ class Origin:
 @dataclass(slots=True)
 class Component:
     """
-    A source, decorator or sink; without a kind only its comments.
+    A source, decorator, sink or store; only comments if it has no kind.
 
     Attributes:
-        comments: stand above it.
-        place: what it was made of.
-        origins: of its options, as far as each has its own.
+        comments: written above it.
+        place: place in the original.
+        origins: origins of its options, where they differ from `place`.
     """
 
     kind: str
@@ -59,13 +59,13 @@ class Component:
 
 def not_imported(name: str, instead: str, comments: Sequence[str], place: Place) -> Component:
     """
-    A decorator or sink that cannot be translated: `ingest validate` refuses it at its place.
+    A placeholder for a decorator or sink that cannot be translated; `ingest validate` rejects it.
 
     Args:
-        name: what Flume called it, a class as a rule.
+        name: its name in Flume, usually a class.
         instead: what to write in its place.
-        comments: stand above it.
-        place: where the original names it.
+        comments: written above it.
+        place: place in the original.
     """
     return Component(NOT_IMPORTED, {"class": name, "instead": instead}, comments, place)
 
@@ -77,13 +77,13 @@ class Pipeline:
 
     Attributes:
         options: `timezone` and the like.
-        chain: name of a chain that runs first, "" for none.
+        chain: name of the chain that it starts with, "" for none.
     """
 
     name: str
     source: Component
     sinks: Sequence[Component]
-    steps: Sequence[Component] = ()
+    decorators: Sequence[Component] = ()
     options: Mapping[str, object] = field(default_factory=dict)
     comments: Sequence[str] = ()
     chain: str = ""
@@ -107,13 +107,13 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Rendered:
     """
-    A file as text.
+    A pipeline file as text.
 
     Attributes:
-        places: for each line what it was made of, as far as known.
-        origins: the same for values, by their paths.
+        locations: for each line its place in the original, if known.
+        origins: path of a value -> its origin.
     """
 
     text: str
@@ -124,27 +124,27 @@ class Written:
 Line = tuple[str, Place | None]
 
 
-def written(document: Document) -> Written:
+def render(document: Document) -> Rendered:
     """The file as YAML."""
     lines = list(_document(document))
     text = "".join(f"{text}\n" for text, _ in lines)
-    return Written(text, tuple(place for _, place in lines), dict(_origins(document)))
+    return Rendered(text, tuple(place for _, place in lines), dict(_origins(document)))
 
 
 def _origins(document: Document) -> Iterator[tuple[Path, Origin]]:
-    for name, steps in document.chains.items():
-        yield from _of_steps(("chains", name), steps, 0)
+    for name, decorators in document.chains.items():
+        yield from _of_decorators(("chains", name), decorators, 0)
     for pipeline in document.pipelines:
         path: Path = ("pipelines", pipeline.name)
         source = pipeline.source
         yield from (((*path, "source", source.kind, *option), origin) for option, origin in source.origins.items())
-        yield from _of_steps((*path, "decorators"), pipeline.steps, 1 if pipeline.chain else 0)
-        yield from _of_steps((*path, "sinks"), pipeline.sinks, 0)
+        yield from _of_decorators((*path, "decorators"), pipeline.decorators, 1 if pipeline.chain else 0)
+        yield from _of_decorators((*path, "sinks"), pipeline.sinks, 0)
 
 
-def _of_steps(path: Path, steps: Sequence[Component], first: int) -> Iterator[tuple[Path, Origin]]:
-    for number, step in enumerate((step for step in steps if step.kind), start=first):
-        yield from (((*path, number, step.kind, *option), origin) for option, origin in step.origins.items())
+def _of_decorators(path: Path, decorators: Sequence[Component], first: int) -> Iterator[tuple[Path, Origin]]:
+    for number, decorator in enumerate((decorator for decorator in decorators if decorator.kind), start=first):
+        yield from (((*path, number, decorator.kind, *option), origin) for option, origin in decorator.origins.items())
 
 
 def _document(document: Document) -> Iterator[Line]:
@@ -158,9 +158,9 @@ def _document(document: Document) -> Iterator[Line]:
     yield "", None
     if document.chains:
         yield "chains:", None
-        for name, steps in document.chains.items():
+        for name, decorators in document.chains.items():
             yield f"  {name}:", None
-            yield from _steps(steps, "    ")
+            yield from _decorators(decorators, "    ")
         yield "", None
     yield "pipelines:", None
     for number, pipeline in enumerate(document.pipelines):
@@ -178,25 +178,27 @@ def _pipeline(pipeline: Pipeline) -> Iterator[Line]:
     yield from _comments(source.comments, "    ")
     yield "    source:", source.place
     yield from _options(source.kind, source.options, "      ", source.place)
-    if pipeline.chain or any(step.kind for step in pipeline.steps):
+    if pipeline.chain or any(decorator.kind for decorator in pipeline.decorators):
         yield "    decorators:", None
         if pipeline.chain:
             yield f"      - chain: {pipeline.chain}", None
-    yield from _steps(pipeline.steps, "      ")
+    yield from _decorators(pipeline.decorators, "      ")
     yield "    sinks:", None
-    yield from _steps(pipeline.sinks, "      ")
+    yield from _decorators(pipeline.sinks, "      ")
 
 
-def _steps(steps: Sequence[Component], indent: str) -> Iterator[Line]:
-    for step in steps:
-        yield from _comments(step.comments, indent)
-        if step.kind:
-            for number, (text, place) in enumerate(_options(step.kind, step.options, indent + "  ", step.place)):
+def _decorators(decorators: Sequence[Component], indent: str) -> Iterator[Line]:
+    for decorator in decorators:
+        yield from _comments(decorator.comments, indent)
+        if decorator.kind:
+            for number, (text, place) in enumerate(
+                _options(decorator.kind, decorator.options, indent + "  ", decorator.place)
+            ):
                 yield (indent + "- " + text.lstrip(" ") if number == 0 else text), place
 
 
 def _options(kind: str, options: Mapping[str, object], indent: str, place: Place | None) -> Iterator[Line]:
-    """A component on one line if it fits, else an option a line."""
+    """A component on one line if it fits, else with one option on each line."""
     line = f"{indent}{kind}: {_flow(options)}"
     if len(line) <= _WIDTH:
         yield line, place
@@ -243,7 +245,7 @@ def _flow(value: object) -> str:
 
 
 def _escaped(value: object) -> object:
-    """All text that is not meant as written stands for itself."""
+    """The value with `${` escaped in all text that is not `Verbatim`."""
     match value:
         case Verbatim(text):
             return text

@@ -1,4 +1,4 @@
-"""What became of each part of the original."""
+"""The outcome for each part of the original."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +9,7 @@ _MAX_LINE = 72  # characters of the original in one line of a report
 
 
 class Outcome(StrEnum):
-    """What can become of a part."""
+    """The outcome for a part."""
 
     TRANSLATED = "translated"
     REPLACED = "replaced"
@@ -23,9 +23,9 @@ class Entry:
     A part of the original.
 
     Attributes:
-        original: as it was written, cut when it is long.
-        by: what stands for it in the pipeline; "" for nothing.
-        why: what the reader should know of it, or why nothing does.
+        original: its text, shortened if it is long.
+        by: its replacement in the pipeline; "" for none.
+        why: notes for the user, or why there is no replacement.
     """
 
     outcome: Outcome
@@ -55,13 +55,13 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Imported:
     """
-    A pipeline file made of an old configuration.
+    The result of an import.
 
     Attributes:
-        yaml: the file.
-        entries: what became of each part, in the order of the original.
-        warnings: what the reader should look at.
-        report: those, with the lines they are about.
+        yaml: the pipeline file.
+        entries: the outcome for each part, in the order of the original.
+        warnings: differences and decisions that the user should check.
+        report: the warnings with excerpts.
     """
 
     yaml: str = field(repr=False)
@@ -71,6 +71,6 @@ class Imported:
 
 
 def shown(original: str) -> str:
-    """A part of the original on one line, cut when it is long."""
+    """A part of the original on one line, shortened if it is long."""
     line = " ".join(original.split())
     return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 1]}…"

@@ -1,33 +1,33 @@
-"""The HBase clusters of an import, as stores."""
+"""The stores of an import."""
 
 from ingest.config import Place
 from ingest.flume.pipelines.document import Component, Verbatim
 
 FIRST_STORE = "hbase"
-"""The store of a file that has one."""
+"""The name of the first store."""
 
 OF_TABLES = "that has the tables"
-"""Which cluster a store stands for where the original says no more."""
+"""Describes the cluster of a store if the original does not name it."""
 
-NOTHING_NEEDED = "nothing of the old client's settings is needed"
-"""What is said of the settings of Flume's HBase client where none of them matters here."""
+NOTHING_NEEDED = "the settings of Flume's HBase client are not needed"
+"""The remark about the settings of Flume's HBase client if none is needed."""
 
 _PORT = 9090
-_CLEAR = "it is reached in the clear: on another machine it needs `security: {insecure: true}`"
+_CLEAR = "the connection is not encrypted: for another machine it needs `security: {insecure: true}`"
 
 
 def hbase_store(
     name: str = FIRST_STORE, cluster: str = OF_TABLES, place: Place | None = None, settings: str = NOTHING_NEEDED
 ) -> Component:
     """
-    A store, with a variable of its own for the host.
+    A store with a variable for the host.
 
     Args:
-        name: of the store, in small letters, digits and dashes; the variable is the same in capitals.
-        cluster: which one it stands for, in words.
-        place: what it was made of.
-        settings: what is to be known of those of Flume's HBase client.
+        name: name of the store, in lower-case letters, digits and dashes; the variable is the same in upper case.
+        cluster: description of the cluster, for the comment.
+        place: place in the original.
+        settings: remark about the settings of Flume's HBase client.
     """
     host = Verbatim(f"${{{name.upper().replace('-', '_')}:localhost}}")
-    said = f"the Thrift server of the cluster {cluster}; {settings}"
-    return Component("hbase", {"host": host, "port": _PORT}, [said, _CLEAR], place)
+    comment = f"the Thrift server of the cluster {cluster}; {settings}"
+    return Component("hbase", {"host": host, "port": _PORT}, [comment, _CLEAR], place)

@@ -183,7 +183,7 @@ class TestError:
     def test_code(self, ingest):
         result = ingest("describe", "error", "no_match")
         assert result.code == 0
-        assert result.out.startswith("no_match\nThe regular expression was not found")
+        assert result.out.startswith("no_match\nNo pattern of the decorator matches")
 
     def test_as_json(self, ingest):
         page = ingest("describe", "error", "locked", "--output", "json").json

@@ -33,8 +33,8 @@ MERMAID = """\
 flowchart LR
   subgraph p1["web"]
     p1_source(["kafka<br>ticks, tocks"])
-    p1_step1["no debug<br>filter<br>chain clean<br>on_error: drop"]
-    p1_step2["value<br>when %{x} == #34;a#60;b#34;"]
+    p1_decorator1["no debug<br>filter<br>chain clean<br>on_error: drop"]
+    p1_decorator2["value<br>when %{x} == #34;a#60;b#34;"]
     p1_sink1[/"attr2hbase#35;1"/]
     p1_sink2[/"rest<br>attr2hbase"/]
   end
@@ -45,11 +45,11 @@ flowchart LR
   p1_dead_letters[["dead letters<br>kafka: dead"]]
   table1[("t<br>in logs")]
   table2[("t_%{topic}<br>in other")]
-  p1_source --> p1_step1
-  p1_step1 --> p1_step2
-  p1_step2 -->|"when %{n} #62; 5"| p1_sink1
+  p1_source --> p1_decorator1
+  p1_decorator1 --> p1_decorator2
+  p1_decorator2 -->|"when %{n} #62; 5"| p1_sink1
   p1_sink1 --> table1
-  p1_step2 --> p1_sink2
+  p1_decorator2 --> p1_sink2
   p1_sink2 --> table2
   p1 -.-> p1_dead_letters
   p2_source --> p2_sink1
@@ -63,19 +63,19 @@ DOT = r"""digraph pipelines {
   subgraph cluster_p1 {
     label="web";
     p1_source [shape=box, style=rounded, label="kafka\nticks, tocks"];
-    p1_step1 [shape=box, label="no debug\nfilter\nchain clean\non_error: drop"];
-    p1_step2 [shape=box, label="value\nwhen %{x} == \"a<b\""];
+    p1_decorator1 [shape=box, label="no debug\nfilter\nchain clean\non_error: drop"];
+    p1_decorator2 [shape=box, label="value\nwhen %{x} == \"a<b\""];
     p1_sink1 [shape=parallelogram, label="attr2hbase#1"];
     p1_sink2 [shape=parallelogram, label="rest\nattr2hbase"];
   }
   p1_dead_letters [shape=note, label="dead letters\nkafka: dead"];
   table1 [shape=cylinder, label="t\nin logs"];
   table2 [shape=cylinder, label="t_%{topic}\nin other"];
-  p1_source -> p1_step1;
-  p1_step1 -> p1_step2;
-  p1_step2 -> p1_sink1 [label="when %{n} > 5"];
+  p1_source -> p1_decorator1;
+  p1_decorator1 -> p1_decorator2;
+  p1_decorator2 -> p1_sink1 [label="when %{n} > 5"];
   p1_sink1 -> table1;
-  p1_step2 -> p1_sink2;
+  p1_decorator2 -> p1_sink2;
   p1_sink2 -> table2;
   p1_source -> p1_dead_letters [style=dashed, ltail=cluster_p1];
 }
@@ -107,7 +107,7 @@ def test_decorator_with_its_own_failure_action_has_an_arrow_to_the_dead_letters(
     drawn = ingest("graph", "p.yaml").out
     assert [line for line in drawn.splitlines() if "-.->" in line] == [
         "  p1 -.-> p1_dead_letters",
-        "  p2_step1 -.-> p2_dead_letters",
+        "  p2_decorator1 -.-> p2_dead_letters",
     ]
     assert 'p1_sink2[/"rest<br>attr2hbase<br>on_error: drop"/]' in drawn
 

@@ -62,7 +62,7 @@ MILLIS = PROPERTIES + (
     "a.sources.r.interceptors.i.serializers.s.type = RegexExtractorInterceptorMillisSerializer\n"
     "a.sources.r.interceptors.i.serializers.s.pattern = yyyy-MM-dd\n"
 )
-ASSUMED = "No time zone was given: write that of the old machines as `timezone`, where it was not UTC."
+ASSUMED = "No time zone was given: set `timezone` to that of Flume's machines if it is not UTC."
 IRRELEVANT = "No time zone was given, and nothing here depends on one: `timezone` is UTC."
 
 
@@ -85,12 +85,12 @@ def test_assumed_time_zone_is_a_warning(text, line, comment, zone, ingest, folde
     (folder / "old").write_text(text)
     result = ingest("import-flume", "old", "-o", "p.yaml", *(["--timezone", zone] if zone else []))
     assert result.code == 0
-    message = "not-as-flume: warning: what this does depends on the time zone of the old machines, and none was given"
+    message = "not-as-flume: warning: this depends on the time zone of Flume's machines, and none was given"
     assert result.err.count(message) == (line is not None and zone is None)
     if line and not zone:
         assert f"old:{line}:1: {message}: UTC is assumed; say --timezone Europe/Berlin" in result.err
     made = (folder / "p.yaml").read_text()
-    assert (comment if zone is None else "`timezone` is that of the old machines.") in made
+    assert (comment if zone is None else "`timezone` is that of Flume's machines.") in made
     assert "    timezone: UTC\n" in made
 
 

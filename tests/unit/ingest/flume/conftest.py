@@ -1,4 +1,4 @@
-"""What an import gives, and what the pipelines of it do to events."""
+"""Imports, and the effect of imported pipelines on events."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def imported() -> Callable[..., Imported]:
 
 @pytest.fixture
 def configuration(imported) -> Callable[..., Configuration]:
-    """The file that an import gives, bound as any other file is."""
+    """The imported file, bound."""
 
     def run(text: str, **options: str) -> Configuration:
         return bind(read_text(imported(text, **options).yaml, "new.yaml", {}), Catalog())
@@ -36,7 +36,7 @@ def configuration(imported) -> Callable[..., Configuration]:
 
 @pytest.fixture
 def outcomes(configuration) -> Callable[..., list[Line]]:
-    """What becomes of an event in each pipeline of an import."""
+    """The outcome of an event in each imported pipeline."""
 
     def run(text: str, event: Mapping[str, object], **options: str) -> list[Line]:
         bound = configuration(text, **options)
@@ -62,7 +62,7 @@ def attributes(outcomes) -> Callable[..., object]:
 
 @pytest.fixture
 def cells(outcomes) -> Callable[..., object]:
-    """Row and cells an event becomes, or why it becomes none."""
+    """Row and cells of an event, or why there are none."""
 
     def run(text: str, event: Mapping[str, object], **options: str) -> object:
         (line,) = outcomes(text, event, **options)

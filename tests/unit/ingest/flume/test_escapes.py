@@ -1,4 +1,4 @@
-"""Escape expressions: what Flume gave, our template gives."""
+"""Escape sequences and their templates render the same text."""
 
 import pytest
 from hypothesis import given
@@ -45,8 +45,8 @@ def test_same_result(pattern, result):
     assert Template.parse(template_of(pattern).template).render(event()) == result.encode()
 
 
-@pytest.mark.parametrize(("pattern", "note"), [("%P", '"%P" is no tag'), ("%{rolltag}", "set by roll sinks")])
-def test_what_is_odd_is_told(pattern, note):
+@pytest.mark.parametrize(("pattern", "note"), [("%P", '"%P" is not a tag'), ("%{rolltag}", "set by roll sinks")])
+def test_difference_is_noted(pattern, note):
     assert note in template_of(pattern).notes[0]
 
 
@@ -56,5 +56,5 @@ def test_any_expression_is_a_template(pattern):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_a_literal_stays_one(text):
+def test_literal_is_unchanged(text):
     assert Template.parse(literal(text)).render(event()) == text.encode()

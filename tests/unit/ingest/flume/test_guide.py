@@ -1,4 +1,4 @@
-"""The guide's commands work and print what it shows. `python tests/unit/ingest/flume/test_guide.py` writes it anew."""
+"""The guide shows the output of its commands. `python tests/unit/ingest/flume/test_guide.py` updates it."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"^\$ (.*<<'END'\n(?:.*\n)*?END|.*)\n", re.MULTILINE)
 
 
 def run_again(guide, folder):
-    """The guide with what its commands print now."""
+    """The guide with the current output of its commands."""
     (folder / "bin").mkdir()
     program = folder / "bin" / "ingest"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ingest "$@"\n')
@@ -44,13 +44,13 @@ def run_again(guide, folder):
     return _BLOCK.sub(lambda block: "".join(shown(command) for command in _COMMAND.findall(block[0])), guide)
 
 
-def test_guide_shows_what_its_commands_print(tmp_path):
+def test_guide_shows_the_output_of_its_commands(tmp_path):
     guide = GUIDE.read_text(encoding="utf-8")
     assert run_again(guide, tmp_path) == guide
 
 
 def rows():
-    """Calls of Flume and what the table has beside them, where both are whole."""
+    """Calls of Flume and their translations in the table, where both are complete."""
     for line in GUIDE.read_text(encoding="utf-8").splitlines():
         cells = line.split(" | ")
         if len(cells) == 2 and line.startswith("| `"):
@@ -59,7 +59,7 @@ def rows():
 
 
 @pytest.mark.parametrize(("call", "made"), list(rows()))
-def test_table_says_what_the_importer_does(call, made, imported):
+def test_table_of_the_guide_agrees_with_the_importer(call, made, imported):
     (kind,) = expected = plain(read_text(made, "guide", {}).root)
     text = call if kind in BUILTIN_SINKS else f'{call} attr2hbase("t")'
     root = plain(read_text(imported(text).yaml, "made", {}).root)

@@ -1,4 +1,4 @@
-"""Java's regular expressions: what they find, ours find."""
+"""Java's regular expressions and their translations have the same matches."""
 
 import re
 
@@ -62,7 +62,7 @@ def test_same_match(java, text, found):
     assert (None if match is None else match[0].decode()) == found
 
 
-def test_flags_from_outside_stand_in_front():
+def test_global_flags_are_at_the_start():
     assert pattern_of("(?m)^a.b$", "is").search(b"x\nA\nB") is not None
 
 
@@ -81,21 +81,21 @@ def test_in_full(java, text, is_found):
         (r"\p{L}", 1, "patterns work on bytes"),
         (r"a[a-z&&[^b]]", 6, "a class inside a class"),
         (r"a[ä]", 3, "outside ASCII"),
-        (r"a(?i)b", 2, "flags stand in front"),
-        (r"(?x)b", 1, "flags stand in front"),
+        (r"a(?i)b", 2, "only i, m and s at the start"),
+        (r"(?x)b", 1, "only i, m and s at the start"),
         *(
-            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" cannot be translated: flags stand in front')
+            (f"BEGIN{flags}.*$)END", 6, f'"{flags}" cannot be translated: only i, m and s at the start')
             for flags in ("(?s:", "(?m:", "(?-s:", "(?is:", "(?i-s:", "(?sm:", "(?x:", "(?d:")
         ),
-        ("a(?sm)b", 2, "flags stand in front"),
-        ("(?-s)b", 1, "flags stand in front"),
+        ("a(?sm)b", 2, "only i, m and s at the start"),
+        ("(?-s)b", 1, "only i, m and s at the start"),
         (r"\G", 1, "cannot be translated"),
         (r"[\R]", 2, "inside a class"),
-        (r"a\x{110000}", 2, "is no character"),
-        (r"a\x{D83D}\x{DE00}", 2, "is no character"),
-        (r"a\uD83Db", 2, "is no character"),
-        (r"\uDE00\uD83D", 1, "is no character"),
-        (r"[\uD83D]", 2, "is no character"),
+        (r"a\x{110000}", 2, "is not a character"),
+        (r"a\x{D83D}\x{DE00}", 2, "is not a character"),
+        (r"a\uD83Db", 2, "is not a character"),
+        (r"\uDE00\uD83D", 1, "is not a character"),
+        (r"[\uD83D]", 2, "is not a character"),
         (f"a{{{'9' * 5_000}}}", 1, "too large"),
         (r"(\S+) (.*", 7, "missing )"),
         (r"\p{Alpha}.é.*(a", 14, "missing )"),
@@ -105,7 +105,7 @@ def test_in_full(java, text, is_found):
     ],
 )
 @pytest.mark.parametrize("flags", ["", "s", "is"])
-def test_what_can_not_be_said(java, column, message, flags):
+def test_expression_without_an_equivalent_is_an_error(java, column, message, flags):
     with pytest.raises(UntranslatableError, match=re.escape(message)) as caught:
         pattern_of(java, flags)
     assert caught.value.column == column
@@ -125,17 +125,17 @@ def test_what_can_not_be_said(java, column, message, flags):
         (r"\P{Alpha}", r"\P{Alpha}", 1),
     ],
 )
-def test_one_character_that_is_one_byte_is_told(java, one, column):
-    assert one_byte_in(java).startswith(f'"{one}" in column {column} of the expression is one byte here')
+def test_match_of_one_byte_is_a_warning(java, one, column):
+    assert one_byte_in(java).startswith(f'"{one}" in column {column} of the expression matches one byte here')
     pattern_of(java)
 
 
 @pytest.mark.parametrize("java", ["", r".*.+\S+[^:]*\P{Alpha}+", r"a\.b[.]\Q.\E", ".*?a.+?b.++", r"[a-z].*\d\w\s"])
-def test_what_takes_all_bytes_of_a_character_is_not(java):
+def test_repeated_match_is_no_warning(java):
     assert one_byte_in(java) == ""
 
 
-def test_that_hint_is_one_character():
+def test_hint_matches_one_character():
     one = pattern_of("x.y").text
     hint = re.search(r"\(\?:.*\)", ONE_CHARACTER)[0]
     assert Pattern.parse(one).search("xéy".encode()) is None
@@ -150,7 +150,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_any_text_is_an_expression_or_can_not_be_said(text):
+def test_any_text_is_translated_or_an_error(text):
     java = text.replace("∞", "7" * 5_000)  # more digits than Python makes a number of
     column = 1
     try:

@@ -1,4 +1,4 @@
-"""Random chains and events: a small model of Flume beside what the imported pipeline does."""
+"""Random chains and events: imported pipelines agree with a small model of Flume."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ BODIES = ["", "a:b", "a:b::", "12:3", ":x", "ab"]
 
 
 class EventError(Exception):
-    """What stopped Flume's node."""
+    """The error that stopped Flume's node."""
 
 
 @dataclass
 class Event:
-    """Flume's event, as far as the decorators here look at it."""
+    """The parts of Flume's event that the decorators here use."""
 
     body: str
     attributes: dict[str, str] = field(default_factory=dict)

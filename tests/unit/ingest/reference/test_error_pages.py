@@ -1,4 +1,4 @@
-"""The pages of error codes: one for each code, true for whoever raises it, and none for what nobody raises."""
+"""Pages of error codes: one for each code that is raised, and none for others."""
 
 import ast
 from functools import cache
@@ -19,7 +19,7 @@ from ingest.reference.error_pages import error_page, error_pages, errors_page
 
 @cache
 def trees():
-    """Every file of the product but the pages themselves."""
+    """Syntax trees of all product files except the pages."""
     written = (pages.__file__, remedies.__file__)
     files = [file for package in (product, decorators, sinks) for file in Path(package.__file__).parent.rglob("*.py")]
     return [ast.parse(file.read_text()) for file in files if str(file) not in written]
@@ -62,14 +62,14 @@ def test_every_code_that_is_raised_has_a_page():
     assert {code for code in codes if not error_page(code).meaning} == set()
 
 
-def test_every_page_is_of_a_code_that_somebody_gives():
+def test_every_page_has_a_code_that_is_used():
     given = {code for code, _ in raised()}
     others = {"batch_slow", "jvm_unresponsive"}  # why a pipeline is blocked, and of no error
     said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert (pages._CODES.keys() - given, others - said) == (others, set())
 
 
-def test_no_page_says_another_reaction_than_what_is_raised_has():
+def test_disposition_of_a_page_is_that_of_its_error():
     classes = known()
     wrong = []
     for code, name in raised():
@@ -81,11 +81,11 @@ def test_no_page_says_another_reaction_than_what_is_raised_has():
     assert wrong == []
 
 
-def test_most_raisers_are_looked_at():
+def test_most_raised_errors_are_found():
     assert sum(name.rpartition(".")[2] in known() for _, name in raised()) > 100
 
 
-def test_a_code_means_one_thing():
+def test_code_is_unique():
     errors = {each.code for each in known().values()} | pages._CODES.keys()
     assert errors & {kind.value for kind in Kind} == set()
 
@@ -99,21 +99,21 @@ def test_a_code_means_one_thing():
         ("record_too_large", ["max.message.bytes"]),
     ],
 )
-def test_page_names_whoever_raises_it(code, said):
+def test_page_covers_all_causes(code, said):
     assert [word for word in said if word not in error_page(code).meaning] == []
 
 
-def test_every_page_ends_with_what_to_do():
+def test_every_page_has_a_remedy():
     assert {page.code for page in error_pages()} == remedies.REMEDIES.keys()
     assert [page.code for page in error_pages() if not page.remedy.endswith(".")] == []
     assert f"| {error_page('no_match').remedy} |\n" in errors_page()
 
 
-def test_what_blocks_a_pipeline_is_no_end_of_it():
+def test_reason_of_a_blocked_pipeline_has_no_exit_code():
     for code in ("batch_slow", "jvm_unresponsive"):
         assert (error_page(code).disposition, error_page(code).exit_code) == (Disposition.RETRY, None)
 
 
-def test_contract_is_told_whole():
+def test_errors_of_events_have_no_exit_code():
     of_events = {each.code for each in known(EventError).values() if each.__module__ == api.EventError.__module__}
     assert {code for code in of_events if error_page(code).exit_code is not None} == set()

@@ -12,7 +12,7 @@ from ingest.reference.readable import from_readable, moment, moment_of, readable
 @example(b"\\\xff")
 @example(b"\\x\xff")
 @example("\u2028\u202e".encode())
-def test_shown_bytes_name_the_same_bytes(value):
+def test_shown_bytes_are_parsed_back(value):
     shown = readable(value)
     assert shown.isprintable() or shown == ""
     assert from_readable(shown) == value
@@ -32,11 +32,11 @@ def test_shown_bytes_name_the_same_bytes(value):
         (b"a\nb", "a\\x0ab"),
     ],
 )
-def test_bytes_for_people(value, shown):
+def test_readable_bytes(value, shown):
     assert readable(value) == shown
 
 
-def test_escapes_are_taken_in_upper_case_too():
+def test_escapes_may_be_in_upper_case():
     assert from_readable("k\\xFF\\x0a\\xZZ") == b"k\xff\n\\xZZ"
 
 
@@ -49,7 +49,7 @@ def test_escapes_are_taken_in_upper_case_too():
         (2**63 - 1, str(2**63 - 1)),
     ],
 )
-def test_times_for_people(timestamp_ms, shown):
+def test_readable_time(timestamp_ms, shown):
     assert moment(timestamp_ms) == shown
 
 
@@ -61,10 +61,10 @@ def test_times_for_people(timestamp_ms, shown):
         ("1970-01-01T01:00:00+01:00", 0),
     ],
 )
-def test_times_of_people(text, expected):
+def test_time_is_parsed(text, expected):
     assert moment_of(text) == expected
 
 
-def test_no_time_is_refused():
+def test_invalid_time_is_rejected():
     with pytest.raises(ConfigError, match='"yesterday" is not a time'):
         moment_of("yesterday")

@@ -1,4 +1,4 @@
-"""The JSON Schema, the reference pages and `config show` say what the models say."""
+"""The JSON Schema, the reference pages and `config show` agree with the models."""
 
 import json
 
@@ -32,27 +32,27 @@ class TestSchema:
             for child in node:
                 yield from self.refs(child)
 
-    def test_knows_every_key(self):
+    def test_has_every_key(self):
         assert tuple(self.schema["properties"]) == tuple(TOP_KEYS)
         assert set(self.schema["$defs"]["pipeline"]["properties"]) == set(PIPELINE_KEYS)
 
     @pytest.mark.parametrize("room", ["decorators", "sinks", "stores", "sources"])
-    def test_knows_every_component(self, room):
+    def test_has_every_component(self, room):
         mapping, names = self.schema["$defs"][f"any_{room}"]["anyOf"]
         assert tuple(sorted(mapping["properties"])) == CATALOG.names(room)
         assert tuple(names["enum"]) == CATALOG.names(room)
 
-    def test_every_reference_leads_somewhere(self):
+    def test_every_reference_has_a_definition(self):
         assert set(self.refs(self.schema)) <= {f"#/$defs/{name}" for name in self.schema["$defs"]}
 
     def test_is_json(self):
         assert json.loads(json.dumps(self.schema)) == self.schema
 
-    def test_variable_may_stand_for_a_number(self):
+    def test_variable_is_allowed_for_a_number(self):
         port = self.schema["$defs"]["SplitSettings"]["properties"]["index"]
         assert {"type": "string", "pattern": r"\$\{"} in port["anyOf"][0]["anyOf"]
 
-    def test_component_that_can_not_be_imported_is_left_open(self):
+    def test_component_that_cannot_be_imported_has_no_restrictions(self):
         class Broken(Catalog):
             def __call__(self, room, name):
                 if name == "split":
@@ -77,7 +77,7 @@ class TestPages:
 
     def test_rows_with_units(self):
         assert [(row.type, row.default) for row in option_rows(ErrorBudget)] == [
-            ("share", "5%"),
+            ("percentage", "5%"),
             ("whole number", "1000"),
             ("duration", "5m"),
         ]
@@ -91,7 +91,7 @@ class TestPages:
     def test_page_of_the_file(self):
         page = configuration_page()
         assert all(f"| `{key}` |" in page for key in TOP_KEYS)
-        assert "| `error_budget.share` | share | `5%` |" in page
+        assert "| `error_budget.share` | percentage | `5%` |" in page
 
     def test_page_of_errors(self):
         page = errors_page()
@@ -113,7 +113,7 @@ pipelines:
 """
 
 
-def test_effective_configuration_is_yaml_that_means_the_same(tmp_path):
+def test_effective_configuration_is_read_back_unchanged(tmp_path):
     root, part, shown = tmp_path / "root.yaml", tmp_path / "part.yaml", tmp_path / "shown.yaml"
     root.write_text(FILE)
     part.write_text("state_dir: /tmp/x\n")

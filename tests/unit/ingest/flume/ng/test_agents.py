@@ -1,4 +1,4 @@
-"""Flume 1: sources, channels, interceptors and serializers, row by row."""
+"""Flume 1: sources, channels, interceptors and serializers."""
 
 import re
 
@@ -56,7 +56,7 @@ MILLIS = "org.apache.flume.interceptor.RegexExtractorInterceptorMillisSerializer
 
 
 def millis(name, pattern, regex):
-    """An extractor of a date and a word behind it."""
+    """An extractor of a date and the word after it."""
     return interceptor(
         type="regex_extractor", regex=regex, serializers="s1 s2", serializers__s1__name=name,
         serializers__s1__type=MILLIS, serializers__s1__pattern=pattern, serializers__s2__name="level",
@@ -71,7 +71,7 @@ def millis(name, pattern, regex):
         ("r1 \tat java.lang.Thread.run", {}),
     ],
 )
-def test_a_date_is_a_header_only_of_lines_that_match(name, body, expected, cells):
+def test_date_is_set_only_if_the_line_matches(name, body, expected, cells):
     text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)")
     wanted = {"rest": body[3:]} | {key.replace("NAME", name): value for key, value in expected.items()}
     assert cells(text, EVENT | {"body": body}) == ("r1", OWN | {f"cf:{key}": value for key, value in wanted.items()})
@@ -88,7 +88,7 @@ def test_a_date_is_a_header_only_of_lines_that_match(name, body, expected, cells
         ("d HH", "2 01", 946774800000, "no year, month: 2000-01 is"),
     ],
 )
-def test_parts_that_a_date_lacks_are_those_of_joda(pattern, body, expected, lacks, cells, imported):
+def test_missing_parts_of_a_date_are_those_of_joda(pattern, body, expected, lacks, cells, imported):
     text = millis("at", pattern, "^r1 (.*) (\\\\w+)$")
     assert cells(text, EVENT | {"body": f"r1 {body} WARN"})[1]["cf:at"] == str(expected)
     (warning,) = imported(text).warnings
@@ -98,7 +98,7 @@ def test_parts_that_a_date_lacks_are_those_of_joda(pattern, body, expected, lack
 @pytest.mark.parametrize(
     "pattern", ["EEE HH:mm", "yyyy yyyy", "yyyy-MM-dd MMM MMMM", "yyyy-MM-dd ww", "yyyy-MM-dd'T", ""]
 )
-def test_a_pattern_of_dates_that_is_none_is_told_where_it_stands(pattern, imported):
+def test_invalid_date_pattern_is_an_error_with_a_place(pattern, imported):
     text = millis("at", pattern, "(.*) (.*)")
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
@@ -108,7 +108,7 @@ def test_a_pattern_of_dates_that_is_none_is_told_where_it_stands(pattern, import
 
 
 @pytest.mark.parametrize("name", ["timestamp", "at"])
-def test_a_row_key_of_the_time_is_that_of_the_record(name, cells, imported):
+def test_row_key_with_the_time_uses_that_of_the_record(name, cells, imported):
     text = millis(name, "yyyy-MM-dd", "(\\\\d+-\\\\d+-\\\\d+) (\\\\w+)").replace(DEPOSIT, "")
     text += "a.sinks.k.serializer.suffix = timestamp\n"
     assert cells(text, EVENT | {"body": "1970-01-02 WARN"}) == ("default5", {"cf:pCol": "1970-01-02 WARN"})
@@ -175,11 +175,11 @@ def test_regex_serializer(more, body, expected, cells):
     assert cells(text, EVENT | {"body": body}) == expected
 
 
-def test_an_expression_with_a_dot_for_one_character_is_told_once(imported):
+def test_expression_with_a_dot_is_a_warning_once(imported):
     interceptor = "a.sources.r.interceptors = i\na.sources.r.interceptors.i.type = regex_filter\n"
     text = BASE + REGEX + interceptor + "a.sources.r.interceptors.i.regex = x.y.z\n"
     (warning,) = imported(text).warnings
-    assert warning.message == '"." in column 2 of the expression is one byte here, and was one character in Java'
+    assert warning.message == '"." in column 2 of the expression matches one byte here, one character in Java'
     assert warning.location.line == text.count("\n")
     text = changed(BASE + REGEX, "a.sinks.k.serializer.regex", "(.) (.*)")
     (warning,) = imported(text).warnings
@@ -187,21 +187,21 @@ def test_an_expression_with_a_dot_for_one_character_is_told_once(imported):
 
 
 class TestHeadersOfTheSource:
-    def test_only_those_that_flume_gave(self, cells):
+    def test_are_only_those_that_flume_set(self, cells):
         event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
         assert cells(BASE + DEPOSIT, event) == ("r1", OWN)
 
-    def test_mapped_ones(self, cells):
+    def test_may_be_mapped(self, cells):
         text = BASE + DEPOSIT + "a.sources.r.header.id = trace\na.sources.r.header.from = host\n"
         event = EVENT | {"attributes": {"trace": "1"}, "host": "h1"}
         assert cells(text, event) == ("r1", OWN | {"cf:id": "1", "cf:from": "h1"})
 
-    def test_under_another_name_or_not_at_all(self, cells):
+    def test_may_be_renamed_or_disabled(self, cells):
         without = {name: value for name, value in OWN.items() if name != "cf:topic"}
         assert cells(BASE + DEPOSIT + "a.sources.r.topicHeader = of\n", EVENT)[1] == without | {"cf:of": "web"}
         assert cells(BASE + DEPOSIT + "a.sources.r.setTopicHeader = false\n", EVENT)[1] == without
 
-    def test_those_of_a_flume_event_stay(self, cells):
+    def test_of_a_flume_event_are_kept(self, cells):
         text = BASE + DEPOSIT + "a.sources.r.useFlumeEventFormat = true\n"
         event = EVENT | {"attributes": {"trace": "1", "topic": "other"}}
         assert cells(text, event) == ("r1", OWN | {"cf:trace": "1", "cf:topic": "other"})
@@ -223,7 +223,7 @@ class TestKafka:
             "raw",
         )
 
-    def test_what_can_be_said(self, configuration):
+    def test_all_settings(self, configuration):
         text = BASE + (
             "a.sources.r.kafka.topics.regex = web-.*\n"
             "a.sources.r.kafka.consumer.group.id = g\n"
@@ -242,7 +242,7 @@ class TestKafka:
         assert found.options == {"fetch.max.bytes": "1000"}
 
     @pytest.mark.parametrize("written", ["KAFKA", "Kafka", "org.apache.flume.source.kafka.KafkaSource"])
-    def test_a_type_is_taken_in_any_letters(self, written, configuration):
+    def test_type_ignores_case(self, written, configuration):
         text = changed(changed(BASE, "a.sources.r.type", written), "a.channels.c.type", "MEMORY")
         assert source_of(configuration, text).topics == ["web"]
 
@@ -276,7 +276,7 @@ class TestKafka:
         if sasl and mechanism != "GSSAPI":
             assert security.sasl.username == "ann"
 
-    def test_a_password_is_not_shown_with_what_is_told_of_its_line(self, imported):
+    def test_password_is_not_in_the_excerpt_of_a_problem(self, imported):
         shown = imported(BASE + "a.sources.r.kafka.consumer.ssl.truststore.password = hidden\n").report.to_text()
         assert "| a.sources.r.kafka.consumer.ssl.truststore.password = ***\n" in shown
         assert "hidden" not in shown
@@ -300,31 +300,31 @@ class TestKafka:
             ("readSmallestOffset = false\na.channels.c.kafka.consumer.auto.offset.reset = earliest", "earliest"),
         ],
     )
-    def test_where_a_channel_begins(self, more, start, configuration, imported):
+    def test_start_of_a_channel(self, more, start, configuration, imported):
         text = changed(changed(BASE, "a.sources.r.type", "avro"), "a.channels.c.type", "kafka")
         text += "a.channels.c.kafka.bootstrap.servers = localhost:1\n" + f"a.channels.c.{more}\n" * bool(more)
         assert source_of(configuration, text).start.text == start
         assert f"    # {GROUP_OF_FLUME}\n" in imported(text).yaml
 
-    def test_channel_behind_a_kafka_source_is_not_read(self, configuration):
+    def test_channel_after_a_kafka_source_is_not_read(self, configuration):
         text = changed(BASE, "a.channels.c.type", "org.apache.flume.channel.kafka.KafkaChannel")
         assert source_of(configuration, text).topics == ["web"]
 
-    def test_other_sources_become_a_stub(self, configuration, imported):
+    def test_other_sources_become_a_placeholder(self, configuration, imported):
         text = changed(BASE, "a.sources.r.type", "netcat")
         assert source_of(configuration, text).topics == ["a-k"]
         assert any(entry.original == "source r (netcat)" for entry in imported(text).entries)
 
 
 class TestSeveral:
-    def test_like_sinks_of_a_channel_are_one(self, configuration, imported):
+    def test_equal_sinks_of_a_channel_become_one(self, configuration, imported):
         text = changed(BASE, "a.sinks", "k k2") + BASE[BASE.index("a.sinks.k.type") :].replace("sinks.k.", "sinks.k2.")
         assert list(configuration(text).pipelines) == ["a-k"]
-        assert any("side by side" in entry.why for entry in imported(text).entries)
+        assert any("in parallel" in entry.why for entry in imported(text).entries)
 
-    def test_unlike_ones_are_refused(self, imported):
+    def test_different_sinks_of_a_channel_are_rejected(self, imported):
         text = changed(BASE, "a.sinks", "k k2") + BASE[BASE.index("a.sinks.k.type") :].replace("sinks.k.", "sinks.k2.")
-        with pytest.raises(ConfigInvalidError, match="chance decided"):
+        with pytest.raises(ConfigInvalidError, match="read the same channel and differ"):
             imported(changed(text, "a.sinks.k2.table", "u"))
 
     def test_each_channel_of_a_source_is_a_pipeline(self, configuration, imported):
@@ -338,8 +338,8 @@ class TestSeveral:
         }
         made = imported(text)
         assert any("flume-a-k2" in warning.message for warning in made.warnings)
-        assert made.yaml[: made.yaml.index("a-k2:")].count("the group is Flume's") == 1
-        assert "the group is Flume's" not in made.yaml[made.yaml.index("a-k2:") :]
+        assert made.yaml[: made.yaml.index("a-k2:")].count("# Flume's group:") == 1
+        assert "# Flume's group:" not in made.yaml[made.yaml.index("a-k2:") :]
 
     def test_each_source_of_a_channel_is_a_pipeline(self, configuration):
         text = changed(BASE, "a.sources", "r r2") + "a.sources.r2.type = netcat\na.sources.r2.channels = c\n"
@@ -386,18 +386,18 @@ class TestSeveral:
             "21:1",
             "listed twice",
         ),
-        (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "there is nothing to write"),
+        (changed(BASE, "a.sinks.k.serializer.payloadColumn", ""), "13:1", "a column for the body is required"),
         (changed(BASE, "a.sources.r.selector.type", "com.x.Mine"), "13:1", 'the selector "com.x.Mine" is not imported'),
         (
             changed(BASE, "a.sources.r.selector.type", "multiplexing"),
             "13:1",
-            "the selector sends nothing to the channel",
+            "the selector sends no events to the channel",
         ),
         (
             changed(BASE, "a.sources.r.type", "syslogtcp")
             + "a.sources.r.selector.type = multiplexing\na.sources.r.selector.header = host\n",
             "14:1",
-            "a part of the event",
+            "a core field of the event",
         ),
         (changed(BASE + REGEX, "a.sinks.k.serializer.colNames", "a"), "15:1", "Flume dropped every event"),
         (changed(BASE + REGEX, "a.sinks.k.serializer.rowKeyIndex", "1"), "16:1", "is not the place of ROW_KEY"),
@@ -414,12 +414,12 @@ class TestSeveral:
         (
             interceptor(type="search_replace", searchPattern="(a)", replaceString="$2"),
             "21:1",
-            "is no group of the expression",
+            "is not a group of the expression",
         ),
         (interceptor(type="regex_filter", regex="("), "20:1", "unterminated"),
     ],
 )
-def test_what_can_not_be_imported_is_told_with_its_place(text, place, message, imported):
+def test_part_that_cannot_be_imported_is_an_error_with_a_place(text, place, message, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
     found = {f"{each.location.line}:{each.location.column}": each.message for each in caught.value.report.errors}
@@ -447,7 +447,7 @@ def lines_of(found, text):
 
 
 class TestAllAtOnce:
-    def test_what_is_wrong_in_the_sink_hides_nothing_of_its_source(self, imported):
+    def test_errors_of_a_sink_do_not_hide_those_of_its_source(self, imported):
         with pytest.raises(ConfigInvalidError) as caught:
             imported(MISTAKES)
         assert {line.removeprefix("a.") for line in lines_of(caught.value.report.errors, MISTAKES)} == {
@@ -462,7 +462,7 @@ class TestAllAtOnce:
         }
         assert any("(column 7 of the expression)" in each.message for each in caught.value.report.errors)
 
-    def test_nothing_is_told_that_comes_of_something_else(self, imported):
+    def test_consequences_of_an_error_are_not_reported(self, imported):
         text = BASE.replace("a.sinks.k.table = t\n", "").replace("a.sources.r.kafka.topics = web\n", "")
         with pytest.raises(ConfigInvalidError) as caught:
             imported(text.replace("a.sinks.k.columnFamily = cf\n", ""))
@@ -479,7 +479,7 @@ class TestAllAtOnce:
         assert lines_of(caught.value.report.errors, text) == ["a.sinks.k.channels", "a.sinks.l.type", "a.sinks.l.type"]
 
 
-def test_comments_stay(imported):
+def test_comments_are_kept(imported):
     text = "# the agent\n" + BASE.replace("a.sinks.k.type", "# the table\na.sinks.k.type") + "# at the end\n"
     lines = [line.strip() for line in imported(text).yaml.splitlines()]
     assert lines[lines.index("a-k:") - 1] == "# the agent"
@@ -490,11 +490,11 @@ def test_report_names_what_is_not_needed(imported):
     text = BASE + "a.sinks.k.batchSize = 100\na.sinks.k.zookeeperQuorum = z1\na.sources.r.kafka.consumer.x.y = 1\n"
     why = {entry.original: entry.why for entry in imported(text).entries}
     assert "not needed: batchSize" in why["sink k"]
-    assert "nothing is lost in a crash" in why["channel c (memory)"]
+    assert "a crash loses nothing" in why["channel c (memory)"]
 
 
 class TestWhatIsLeftOut:
-    def test_each_part_that_feeds_no_imported_sink_is_told(self, imported):
+    def test_each_part_without_an_imported_sink_is_reported(self, imported):
         text = changed(changed(changed(BASE, "a.sources", "r s"), "a.channels", "c m"), "a.sinks", "k l n") + (
             "a.sources.s.type = spooldir\na.sources.s.channels = m\na.sources.s.interceptors = t\n"
             "a.sources.s.interceptors.t.type = timestamp\na.sources.s.selector.type = multiplexing\n"
@@ -503,10 +503,10 @@ class TestWhatIsLeftOut:
         )
         found = {entry.original: entry.why for entry in imported(text).entries if entry.outcome == "left out"}
         assert found == {
-            "source s (spooldir)": "no sink that is imported takes from its channels",
+            "source s (spooldir)": "no imported sink reads its channels",
             "interceptor t (timestamp)": "the source s is left out",
             "selector (multiplexing)": "the source s is left out",
-            "channel m (memory)": "no sink that is imported takes from it",
+            "channel m (memory)": "no imported sink reads it",
             "sink l (hdfs)": "only HBase sinks are imported",
             "sink n (asynchbase)": "it is not imported: write it as hbase2",
             "source old": "it is not in a.sources: Flume did not start it",
@@ -518,9 +518,7 @@ CELLS_INSTEAD = (
     "serializer did"
 )
 DECORATOR_INSTEAD = "write a custom decorator in Python that does what it did, or remove this one"
-SINK_INSTEAD = (
-    "write a sink attr2hbase, hbase or one of your own, or remove this pipeline where the sink stays in Flume"
-)
+SINK_INSTEAD = "write a sink attr2hbase, hbase or one of your own, or remove this pipeline if the sink stays in Flume"
 FILTER_BEFORE = "interceptors = f i\na.sources.r.interceptors.f.type = regex_filter\n"
 DATES = interceptor(
     type="regex_extractor",
@@ -534,7 +532,7 @@ DATES = interceptor(
 
 
 class TestByHand:
-    """What the importer does not know is refused by validate at its place, and all around it is translated."""
+    """Unknown classes become placeholders that `ingest validate` rejects; all other parts are translated."""
 
     @pytest.mark.parametrize(
         ("text", "place", "instead", "decorators", "sinks"),
@@ -546,7 +544,7 @@ class TestByHand:
                 ["filter", "not_imported", "rename", "regex"],
                 ["attr2hbase"],
             ),
-            (DATES, "19:1", "write a decorator that makes of the attribute x what the serializer made of it",
+            (DATES, "19:1", "write a decorator that converts the attribute x as the serializer did",
              ["regex", "not_imported", "rename", "regex"], ["attr2hbase"]),
             (
                 changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "a.sinks.k.serializer.depth", "3"),
@@ -558,14 +556,14 @@ class TestByHand:
             (changed(BASE, "a.sinks.k.type", "com.x.Mine"), "9:1", SINK_INSTEAD, [], ["not_imported"]),
         ],
     )  # fmt: skip
-    def test_a_class_that_is_not_known(self, text, place, instead, decorators, sinks, imported):
+    def test_unknown_class_becomes_a_placeholder(self, text, place, instead, decorators, sinks, imported):
         found = imported(text)
         by_hand = [entry for entry in found.entries if entry.outcome == "by hand"]
         assert [(entry.original, entry.by, entry.why) for entry in by_hand] == [("com.x.Mine", "not_imported", instead)]
         (warning,) = found.warnings
         assert (f"{warning.location.line}:1", warning.kind, warning.hint) == (place, "not-imported", instead)
         assert warning.message == (
-            '"com.x.Mine" is not imported: `ingest validate` refuses the pipeline until it is replaced'
+            '"com.x.Mine" is not imported: `ingest validate` rejects the pipeline until it is replaced'
         )
         document = read_text(found.yaml, "new.yaml", {})
         pipeline = plain(document.root)["pipelines"]["a-k"]
@@ -579,7 +577,7 @@ class TestByHand:
         assert (refused.kind, refused.message) == ("not-imported", '"com.x.Mine" was not imported')
         assert refused.hint == instead
 
-    def test_other_pipelines_are_whole(self, imported):
+    def test_other_pipelines_are_complete(self, imported):
         text = changed(changed(BASE, "a.sinks", "k p"), "a.sources.r.channels", "c d") + (
             "a.channels.d.type = memory\na.sinks.p.type = hbase2\na.sinks.p.channel = d\na.sinks.p.table = u\n"
             "a.sinks.p.columnFamily = f\na.sinks.p.serializer = com.x.Mine\na.sinks.p.enableWal = false\n"
@@ -589,23 +587,23 @@ class TestByHand:
         assert "decorators" not in pipelines["a-k"]
         assert pipelines["a-p"]["sinks"] == [{"attr2hbase": {"table": "u", "write_to_wal": False}}]
 
-    def test_headers_reach_what_is_written_by_hand(self, imported):
+    def test_headers_are_kept_for_custom_decorators(self, imported):
         text = changed(BASE, "a.sinks.k.serializer", "com.x.Mine") + "a.sources.r.header.trace = x-trace\n"
         pipeline = plain(read_text(imported(text).yaml, "new.yaml", {}).root)["pipelines"]["a-k"]
         assert {"rename": {"attributes": {"x-trace": "trace"}}} in pipeline["decorators"]
         assert "not_imported" in pipeline["decorators"][-1]
 
-    def test_other_mistakes_are_still_errors(self, imported):
+    def test_other_problems_are_still_errors(self, imported):
         text = changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), "a.sinks.k.table", "a b")
         with pytest.raises(ConfigInvalidError, match='"a b" is not the name of a table'):
             imported(text)
 
     @pytest.mark.parametrize("missing", ["table", "columnFamily", "channel"])
-    def test_what_flume_needed_is_needed(self, missing, imported):
+    def test_required_settings_are_required(self, missing, imported):
         with pytest.raises(ConfigInvalidError, match=f'the sink needs "{missing}"'):
             imported(changed(changed(BASE, "a.sinks.k.serializer", "com.x.Mine"), f"a.sinks.k.{missing}", ""))
 
-    def test_a_sink_of_flume_is_left_out(self, imported):
+    def test_other_sink_of_flume_is_left_out(self, imported):
         with pytest.raises(ConfigInvalidError, match="there is no HBase sink in this file"):
             imported(changed(BASE, "a.sinks.k.type", "org.apache.flume.sink.kafka.KafkaSink"))
 
@@ -613,14 +611,14 @@ class TestByHand:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        (BASE + "a.sinks.k.tabel = q\n", '"tabel" is no setting of an HBase sink', 'did you mean "table"?'),
+        (BASE + "a.sinks.k.tabel = q\n", '"tabel" is not a setting of an HBase sink', 'did you mean "table"?'),
         (BASE + REGEX + "a.sinks.k.serializer.colName = a\n", '"serializer.colName" is no', '"serializer.colNames"?'),
         (BASE + REGEX + "a.sinks.k.serializer.regx = a\n", '"serializer.regx" is no', '"serializer.regex"?'),
         (BASE + "a.sources.r.kafka.topic = q\n", "of a Kafka source", 'did you mean "kafka.topics"?'),
         (interceptor(type="static", vale="x"), "of the interceptor static", 'did you mean "value"?'),
     ],
 )
-def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported):
+def test_unknown_setting_is_a_warning(text, message, hint, imported):
     found = imported(text)
     assert any(message in warning.message and hint in warning.hint for warning in found.warnings)
     assert not any("not needed" in entry.why for entry in found.entries)
@@ -629,14 +627,14 @@ def test_a_setting_that_flume_did_not_know_is_told(text, message, hint, imported
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        (BASE.replace("columnFamily", "columFamily"), 'did you mean it by "columFamily"?'),
+        (BASE.replace("columnFamily", "columFamily"), 'did you mean "columFamily"?'),
         (changed(BASE, "a.sinks.k.channel", "c2"), 'did you mean "c"?'),
-        (BASE.replace("k.channel", "k.channels"), 'did you mean it by "channels"?'),
+        (BASE.replace("k.channel", "k.channels"), 'did you mean "channels"?'),
         (changed(interceptor(type="static"), "a.sources.r.interceptors", "j"), "write a.sources.r.interceptors.j.type"),
         (interceptor(type="static").replace("interceptors = i\n", "interceptors = ii\n"), 'did you mean "i"?'),
     ],
 )
-def test_what_is_missing_names_what_is_near(text, hint, imported):
+def test_missing_setting_suggests_a_similar_one(text, hint, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
     assert hint in [problem.hint for problem in caught.value.report.errors]
@@ -657,7 +655,7 @@ SELECTOR = BASE + DEPOSIT + "a.sources.r.header.kind = kind\na.sources.r.selecto
         ({"default": "c"}, "xy- 007"),
     ],
 )
-def test_a_multiplexing_selector_sends_what_it_sent(more, kept, outcomes):
+def test_multiplexing_selector_keeps_the_same_events(more, kept, outcomes):
     text = SELECTOR + "a.sources.r.selector.header = kind\n"
     text += "".join(f"a.sources.r.selector.{name} = {value}\n" for name, value in more.items())
     events = {"x": {"kind": "x"}, "y": {"kind": "y"}, "-": {}, " ": {"kind": ""}, "007": {"kind": "007"}}

@@ -32,13 +32,13 @@ def at(quorum, node=""):
 
 
 def of_b(text):
-    """The same for an agent b, which reads as another group."""
+    """The same for an agent b with another consumer group."""
     return re.sub(r"^a\.", "b.", text, flags=re.MULTILINE) + "b.sources.r.kafka.consumer.group.id = g\n"
 
 
 @pytest.fixture
 def hosts(imported):
-    """The host of the store that each sink writes to, as the file has it; of the one store when no sink names it."""
+    """The host of each sink's store as written; of the only store if no sink names it."""
 
     def run(text):
         made = imported(text).yaml
@@ -70,40 +70,40 @@ def hosts(imported):
         ([at("z:1"), at("${ZK}"), at("!")], ["${HBASE:localhost}", "${HBASE_ZK:localhost}", "${HBASE_2:localhost}"]),
     ],
 )
-def test_each_cluster_is_a_store_with_a_variable_of_its_own(settings, expected, hosts, configuration):
+def test_each_cluster_is_a_store_with_its_own_variable(settings, expected, hosts, configuration):
     text = agent(*settings)
     assert hosts(text) == expected
     assert len(configuration(text).stores) == len(set(expected))
 
 
-def test_the_report_names_the_cluster_of_each_store(imported):
+def test_report_has_the_cluster_of_each_store(imported):
     made = imported(agent(at("dc1:2181"), at("dc2:2181", "/secure") | {"batchSize": 5}, {}))
     why = {entry.original: entry.why for entry in made.entries}
     assert why["sink k1"].startswith("store hbase is the Thrift server of the cluster at dc1:2181; ")
     assert why["sink k2"].startswith("store hbase-dc2 is the Thrift server of the cluster at dc2:2181, under /secure; ")
     assert why["sink k2"].endswith("; not needed: batchSize")
     assert why["sink k3"].startswith("store hbase-site is the Thrift server of the cluster that hbase-site.xml names; ")
-    assert "# the Thrift server of the cluster at dc2:2181, under /secure; nothing" in made.yaml
+    assert "# the Thrift server of the cluster at dc2:2181, under /secure; the" in made.yaml
 
 
 @pytest.mark.parametrize("names", [["kerberosPrincipal"], ["kerberosKeytab"], ["kerberosPrincipal", "kerberosKeytab"]])
-def test_a_cluster_with_kerberos_is_a_warning_with_the_way_out(names, imported):
+def test_cluster_with_kerberos_is_a_warning_with_a_hint(names, imported):
     secured = at("dc2:2181") | dict.fromkeys(names, "flume/_HOST@EXAMPLE.COM")
     made = imported(agent(at("dc1:2181"), secured))
     warning = next(each for each in made.warnings if "Kerberos" in each.message)
-    message = "the cluster demands Kerberos, which the Thrift connection of this store does not support"
+    message = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
     assert (warning.message, "hbase.thrift.keytab.file" in warning.hint) == (message, True)
     (first, *_), lines = names, made.report.sources["old.conf"]
     assert lines[warning.location.line - 1].startswith(f"a.sinks.k2.{first}")
     assert not any("kerberos" in entry.why for entry in made.entries)
     stores = " ".join(made.yaml[made.yaml.index("stores:") : made.yaml.index("pipelines:")].split())
-    assert stores.count("nothing of the old client's settings is needed") == 1
-    assert stores.index("demands Kerberos") > stores.index("dc2:2181")
+    assert stores.count("the settings of Flume's HBase client are not needed") == 1
+    assert stores.index("requires Kerberos") > stores.index("dc2:2181")
 
 
-def test_two_agents_without_a_quorum_are_told_of(imported, hosts):
+def test_two_agents_without_a_quorum_are_a_warning(imported, hosts):
     text = agent({}) + of_b(agent({}))
     (warning,) = imported(text).warnings
-    assert warning.message == 'agent b has an hbase-site.xml of its own, as a has; here they share "hbase"'
+    assert warning.message == 'agent b has its own hbase-site.xml, like a; here they share "hbase"'
     assert hosts(text) == ["${HBASE:localhost}"]
     assert not imported(agent(at("z:2181")) + of_b(agent(at("z:2181")))).warnings

@@ -1,4 +1,4 @@
-"""Flume 1: of the sinks of a failover the one that goes first is what is imported."""
+"""Flume 1: of a failover group the sink with the highest priority is imported."""
 
 import pytest
 
@@ -18,7 +18,7 @@ a.sinks = k1 k2 k3
 
 
 def agent(*groups, **sinks):
-    """An agent with three sinks, each with a table of its own, and the groups `g1` and so on."""
+    """An agent with three sinks, each with its own table, and the groups `g1` and so on."""
     lines = [SOURCE, f"a.sinkgroups = {' '.join(f'g{number}' for number in range(1, len(groups) + 1))}\n"]
     for name in ("k1", "k2", "k3"):
         own = {"type": "hbase2", "channel": "c", "table": name, "columnFamily": "f", **sinks.get(name, {})}
@@ -58,27 +58,27 @@ GONE = {"type": "file_roll"}
         (group("k1 k2 k3", k1="5", k2="10", k3="7"), {"k3": GONE}, ["k2"]),
     ],
 )
-def test_the_sink_of_the_highest_priority_gets_every_event(found, sinks, expected, configuration):
+def test_sink_with_the_highest_priority_receives_every_event(found, sinks, expected, configuration):
     pipelines = configuration(agent(found, **sinks)).pipelines
     assert list(pipelines) == [f"a-{name}" for name in expected]
     assert [str(sink.settings.table.text) for each in pipelines.values() for sink in each.sinks] == expected
 
 
-def test_a_sink_is_in_one_group(configuration):
+def test_sink_belongs_to_one_group(configuration):
     first, second = group("k1 k2", k1="2", k2="1"), group("k2 k3", k2="2", k3="1")
     found = configuration(agent(first, second, k2={"channel": "c"}, k3=ELSEWHERE)).pipelines
     assert list(found) == ["a-k1", "a-k3"]
 
 
-def test_the_report_tells_of_each_that_is_left_out(imported):
+def test_report_has_each_omitted_sink(imported):
     made = imported(agent(group("k1 k2 k3", k1="5", k2="10", k3="5")))
     left = {entry.original: entry.why for entry in made.entries if entry.outcome == "left out"}
-    waits = "events wait in Kafka while the store is away, so no backup is needed"
+    waits = "events stay in Kafka while the store is unavailable, so no backup is needed"
     del left["channel d (memory)"]
     assert left == {
-        "sink group g1": f"k2 has the highest priority and gets every event: {waits}",
-        "sink k1": f"k2 goes before it in the failover group g1: {waits}",
-        "sink k3": "it has the priority of k1, which is listed before it in the failover group g1: Flume ran one",
+        "sink group g1": f"k2 has the highest priority and receives every event: {waits}",
+        "sink k1": f"k2 has priority over it in the failover group g1: {waits}",
+        "sink k3": "it has the priority of k1, which is listed before it in the failover group g1: Flume ran only one",
     }
     assert not made.warnings
 
@@ -94,26 +94,28 @@ def test_the_report_tells_of_each_that_is_left_out(imported):
         (group("k1 k2 k3", k1="-7", k2="-8"), None),
     ],
 )
-def test_sinks_that_could_all_go_first_are_a_warning(found, tied, imported):
+def test_sinks_with_the_same_highest_priority_are_a_warning(found, tied, imported):
     sinks = {name: ELSEWHERE for name in ("k1", "k2", "k3") if name not in found["sinks"].split()}
     warnings = [
-        each.message for each in imported(agent(found, **sinks)).warnings if "one priority or none" in each.message
+        each.message for each in imported(agent(found, **sinks)).warnings if "same priority or none" in each.message
     ]
     first = (tied or "").partition(",")[0]
-    message = f"{tied} of the failover group g1 have one priority or none: {first}, the first listed, counts"
+    message = f"{tied} of the failover group g1 have the same priority or none: {first}, the first listed, is used"
     assert warnings == ([message] if tied else [])
 
 
 @pytest.mark.parametrize(
     ("sinks", "warned", "why"),
     [
-        ({"k1": ELSEWHERE, "k3": ELSEWHERE}, "k1", "each gets all of its channel: k2, k1"),
-        ({"k2": GONE}, "k1", "each gets all of its channel: k1"),
+        ({"k1": ELSEWHERE, "k3": ELSEWHERE}, "k1", "each receives all events of its channel: k2, k1"),
+        ({"k2": GONE}, "k1", "each receives all events of its channel: k1"),
     ],
 )
-def test_a_backup_that_is_imported_is_told_of(sinks, warned, why, imported):
+def test_imported_backup_is_a_warning(sinks, warned, why, imported):
     made = imported(agent(group("k1 k2 k3", k1="5", k2="10", k3="1"), **sinks))
-    message = f"{warned} of the failover group g1 wrote only while k2 failed: here it gets all of its channel"
+    message = (
+        f"{warned} of the failover group g1 wrote only while k2 failed: here it receives all events of its channel"
+    )
     assert message in [warning.message for warning in made.warnings]
     assert why in [entry.why for entry in made.entries]
 
@@ -122,12 +124,12 @@ def test_a_backup_that_is_imported_is_told_of(sinks, warned, why, imported):
 def test_sinks_of_other_groups_share_a_channel(kind, imported):
     text = agent(group("k1 k2", kind, k1="1", k2="2"), k2={"table": "k1"}, k3=ELSEWHERE)
     why = {entry.original: entry.why for entry in imported(text).entries}
-    assert why["sink group g1"] == "Spark's tasks share the work"
-    assert why["sink k2"] == "it is like k1, on the same channel: Spark's tasks write side by side"
-    with pytest.raises(ConfigInvalidError, match="k2 and k1 take from one channel and differ: chance decided"):
+    assert why["sink group g1"] == "Spark's tasks write in parallel"
+    assert why["sink k2"] == "it equals k1, on the same channel: Spark's tasks write in parallel"
+    with pytest.raises(ConfigInvalidError, match="k2 and k1 read the same channel and differ"):
         imported(agent(group("k1 k2", kind, k1="1", k2="2"), k3=ELSEWHERE))
 
 
-def test_the_first_of_a_failover_and_a_sink_beside_it_are_refused(imported):
-    with pytest.raises(ConfigInvalidError, match="k3 and k2 take from one channel and differ: chance decided"):
+def test_failover_and_another_sink_on_the_same_channel_are_rejected(imported):
+    with pytest.raises(ConfigInvalidError, match="k3 and k2 read the same channel and differ"):
         imported(agent(group("k1 k2", k1="1", k2="2")))

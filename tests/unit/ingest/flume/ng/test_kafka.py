@@ -1,4 +1,4 @@
-"""Flume 1: pipelines that would read as one group get its offsets by Kafka's own tool."""
+"""Flume 1: pipelines with the same consumer group, whose offsets are copied with Kafka's own tool."""
 
 import re
 import shlex
@@ -19,19 +19,19 @@ THREE = BASE + "a.sinks = k1 k2 k3\n" + "".join(map(SINK.format, ("k1", "k2", "k
 
 
 def said_over(made, name):
-    """The comment over the source of a pipeline, its lines as they are."""
+    """The lines of the comment above the source of a pipeline."""
     pipeline = made.yaml[made.yaml.index(f"\n  {name}:\n") :]
     return re.findall(r"^    # (.*)", pipeline[: pipeline.index("    source:")], re.MULTILINE)
 
 
-def test_a_pipeline_alone_goes_on_as_the_group(imported):
-    said = "the group is Flume's: `ingest run --start-from group` resumes where Flume stopped"
+def test_single_pipeline_resumes_with_flumes_group(imported):
+    said = "Flume's group: `ingest run --start-from group` resumes where Flume stopped"
     assert said_over(imported(ONE), "a-k1") == [said]
 
 
-def test_one_of_several_says_whose_offsets_are_to_be_copied(imported):
+def test_comment_lists_pipelines_that_need_the_offsets(imported):
     first = " ".join(said_over(imported(THREE), "a-k1"))
-    assert first.startswith("the group is Flume's: once its offsets are copied for a-k2, a-k3, as is written there, ")
+    assert first.startswith("Flume's group: once its offsets are copied for a-k2, a-k3, as described there, ")
     assert first.endswith("`ingest run --start-from group` resumes where Flume stopped")
 
 
@@ -48,7 +48,7 @@ def test_one_of_several_says_whose_offsets_are_to_be_copied(imported):
         ),
     ],
 )
-def test_the_others_have_the_commands_with_their_names(more, group, login, imported, configuration):
+def test_other_pipelines_have_commands_that_copy_the_offsets(more, group, login, imported, configuration):
     made = imported(THREE + more)
     tool = ["kafka-consumer-groups.sh", "--bootstrap-server", "localhost:9092", *login, "--reset-offsets"]
     copied = ["--group", group, "--all-topics", "--to-current", "--dry-run", "--export", ">", "offsets.csv"]
@@ -57,18 +57,16 @@ def test_the_others_have_the_commands_with_their_names(more, group, login, impor
         assert own == f"{group}-{name}"
         expected = [*tool, *copied, *tool, "--group", own, "--from-file", "offsets.csv", "--execute"]
         head, *lines = said_over(made, name)
-        assert head == "Flume's group is that of a-k1; before the first start copy its offsets, the agent stopped:"
+        assert head == "a-k1 uses Flume's group; before the first start, copy its offsets while the agent is stopped:"
         assert shlex.split("\n".join(lines).replace("\\\n", "")) == expected
         (warning,) = [each for each in made.warnings if own in each.message]
-        assert (
-            warning.message == f'pipeline {name} reads as the group "{own}", without offsets: "{group}" is that of a-k1'
-        )
+        assert warning.message == f'pipeline {name} reads as the group "{own}", without offsets: a-k1 uses "{group}"'
         asked, _, commands = warning.hint.partition(": ")
-        assert asked == "before the first start copy them, with the agent stopped"
+        assert asked == "before the first start, copy them while the agent is stopped"
         assert [word for word in shlex.split(commands) if word != "&&"] == expected
 
 
-def test_a_variable_stays_one(imported):
+def test_variable_is_kept(imported):
     made = imported(THREE + "a.sources.r.kafka.consumer.group.id = ${env:GROUP}\n")
     assert '--group "${GROUP}-a-k2" --from-file offsets.csv --execute' in said_over(made, "a-k2")
 
@@ -99,10 +97,10 @@ class TestWhatStaysInFlume:
     )
     def test_needs_a_group_of_its_own(self, text, group, sinks, agent, line, imported):
         made = imported(text.replace("a.sinks = ", "a.sinks = log "))
-        (warning,) = [each for each in made.warnings if "stays in Flume" in each.message]
+        (warning,) = [each for each in made.warnings if "stay in Flume" in each.message]
         assert warning.message == (
-            f'the group "{group}" also feeds what stays in Flume: {sinks} of agent {agent}; while an agent reads '
-            "as it, pipeline a-k1 cannot commit its offsets"
+            f'the group "{group}" is also used by sinks that stay in Flume: {sinks} of agent {agent}; while an agent '
+            "uses it, pipeline a-k1 cannot commit its offsets"
         )
         assert warning.hint.startswith(f"there set kafka.consumer.group.id = {group}-{agent}-flume, and copy ")
         assert warning.hint.endswith(f"--group {group}-{agent}-flume --from-file offsets.csv --execute")
@@ -111,7 +109,9 @@ class TestWhatStaysInFlume:
     def test_with_a_variable_in_its_group(self, imported):
         text = ONE.replace("a.sinks = ", "a.sinks = log ") + LOGGER.format("d")
         made = imported(text + "a.sources.r.kafka.consumer.group.id = ${env:GROUP}\n")
-        assert any('the group "${GROUP}" also feeds what stays in Flume' in each.message for each in made.warnings)
+        assert any(
+            'the group "${GROUP}" is also used by sinks that stay in Flume' in each.message for each in made.warnings
+        )
 
     @pytest.mark.parametrize(
         "text",
@@ -123,22 +123,22 @@ class TestWhatStaysInFlume:
             ONE,
         ],
     )  # fmt: skip
-    def test_is_no_matter_in_another_group_or_as_a_backup(self, text, imported):
+    def test_is_no_warning_with_another_group_or_as_a_backup(self, text, imported):
         made = imported(text.replace("a.sinks = ", "a.sinks = log "))
-        assert not any("stays in Flume" in each.message for each in made.warnings)
+        assert not any("stay in Flume" in each.message for each in made.warnings)
 
 
 @pytest.mark.parametrize(
     ("text", "channel", "why"),
     [
         (ONE + "a.channels.c.type = memory\n", "channel c (memory)",
-         "before the switch stop its sources, wait until its ChannelSize is 0, then stop the agent"),
+         "before the migration stop its sources, wait until its ChannelSize is 0, then stop the agent"),
         (ONE + HELD, "channel c (kafka)",
-         "before the switch stop its sources, wait until the lag of its group is 0, then stop the agent"),
+         "before the migration stop its sources, wait until the lag of its group is 0, then stop the agent"),
         (OF_CHANNEL, "channel (kafka)",
-         "stop the agent before the switch: the offsets of the group say where it stopped"),
+         "stop the agent before the migration: the pipeline starts at the offsets of the group"),
     ],
 )  # fmt: skip
-def test_the_report_says_how_a_channel_is_drained(text, channel, why, imported):
+def test_report_describes_how_to_drain_a_channel(text, channel, why, imported):
     (found,) = [entry.why for entry in imported(text).entries if entry.original == channel]
     assert found.endswith(f"; {why}")

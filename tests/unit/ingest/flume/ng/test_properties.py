@@ -1,4 +1,4 @@
-"""Properties files: what java.util.Properties reads of them, and where."""
+"""Properties files: parsing as java.util.Properties does, and places."""
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ def read(text):
         ("\n\n", {}),
     ],
 )
-def test_what_is_read(text, expected):
+def test_properties_are_parsed(text, expected):
     assert read(text) == expected
 
 
@@ -83,7 +83,7 @@ def test_places_and_comments():
     ]
 
 
-def test_a_key_that_stands_twice():
+def test_repeated_key_is_a_warning():
     original = Original("f", "a = 1\na = 2")
     assert properties_of(original)["a"].value == "2"
     assert [str(problem.location) for problem in original.problems] == ["f:2:1"]

@@ -1,4 +1,4 @@
-"""Variables in values of Flume 1: what the environment gave a value there, it gives here."""
+"""Variables in values of Flume 1."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ ENV = {"DC": "ams", "COL": "c1", "T": "tab", "F": "fam", "BROKERS": "k1:9092", "
 
 @pytest.fixture
 def bound(imported):
-    """The file an import gives, read where these variables are set."""
+    """The imported file, read with these environment variables."""
 
     def run(text):
         return bind(read_text(imported(text).yaml, "new.yaml", ENV), Catalog())
@@ -76,7 +76,7 @@ def test_interceptors(put):
     assert put(interceptor(type="uuid", prefix="${DC}-"))[2]["cf:id"].startswith("ams-")
 
 
-def test_a_group_of_the_expression_is_no_variable(put):
+def test_group_of_an_expression_is_not_a_variable(put):
     text = interceptor(type="search_replace", searchPattern="(?<v>t)e", replaceString="${v}E")
     assert put(text)[2]["cf:rest"] == "tExt"
 
@@ -109,19 +109,18 @@ def test_channel_that_is_a_topic(bound):
     assert (pipeline.source.settings.brokers, pipeline.source.settings.topics) == ("k1:9092", ["web2"])
 
 
-def test_a_key_of_the_file_is_what_stands_there(put, imported):
+def test_key_of_the_file_is_replaced_by_its_value(put, imported):
     text = simple(type="${kind}", serializer__rowPrefix="${pre.fix}") + "kind = hbase2\npre.fix = x-${DC}-\n"
     assert put(text)[1] == "x-ams-5"
     told = {(entry.original, entry.by) for entry in imported(text).entries if entry.outcome == Outcome.REPLACED}
     assert {("${kind}", "hbase2"), ("${pre.fix}", "x-${DC}-"), ("${DC}", "${DC}")} <= told
 
 
-def test_the_report_says_what_must_be_set_and_when_it_was_text(imported):
+def test_report_lists_variables_to_set(imported):
     text = simple(serializer__rowPrefix="${DC}${env:COL}${env:A:-b}", zookeeperQuorum="${ZK}")
     told = {entry.by: entry.why for entry in imported(text).entries if entry.original.startswith("${")}
     assert told == {
-        "${DC}": "set DC where the pipeline runs; for an agent without EnvVarResolverProperties it was text: "
-        "then write $${DC}",
+        "${DC}": "set DC where the pipeline runs; without EnvVarResolverProperties it was text: then write $${DC}",
         "${COL}": "set COL where the pipeline runs",
         "${A:b}": "A may be set where the pipeline runs",
     }
@@ -130,21 +129,21 @@ def test_the_report_says_what_must_be_set_and_when_it_was_text(imported):
 @pytest.mark.parametrize(
     ("value", "row", "message"),
     [
-        ("${sys:user.name}", "${sys:user.name}5", "only variables of the environment are known here"),
-        ("${date:yyyy}", "${date:yyyy}5", "only variables of the environment are known here"),
-        ("${f1['key']}", "${f1['key']}5", "only variables of the environment are known here"),
-        ("${env:my-dc}", "${env:my-dc}5", "no variable of such a name"),
-        ("${secret}", "${secret}5", "no variable of such a name"),
-        ("${1A}", "${1A}5", "no variable of such a name"),
-        ("${env:A:-?b}", "${env:A:-?b}5", "no default with a question mark in front"),
-        ("$${DC}", "${DC}5", "with two $ it was text for Flume 1.10"),
-        ("${${sys:env}_DC}", "${${sys:env}_DC}5", "a variable inside of another"),
-        ("${env:A:-{b}}", "${env:A:-{b}}5", "a variable inside of another"),
+        ("${sys:user.name}", "${sys:user.name}5", "only environment variables are supported"),
+        ("${date:yyyy}", "${date:yyyy}5", "only environment variables are supported"),
+        ("${f1['key']}", "${f1['key']}5", "only environment variables are supported"),
+        ("${env:my-dc}", "${env:my-dc}5", "a variable with this name"),
+        ("${secret}", "${secret}5", "a variable with this name"),
+        ("${1A}", "${1A}5", "a variable with this name"),
+        ("${env:A:-?b}", "${env:A:-?b}5", "a default that starts with a question mark"),
+        ("$${DC}", "${DC}5", "with two $ it is text in Flume 1.10"),
+        ("${${sys:env}_DC}", "${${sys:env}_DC}5", "a variable inside another"),
+        ("${env:A:-{b}}", "${env:A:-{b}}5", "a variable inside another"),
         ("${end}${DC}", "${end}ams5", "ends with a $"),
-        ("${loop}", "${loop}5", "a variable inside of another"),
+        ("${loop}", "${loop}5", "a variable inside another"),
     ],
 )
-def test_what_stays_text_is_told(value, row, message, put, imported):
+def test_text_that_looks_like_a_variable_is_a_warning(value, row, message, put, imported):
     text = simple(serializer__rowPrefix=value) + "loop = ${loop}\nend = a$\n"
     assert put(text)[1] == row
     (warning,) = imported(text).warnings
@@ -153,7 +152,7 @@ def test_what_stays_text_is_told(value, row, message, put, imported):
 
 
 @pytest.mark.parametrize("value", ["${}", "${a b}", "${", "$x", "${a-b}", "a$"])
-def test_what_no_flume_took_for_a_variable_is_text(value, put, imported):
+def test_text_that_no_flume_replaced_is_kept(value, put, imported):
     text = simple(serializer__rowPrefix=value)
     assert (put(text)[1], imported(text).warnings) == (f"{value}5", ())
 
@@ -173,15 +172,15 @@ def test_what_no_flume_took_for_a_variable_is_text(value, put, imported):
         (interceptor(type="search_replace", searchPattern="a", replaceString="${x}"), "replaceString", 21),
     ],
 )
-def test_what_must_be_known_at_import_is_an_error(text, name, line, imported):
+def test_variable_whose_value_the_import_needs_is_an_error(text, name, line, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
     found = [problem for problem in caught.value.report.errors if problem.location.line == line]
     assert len(found) == 1
-    assert f"{name} has ${{" in found[0].message
+    assert f"{name} contains ${{" in found[0].message
 
 
-def test_what_is_wrong_beside_a_variable_is_told(imported):
+def test_error_next_to_a_variable_is_reported(imported):
     text = changed(simple(serializer__rowPrefix="${DC}"), "a.sinks.k.table", "a b")
     with pytest.raises(ConfigInvalidError, match='"a b" is not the name of a table'):
         imported(text)
@@ -193,7 +192,7 @@ pieces = st.lists(st.tuples(st.just("text"), st.text(max_size=4).filter(lambda t
 
 
 @given(pieces, st.dictionaries(names, st.text(max_size=4), min_size=3))
-def test_any_value_is_what_it_was(parts, env):
+def test_any_value_is_unchanged(parts, env):
     value = "".join(f"${{env:{part}}}" if kind == "env" else part for kind, part in parts)
     expected = "".join(env[part] if kind == "env" else part for kind, part in parts)
     original = Original("old.conf", value)

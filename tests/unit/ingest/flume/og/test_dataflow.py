@@ -1,4 +1,4 @@
-"""Trees of sinks: branches, backups, scopes, lines of nodes, and what was said in comments."""
+"""Sink trees: branches, backups, scopes, lines of nodes, and comments."""
 
 import pytest
 
@@ -14,7 +14,7 @@ EVENT = {"body": "x", "attributes": {"2hb_": "r", "2hb_f:q": "v"}}
 
 
 def shape(configuration):
-    """Pipeline -> its steps and the tables of its sinks."""
+    """Pipeline -> its decorators and the tables of its sinks."""
     return {
         name: (
             [step.kind for step in pipeline.decorators],
@@ -63,7 +63,7 @@ def test_tree_becomes_pipelines(text, expected, configuration):
     assert shape(configuration(text)) == expected
 
 
-def test_branches_share_what_they_begin_with(imported):
+def test_branches_share_common_decorators_in_a_chain(imported):
     yaml = imported(f'mask("y") value("x","1") [ value("z","1") {A}, {B} ]').yaml
     assert yaml.count("- mask:") == 1
     assert yaml.count("- chain: flume-common") == 2
@@ -74,25 +74,25 @@ def test_each_branch_gets_its_own_copy(outcomes):
     assert [[cell[2] for cell in line["puts"][0]["cells"]] for line in lines] == [["v", "1"], ["v", "2"]]
 
 
-def test_keywords_around_are_seen_inside(attributes, outcomes):
+def test_keywords_apply_to_enclosed_components(attributes, outcomes):
     text = 'roll(1000, escape=true) { value("2hb_f:h","%{host}") attr2hbase("t") }'
     (line,) = outcomes(text, EVENT | {"host": "h1"})
     assert ["f", "h", "h1"] in line["puts"][0]["cells"]
 
 
-def test_a_keyword_of_the_component_wins(outcomes):
+def test_keyword_of_the_component_has_precedence(outcomes):
     text = 'roll(1000, escape=true) { value("2hb_f:h","%{host}", escape=false) attr2hbase("t") }'
     (line,) = outcomes(text, EVENT | {"host": "h1"})
     assert ["f", "h", "%{host}"] in line["puts"][0]["cells"]
 
 
-def test_collector_takes_the_roll_tag_away(outcomes):
+def test_collector_removes_the_roll_tag(outcomes):
     event = {"body": "x", "attributes": {"": "r", "rolltag": "1", "f:q": "v"}}
     (line,) = outcomes('collector(1000) { attr2hbase("t","sys","","") }', event)
     assert [cell[1] for cell in line["puts"][0]["cells"]] == ["q", "host", "priority", "timestamp"]
 
 
-def test_pipelines_are_as_flume_was(configuration):
+def test_pipelines_have_the_limits_of_flume(configuration):
     (pipeline,) = configuration(A, zone="Europe/Berlin").pipelines.values()
     assert (pipeline.existing, pipeline.timezone, pipeline.source.settings.max_event_bytes) == (
         "error",
@@ -101,7 +101,7 @@ def test_pipelines_are_as_flume_was(configuration):
     )
 
 
-def test_report_tells_every_part_in_order(imported):
+def test_report_has_every_part_in_order(imported):
     text = f'n1 : tail("/f") | batch(5) collector(10) {{ < {A} ? {B} > }} ;\nn2 : x | console ;'
     assert [
         (str(entry.outcome), entry.place.line, entry.place.column, entry.by) for entry in imported(text).entries
@@ -115,9 +115,9 @@ def test_report_tells_every_part_in_order(imported):
     ]
 
 
-def test_backup_that_is_the_only_hbase_sink_is_warned_of(imported):
+def test_backup_as_the_only_hbase_sink_is_a_warning(imported):
     result = imported(f'< rpcSink("c") ? {B} >')
-    assert "the primary is no HBase sink" in result.warnings[0].message
+    assert "the primary is not an HBase sink" in result.warnings[0].message
     assert [entry.outcome for entry in result.entries] == [Outcome.LEFT_OUT, Outcome.TRANSLATED]
 
 
@@ -125,22 +125,22 @@ def test_backup_that_is_the_only_hbase_sink_is_warned_of(imported):
     ("text", "message"),
     [
         (f"< {A} ? {B} ? null >", "nest them"),
-        (f"roll() {{ {A} }}", "roll has 1 to 2 arguments"),
+        (f"roll() {{ {A} }}", "roll takes 1 to 2 arguments"),
         (f'roll("x") {{ {A} }}', "is a whole number"),
-        (f"collector(1,2) {{ {A} }}", "collector has 0 to 1 arguments"),
-        (f"n1 : a | {A} ;\nn1 : a | {B} ;", 'node "n1" stands here twice'),
+        (f"collector(1,2) {{ {A} }}", "collector takes 0 to 1 arguments"),
+        (f"n1 : a | {A} ;\nn1 : a | {B} ;", 'node "n1" is defined twice'),
         ("n1 : a | console ;", "there is no attr2hbase or hbase sink"),
         ('n1 : a("\\7") | console ;', "there is no attr2hbase or hbase sink"),
         ('value("a", "\\7") console', "there is no attr2hbase or hbase sink"),
         (" ".join(['mask("x")'] * 1001) + A, "more than 1000 decorators"),
     ],
 )
-def test_what_can_not_be_imported(text, message, imported):
+def test_part_that_cannot_be_imported_is_an_error(text, message, imported):
     with pytest.raises(ConfigInvalidError, match=message):
         imported(text)
 
 
-def test_comments_stay_with_what_they_are_about(imported):
+def test_comments_stay_with_their_component(imported):
     text = """\
 // the whole flow
 n1 : tail("/f") // the file
@@ -163,7 +163,7 @@ n1 : tail("/f") // the file
         "# of it",
         '- value: {attribute: b, value: "2"}',
         "# packed",
-        "# left out: batch(3): micro-batches, and `write_buffer_size` of the sink, take its place",
+        "# left out: batch(3): replaced by micro-batches and `write_buffer_size` of the sink",
     ]
     assert lines[lines.index("sinks:") + 1 :] == [
         "# the table",

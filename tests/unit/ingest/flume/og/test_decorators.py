@@ -1,4 +1,4 @@
-"""Flume's decorators, row by row: what each did to an event, its translation does."""
+"""Flume's decorators and their translations have the same effect on events."""
 
 import hashlib
 from base64 import b64encode
@@ -9,7 +9,7 @@ from decorators import BUILTIN
 from ingest.api import ConfigInvalidError
 from ingest.config import Kind
 from ingest.flume import Outcome
-from ingest.flume.og.decorators import KEPT, LEFT_OUT
+from ingest.flume.og.decorators import LEFT_OUT, TRANSLATED
 
 EVERY = [
     "ackChecker", "ackInjector", "ackedWriteAhead", "batch", "benchinject", "benchreport", "bloomCheck", "bloomGen",
@@ -47,22 +47,22 @@ def body(text, **attributes):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_decorator_has_a_translation_or_a_reason(name):
-    assert (name in KEPT) is not (name in LEFT_OUT)
+    assert (name in TRANSLATED) is not (name in LEFT_OUT)
 
 
-def test_there_are_no_others():
-    assert sorted(KEPT.keys() | LEFT_OUT.keys()) == EVERY
+def test_no_other_decorators_are_listed():
+    assert sorted(TRANSLATED.keys() | LEFT_OUT.keys()) == EVERY
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_what_is_kept_becomes_a_decorator_of_ours(name, imported):
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_translated_decorator_is_one_of_ours(name, imported):
     call = CALLS.get(name, name)
     first, _ = imported(f'{call} attr2hbase("t")').entries
     assert (first.outcome, first.by in BUILTIN) == (Outcome.TRANSLATED, True)
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_what_is_left_out_is_told_where_it_stood(name, imported):
+def test_omitted_decorator_is_in_a_comment_and_the_report(name, imported):
     result = imported(f'value("a","b") {name}(1) value("c","d") attr2hbase("t")')
     (entry,) = [entry for entry in result.entries if entry.outcome is Outcome.LEFT_OUT]
     assert (entry.original, entry.why, entry.place.column) == (f"{name}(1)", LEFT_OUT[name], 16)
@@ -123,7 +123,7 @@ def test_same_effect(decorators, event, after, attributes):
 
 
 @pytest.mark.parametrize(("zone", "hour"), [("America/Denver", "11"), ("UTC", "17")])
-def test_dates_are_in_the_zone_of_the_old_nodes(zone, hour, attributes):
+def test_dates_are_in_the_given_zone(zone, hour, attributes):
     event = body("x", d="26/Jul/2010:11:48:05 -0600")
     after = attributes('exDate("d","dd/MMM/yyyy:HH:mm:ss Z") value("h","%H",escape=true)', event | CLOCK, zone=zone)
     assert (after["dateday"], after["datemonth"], after["dateyear"], after["datehr"]) == ("26", "07", "2010", hour)
@@ -161,20 +161,20 @@ def test_packed_events_are_unpacked_and_others_pass(attributes):
 @pytest.mark.parametrize(
     ("decorators", "place", "message"),
     [
-        ('value("a")', "1:1", "value has 2 arguments, here are 1"),
-        ("select", "1:1", "select has at least 1 argument, here are 0"),
-        ('format("a","b")', "1:1", "format has 1 argument, here are 2"),
-        ("mult(1,2)", "1:1", "mult has 0 to 1 arguments"),
+        ('value("a")', "1:1", "value takes 2 arguments, not 1"),
+        ("select", "1:1", "select takes at least 1 argument, not 0"),
+        ('format("a","b")', "1:1", "format takes 1 argument, not 2"),
+        ("mult(1,2)", "1:1", "mult takes 0 to 1 arguments"),
         ('regex("a","b","c")', "1:11", 'the index of regex is a whole number, not "b"'),
         ('split(":","-1","c")', "1:11", "the index of split is 0 or more, not -1"),
         ('split(":",99999999999,"c")', "1:11", "is -2147483648 to 2147483647, not 99999999999"),
         (f'split(":",{"9" * 5_000},"c")', "1:11", "is -2147483648 to 2147483647, not 99999999999"),
         ('regex("(a",1,"c")', "1:7", "missing )"),
-        ('regex("\\\\x{FFFFFF}",1,"c")', "1:7", "is no character (column 1 of the expression)"),
-        ('regex("a\\\\uD83D",1,"c")', "1:7", "is no character (column 2 of the expression)"),
+        ('regex("\\\\x{FFFFFF}",1,"c")', "1:7", "is not a character (column 1 of the expression)"),
+        ('regex("a\\\\uD83D",1,"c")', "1:7", "is not a character (column 2 of the expression)"),
         (f'regex("a{{{"9" * 5_000}}}",1,"c")', "1:7", "too large"),
         ('regex("\\\\p{L}",1,"c")', "1:7", "patterns work on bytes"),
-        ('regexAll("(a)(b)","c","c")', "1:23", '"c" stands twice'),
+        ('regexAll("(a)(b)","c","c")', "1:23", '"c" is listed twice'),
         ('digest("MD4","c")', "1:8", 'there is no digest "MD4"'),
         ("intervalSampler(0)", "1:17", "is 1 or more"),
         ("probSampler(true)", "1:13", "is a number"),
@@ -184,12 +184,12 @@ def test_packed_events_are_unpacked_and_others_pass(attributes):
         ('exDate("a","QQ")', "1:12", "is not a date field"),
         ("value(a,b)", "1:7", 'quote it: "a"'),
         ('vlaue("a","b")', "1:1", 'did you mean "value"'),
-        ("latch(1)", "1:1", "registered it under no name"),
+        ("latch(1)", "1:1", "was never registered"),
         ("failchain(1)", "1:1", "removed in Flume 0.9.3"),
         ("console", "1:1", "console is a sink"),
     ],
 )  # fmt: skip
-def test_what_flume_refused_is_refused_at_its_place(decorators, place, message, imported):
+def test_arguments_that_flume_rejected_are_errors_with_a_place(decorators, place, message, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(f'{decorators} attr2hbase("t")')
     text = caught.value.report.to_text()
@@ -197,7 +197,7 @@ def test_what_flume_refused_is_refused_at_its_place(decorators, place, message, 
     assert message in text
 
 
-def test_all_problems_come_at_once(imported):
+def test_all_problems_are_reported_at_once(imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported('value("a")\nregex("(",1,"x")\n[ attr2hbase(t), hbsae ]')
     assert [problem["line"] for problem in caught.value.report.to_json()] == [1, 2, 3, 3]
@@ -207,20 +207,20 @@ def test_all_problems_come_at_once(imported):
     ("decorators", "warning"),
     [
         ('value("a","b",excape=true)', 'no keyword "excape"'),
-        ('value("a","%P",escape=true)', '"%P" is no tag'),
+        ('value("a","%P",escape=true)', '"%P" is not a tag'),
         ('format("%{rolltag}")', "set by roll sinks"),
-        ('exDate("d","yyyy","d","false")', "never turned padding off"),
+        ('exDate("d","yyyy","d","false")', "Flume ignored this setting"),
         ('exDate("d","yyyy","d","true","x")', "ignores arguments after the first 4"),
-        ('value("a","\\101")', "an octal escape loses its backslash"),
-        ("batch(10)", "batch is never undone by unbatch"),
-        ('regexAll("(x.y)","a")', '"." in column 3 of the expression is one byte here'),
+        ('value("a","\\101")', "octal escapes lose their backslash"),
+        ("batch(10)", "batch is not followed by unbatch"),
+        ('regexAll("(x.y)","a")', '"." in column 3 of the expression matches one byte here'),
     ],
 )
-def test_what_the_reader_should_look_at(decorators, warning, imported):
+def test_difference_is_a_warning(decorators, warning, imported):
     problems = imported(f'{decorators} attr2hbase("t")').warnings
     (problem,) = [problem for problem in problems if problem.kind is Kind.NOT_AS_FLUME]
     assert warning in problem.message
 
 
-def test_packing_that_is_undone_is_no_matter(imported):
+def test_packing_followed_by_unpacking_is_no_warning(imported):
     assert imported('batch(10) gzip gunzip unbatch attr2hbase("t")').warnings == ()

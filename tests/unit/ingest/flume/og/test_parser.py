@@ -1,4 +1,4 @@
-"""Section by section of the language: what is read, how it is written again, and where errors point."""
+"""Flume's data-flow language: parsing, writing, and the places of errors."""
 
 import pytest
 from hypothesis import given, settings
@@ -150,26 +150,26 @@ def test_comments_and_blanks_separate(text):
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("", "1:1", "there is nothing in this text"),
-        ("  // a\n", "1:1", "there is nothing in this text"),
-        ("{ a => b => c }", "1:10", 'found "=>", wanted "}"'),
-        ("{ a b => c }", "1:5", 'found "b", wanted "=>"'),
-        ("{{a => b} => c}", "1:2", 'found "{", wanted a decorator'),
+        ("", "1:1", "the text is empty"),
+        ("  // a\n", "1:1", "the text is empty"),
+        ("{ a => b => c }", "1:10", 'found "=>", expected "}"'),
+        ("{ a b => c }", "1:5", 'found "b", expected "=>"'),
+        ("{{a => b} => c}", "1:2", 'found "{", expected a decorator'),
         ("[]", "1:2", 'found "]"'),
         ("[ a, ]", "1:6", 'found "]"'),
         ("< a >", "1:1", "a failover has two sinks"),
-        ("roll(1) a", "1:9", 'found "a", wanted "{"'),
-        ("roll { a }", "1:6", 'found "{", wanted "("'),
+        ("roll(1) a", "1:9", 'found "a", expected "{"'),
+        ("roll { a }", "1:6", 'found "{", expected "("'),
         ("roll", "1:5", "the text ends"),
-        ("a(1,)", "1:5", 'found ")", wanted an argument'),
-        ("a(k=1, 2)", "1:8", "positional arguments stand before those"),
+        ("a(1,)", "1:5", 'found ")", expected an argument'),
+        ("a(k=1, 2)", "1:8", "positional arguments must precede keywords"),
         ("a(-1)", "1:3", 'quote it: "-1"'),
-        ("a(0X1F)", "1:3", "write 0x in small letters"),
+        ("a(0X1F)", "1:3", "write 0x in lower case"),
         (f"a(0x{'f' * 5_000})", "1:3", "this number is too large"),
         (f"a(0{'7' * 5_000})", "1:3", "this number is too large"),
         ("a(08)", "1:4", 'found "8"'),
         ("a('x')", "1:3", "use double quotes"),
-        ('a(\n  "x\\d")', "2:5", r'"\d" is no escape of a string'),
+        ('a(\n  "x\\d")', "2:5", r'"\d" is not a valid escape'),
         ('a("x', "1:3", "this string is never closed"),
         ("a /* b", "1:3", "this comment is never closed"),
         ("a(true", "1:7", "the text ends"),
@@ -236,13 +236,13 @@ any_sink = st.recursive(components, sinks, max_leaves=6)
 
 @settings(max_examples=50)
 @given(any_sink)
-def test_what_is_written_is_read_again(sink):
+def test_written_tree_is_parsed_back(sink):
     assert tree(sink.written()) == sink
 
 
 @settings(max_examples=30)
 @given(st.lists(st.builds(Node, names, components, any_sink), min_size=1, max_size=3).map(tuple))
-def test_lines_of_nodes_are_read_again(nodes):
+def test_written_nodes_are_parsed_back(nodes):
     assert tree(File(nodes).written()) == File(nodes)
 
 

@@ -1,4 +1,4 @@
-"""Flume's HBase sinks, row by row: the same event becomes the same cells."""
+"""Flume's HBase sinks and their translations write the same cells."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_same_cells(text, event, expected, cells):
     assert cells(text, event) == expected
 
 
-def test_bytes_of_attributes_stay(cells):
+def test_bytes_of_attributes_are_unchanged(cells):
     raw = {"b64": "/wD+"}
     assert cells('attr2hbase("t")', {"body": "", "attributes": {"2hb_": raw, "2hb_f:q": raw}}) == (raw, {"f:q": raw})
 
@@ -147,11 +147,11 @@ def test_write_buffer(text, size_bytes, configuration):
     [
         ("attr2hbase()", "1:1", "at least 1 argument"),
         ("attr2hbase(mytable)", "1:12", 'quote it: "mytable"'),
-        ('attr2hbase("t","s","f")', "1:20", "is no column for the body"),
-        ('attr2hbase("t","s","f:")', "1:20", "is no column for the body"),
-        ('attr2hbase("t","s",":")', "1:20", "is no column for the body"),
-        ('attr2hbase("t","s","a:b:c")', "1:20", "is no column for the body"),
-        ('attr2hbase("t","s","a::b")', "1:20", "is no column for the body"),
+        ('attr2hbase("t","s","f")', "1:20", "is not a column for the body"),
+        ('attr2hbase("t","s","f:")', "1:20", "is not a column for the body"),
+        ('attr2hbase("t","s",":")', "1:20", "is not a column for the body"),
+        ('attr2hbase("t","s","a:b:c")', "1:20", "is not a column for the body"),
+        ('attr2hbase("t","s","a::b")', "1:20", "is not a column for the body"),
         ('attr2hbase("t","s",":q")', "1:20", "has no family"),
         ('attr2hbase("t","","","2hb_","")', "1:29", "is a whole number"),
         ('attr2hbase("t","","","2hb_","1k")', "1:29", "is a whole number"),
@@ -161,7 +161,7 @@ def test_write_buffer(text, size_bytes, configuration):
         ('hbase("t","r",\n"f%:","q","v",writeToWal=true)', "2:1", "'f%:' cannot be the name of a family"),
         ('mask("x") [ attr2hbase("t"), mask("y") attr2hbase("a b") ]', "1:51", "is not the name of a table"),
         ('hbase("t","r","f","q")', "1:1", "at least 5 arguments"),
-        ('hbase("t","r","f","q","v","f")', "1:27", "threes of family, qualifier and value"),
+        ('hbase("t","r","f","q","v","f")', "1:27", "triples of family, qualifier and value"),
         ('hbase("t","r","f","q","v",writeBufferSize=x)', "1:43", "quote it"),
         ('hbase("t","r","f","q","v",writeBufferSize="x")', "1:1", "is a whole number"),
         ('hbase("t","r","","q","v")', "1:15", "cannot be the name of a family"),
@@ -172,7 +172,7 @@ def test_write_buffer(text, size_bytes, configuration):
         ('[ console, rpcSink("c") ]', "1:1", "there is no attr2hbase or hbase sink"),
     ],
 )
-def test_what_flume_refused_is_refused_at_its_place(text, place, message, imported):
+def test_arguments_that_flume_rejected_are_errors_with_a_place(text, place, message, imported):
     with pytest.raises(ConfigInvalidError) as caught:
         imported(text)
     first = next(problem for problem in caught.value.report.errors)
@@ -191,6 +191,6 @@ def test_what_flume_refused_is_refused_at_its_place(text, place, message, import
         ('hbase("t","%{host}","f","q","v")', "skipped the write-ahead log"),
     ],
 )
-def test_what_the_reader_should_look_at(text, warning, imported):
+def test_difference_is_a_warning(text, warning, imported):
     (problem,) = [problem for problem in imported(text).warnings if problem.kind is Kind.NOT_AS_FLUME]
     assert warning in problem.message

@@ -1,4 +1,4 @@
-"""The file that is written: every value comes back as it was, and every line knows where it came from."""
+"""The rendered file: values are read back unchanged, and lines have their place in the original."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.config import Place, read_text
 from ingest.config.nodes import plain
-from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, written
+from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, render
 from ingest.flume.pipelines.stores import hbase_store
 
 PLACE = Place("old.conf", 3, 4)
@@ -30,7 +30,7 @@ def read(text):
 
 
 def test_whole_file():
-    made = written(document({"attribute": "a", "value": "%{b}"}, options={"timezone": "UTC"}, chain="common"))
+    made = render(document({"attribute": "a", "value": "%{b}"}, options={"timezone": "UTC"}, chain="common"))
     assert (
         made.text
         == """\
@@ -62,12 +62,12 @@ pipelines:
     assert len(made.locations) == len(made.text.splitlines())
 
 
-def test_pipeline_without_steps_has_no_list_of_them():
+def test_pipeline_without_decorators_has_no_empty_list():
     bare = Document(
         [Pipeline("p", Component("kafka"), [Component("attr2hbase")], [Component("", {}, ["gone"])])],
         {"hbase": hbase_store()},
     )
-    assert "decorators" not in read(written(bare).text)["pipelines"]["p"]
+    assert "decorators" not in read(render(bare).text)["pipelines"]["p"]
 
 
 texts = st.text(max_size=12) | st.sampled_from(
@@ -80,16 +80,16 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["a", "bcd", "2hb_f:q", "x y"]), values, max_size=4))
-def test_values_come_back_as_they_were(options):
-    root = read(written(document(options)).text)
+def test_values_are_read_back_unchanged(options):
+    root = read(render(document(options)).text)
     assert root["pipelines"]["p"]["decorators"][0]["value"] == options
 
 
 @given(st.lists(st.text(max_size=200), max_size=3))
-def test_comments_never_become_content(comments):
+def test_comments_are_not_read_as_values(comments):
     step = Component("mask", {"attributes": ["a"]}, comments)
     pipeline = Pipeline("p", Component("kafka", {}, comments), [Component("attr2hbase", {}, comments)], [step])
-    root = read(written(Document([pipeline], {"s": Component("hbase", {}, comments)}, comments)).text)
+    root = read(render(Document([pipeline], {"s": Component("hbase", {}, comments)}, comments)).text)
     assert root["pipelines"]["p"] == {
         "source": {"kafka": {}},
         "decorators": [{"mask": {"attributes": ["a"]}}],
@@ -97,14 +97,14 @@ def test_comments_never_become_content(comments):
     }
 
 
-def test_long_values_go_over_several_lines():
+def test_long_values_are_split_over_lines():
     options = {"cells": [{"family": "f", "value": "x" * 40} for _ in range(4)], "row_key": {"template": "y" * 120}}
-    text = written(document(options)).text
+    text = render(document(options)).text
     assert read(text)["pipelines"]["p"]["decorators"][0]["value"] == options
     assert max(map(len, text.splitlines())) < 160
 
 
 @pytest.mark.parametrize(("value", "meant"), [(Verbatim("${HOME}"), "/home"), ("${HOME}", "${HOME}")])
-def test_variables_are_meant_only_where_we_wrote_them(value, meant):
-    root = read(written(document({"a": value})).text)
+def test_only_verbatim_text_contains_variables(value, meant):
+    root = read(render(document({"a": value})).text)
     assert root["pipelines"]["p"]["decorators"][0]["value"]["a"] == meant
