@@ -23,7 +23,7 @@ def file(folder):
 def test_validate_takes_it_and_says_whose_it_is(ingest, file):
     result = ingest("validate", file(), "--connect", "--output", "json")
     found = json.loads(result.out)
-    assert found["plugins"] == [{"room": "sources", "name": "ticking", "provider": '"cli_ticking.py"'}]
+    assert found["plugins"] == [{"type": "sources", "name": "ticking", "provider": '"cli_ticking.py"'}]
     assert [each["found"] for each in found["connections"] if each["what"].startswith("source")] == ["7 a second"]
 
 
