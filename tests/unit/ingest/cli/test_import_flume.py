@@ -88,7 +88,7 @@ def test_assumed_time_zone_is_a_warning(text, line, comment, zone, ingest, folde
     message = "not-as-flume: warning: this depends on the time zone of Flume's machines, and none was given"
     assert result.err.count(message) == (line is not None and zone is None)
     if line and not zone:
-        assert f"old:{line}:1: {message}: UTC is assumed; say --timezone Europe/Berlin" in result.err
+        assert f"old:{line}:1: {message}: UTC is assumed; add --timezone Europe/Berlin" in result.err
     made = (folder / "p.yaml").read_text()
     assert (comment if zone is None else "`timezone` is that of Flume's machines.") in made
     assert "    timezone: UTC\n" in made
@@ -119,7 +119,7 @@ def test_report_as_json(ingest, folder):
         ("translated", 10, "hbase"),
     ]
     assert [problem["severity"] for problem in result.json["problems"]] == ["warning", "warning"]
-    assert result.json["yaml"].startswith("# Imported from Flume")
+    assert result.json["yaml"].startswith("# Imported by ")
     assert result.json["file"] is None
 
 
@@ -161,7 +161,8 @@ class TestErrors:
         assert result.err == (
             'old.flume:2:3: unknown-component: there is no decorator "spilt"; did you mean "split"?\n'
             '    2 |   spilt(":", 0, "b") attr2hbase(t)\n      |   ^\n'
-            'old.flume:2:33: wrong-type: attr2hbase wants text here; "t" without quotes is a function; quote it: "t"\n'
+            'old.flume:2:33: wrong-type: attr2hbase requires text here; "t" without quotes is a function; '
+            'quote it: "t"\n'
             '    2 |   spilt(":", 0, "b") attr2hbase(t)\n      |                                 ^\n'
             "2 errors\n"
         )

@@ -79,7 +79,7 @@ def test_keys_are_never_expanded():
 
 
 class TestWhatTheOptionWants:
-    """Nobody can leave out the quotes inside { }, and nobody can put them around what a variable gives."""
+    """Inside { } the quotes are required, and the file cannot choose the type of a variable."""
 
     TEXT = """\
 version: 1

@@ -24,7 +24,7 @@ def columns(text):
         ("%{a", [1]),
         ("%", [1]),
         ("100% of %{x y}", [4, 9]),
-        ("%{a 'b}%{c d}", [5]),  # nobody knows where the tag ends
+        ("%{a 'b}%{c d}", [5]),  # the end of the tag is unknown
         ("%{upper(nope(%{b}))}%{}", [9, 21]),
         ("%{upper(%{b c}, 1)}%{f g}", [9, 20]),
         ("%{}" * 30, list(range(1, 63, 3))),
