@@ -19,12 +19,12 @@ import psutil
 
 from tests.support.checkpoint import Acknowledged
 from tests.support.local import free_ports
+from tests.support.short_lived import java_options
 from tests.support.waiting import reached
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 180.0  # ten on two free cores, a minute where others are at work as well
 LAST_LINES = 40
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the CPU of a service that lives for a minute
 _SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -281,7 +281,7 @@ class Service:
 
 def environment() -> dict[str, str]:
     """What a user has, this tree first on the path of modules, and a JVM that does not prepare for a long life."""
-    return {"SPARK_SUBMIT_OPTS": SHORT_LIVED, **os.environ, "PYTHONPATH": str(ROOT)}
+    return {"SPARK_SUBMIT_OPTS": java_options(), **os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _name(process: psutil.Process) -> str:
