@@ -1,5 +1,5 @@
 """
-200,000 ticks of four partitions into RocksDB and HBase: every row is stored, every cell has one version with the time
+Ticks of four partitions into RocksDB and HBase: every row is stored, every cell has one version with the time
 of its batch, and the consumer groups have no lag.
 
 One service runs both pipelines; the tests depend on their order.
@@ -18,8 +18,13 @@ from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
-BATCH = 50_000
+COUNT, BATCH = 120_000, 50_000  # more than one call of 10,000 rows in a task, and a last batch that is not full
 TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: Kafka) -> Ticks:
+    return Ticks.produced(kafka, COUNT)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def tables() -> dict[str, str]:
 def service(
     kafka: Kafka,
     hbase: HBase,
-    many_ticks: Ticks,
+    topic: Ticks,
     groups: dict[str, str],
     tables: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
@@ -52,7 +57,7 @@ def service(
         "tables": {tables[name]: ticks.table(store) for name, store in stores.items()},
         "pipelines": {
             name: ticks.pipeline(
-                kafka, many_ticks.topic, store, tables[name], group=groups[name], max_events_per_batch=BATCH
+                kafka, topic.topic, store, tables[name], group=groups[name], max_events_per_batch=BATCH
             )
             for name, store in stores.items()
         },
@@ -65,65 +70,60 @@ def service(
 
 
 class TestAfterOneRun:
-    def test_rocksdb_has_the_rows_of_memory(self, service: Service, many_ticks: Ticks, tables: dict[str, str]) -> None:
-        expected = many_ticks.expected(service.checkpoint(TO_ROCKSDB), "t")
+    def test_rocksdb_has_the_rows_of_memory(self, service: Service, topic: Ticks, tables: dict[str, str]) -> None:
+        expected = topic.expected(service.checkpoint(TO_ROCKSDB), "t")
         found = rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS)
-        assert len(found) == many_ticks.count
+        assert len(found) == topic.count
         assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
 
     def test_hbase_has_the_rows_of_memory(
-        self, service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
+        self, service: Service, hbase: HBase, topic: Ticks, tables: dict[str, str]
     ) -> None:
         checkpoint = service.checkpoint(TO_HBASE)
-        expected = many_ticks.expected(checkpoint, "t")
+        expected = topic.expected(checkpoint, "t")
         found = hbase_table(hbase, tables[TO_HBASE])
-        assert len(found) == many_ticks.count
+        assert len(found) == topic.count
         assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
         times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
         assert hbase_older_versions(hbase, tables[TO_HBASE], times, found) == {}
 
-    def test_batches_are_bounded_and_their_times_increase(self, service: Service, many_ticks: Ticks) -> None:
+    def test_batches_are_bounded_and_their_times_increase(self, service: Service, topic: Ticks) -> None:
         for name in (TO_ROCKSDB, TO_HBASE):
-            batches = list(service.checkpoint(name).batches(many_ticks.topic))
+            batches = list(service.checkpoint(name).batches(topic.topic))
             times = [batch.time_ms for batch in batches]
             sizes = [sum(batch.ends.values()) - sum(batch.starts.values()) for batch in batches]
             assert times == sorted(set(times))
-            assert sum(sizes) == many_ticks.count
+            assert sum(sizes) == topic.count
             assert max(sizes) <= BATCH
 
-    def test_groups_are_at_the_end(
-        self, kafka: Kafka, service: Service, groups: dict[str, str], many_ticks: Ticks
-    ) -> None:
+    def test_groups_are_at_the_end(self, kafka: Kafka, service: Service, groups: dict[str, str], topic: Ticks) -> None:
         for group in groups.values():
-            assert kafka.committed(group, many_ticks.topic) == many_ticks.ends
+            assert kafka.committed(group, topic.topic) == topic.ends
 
-    def test_log_counts_every_event_once(self, service: Service, many_ticks: Ticks) -> None:
+    def test_log_counts_every_event_once(self, service: Service, topic: Ticks) -> None:
         for name in (TO_ROCKSDB, TO_HBASE):
             lines = [line for line in service.lines() if line.get("pipeline") == name and "stored" in line]
-            assert sum(line["stored"] for line in lines) == many_ticks.count
+            assert sum(line["stored"] for line in lines) == topic.count
 
 
 def test_group_offsets_are_repaired_on_an_idle_topic(
-    kafka: Kafka, service: Service, groups: dict[str, str], many_ticks: Ticks
+    kafka: Kafka, service: Service, groups: dict[str, str], topic: Ticks
 ) -> None:
     """After a crash between the commit log and the group, the group is behind or does not exist."""
-    topic = many_ticks.topic
-    behind = {TopicPartition(topic, part): OffsetAndMetadata(17, "", -1) for part in range(many_ticks.partitions)}
+    behind = {TopicPartition(topic.topic, part): OffsetAndMetadata(17, "", -1) for part in range(topic.partitions)}
     with kafka.admin() as admin:
         admin.delete_groups([groups[TO_ROCKSDB]])
         admin.alter_group_offsets(groups[TO_HBASE], behind)
-    assert kafka.committed(groups[TO_ROCKSDB], topic) == {}
+    assert kafka.committed(groups[TO_ROCKSDB], topic.topic) == {}
     before = {name: service.checkpoint(name).commits() for name in groups}
 
     assert service.run_once() == 0, service.last_lines()
     assert {name: service.checkpoint(name).commits() for name in groups} == before
     for group in groups.values():
-        assert kafka.committed(group, topic) == many_ticks.ends
+        assert kafka.committed(group, topic.topic) == topic.ends
 
 
-def test_batch_run_again_changes_nothing(
-    service: Service, hbase: HBase, many_ticks: Ticks, tables: dict[str, str]
-) -> None:
+def test_batch_run_again_changes_nothing(service: Service, hbase: HBase, topic: Ticks, tables: dict[str, str]) -> None:
     """The process was killed after the last batch was stored and before it was acknowledged."""
     before = hbase_table(hbase, tables[TO_HBASE])
     times = {}
@@ -136,7 +136,7 @@ def test_batch_run_again_changes_nothing(
         checkpoint = service.checkpoint(name)
         assert not checkpoint.is_inside_a_batch()
         assert checkpoint.time_ms(checkpoint.commits()[-1]) == time_ms
-    expected = table_of(many_ticks.expected(service.checkpoint(TO_ROCKSDB), "t"), "t", versions=ticks.VERSIONS)
+    expected = table_of(topic.expected(service.checkpoint(TO_ROCKSDB), "t"), "t", versions=ticks.VERSIONS)
     assert_same_table(expected, rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS))
     assert_same_table(before, hbase_table(hbase, tables[TO_HBASE]))
     assert hbase_older_versions(hbase, tables[TO_HBASE], [times[TO_HBASE]], before) == {}

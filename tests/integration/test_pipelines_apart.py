@@ -21,6 +21,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.audit import rocksdb_table
 from tests.support.service import Service
+from tests.support.short_lived import java_options
 from tests.support.waiting import reached
 
 LIMIT_S = 120.0
@@ -132,7 +133,7 @@ def spark() -> Iterator[Session]:
         "test",
         master="local[2]",
         driver_memory_bytes=512 << 20,
-        conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        conf={"spark.driver.extraJavaOptions": java_options()},
         secret_names=(),
         jars=[],
         java_properties={},

@@ -1,11 +1,11 @@
 """A pipeline with a source of a plugin, through Spark into RocksDB."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.service import environment
 from tests.support.sources import TICKING, pipeline
 
 LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
@@ -13,7 +13,7 @@ LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]
 
 def ingest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ingest", *arguments]
-    return subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
 
 
 def write(folder: Path, text: str = TICKING, source: str = "ticking: {rows: 3}") -> None:

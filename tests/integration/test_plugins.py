@@ -1,7 +1,6 @@
 """Plugins in Spark workers: a file is sent to them, a missing package is named."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -10,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.environments import ROOT, environment_with, wheel_of
+from tests.support.service import environment
 
 GUIDE = ROOT / "docs" / "guides" / "plugins.md"
 LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
 
 
-def run_once(folder: Path, ingest: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK"))}
+def run_once(folder: Path, ingest: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in environment().items() if not name.startswith(("PYTHON", "PYSPARK"))}
     command = [ingest, "run", "--once", "pipeline.yaml", "--output", "json"]
-    return subprocess.run(command, cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=inherited | variables, capture_output=True, text=True, check=False)
 
 
 def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:

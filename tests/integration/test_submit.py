@@ -18,7 +18,7 @@ from tests.support.spark_cluster import SparkCluster
 from tests.support.ticks import Ticks
 
 PIPELINE = "ticks"
-COUNT = 60_000
+COUNT = 30_000
 BATCH = 2_000
 
 

@@ -1,9 +1,10 @@
 """Runs the command `ingest` in a folder."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.support.service import environment
 
 INGEST = Path(sys.executable).with_name("ingest")
 # the default port of the endpoint may be in use on this machine
@@ -13,9 +14,9 @@ ANY_PORT = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2
 class Folder:
     """A folder in which commands run."""
 
-    def __init__(self, path: Path, **environment: str) -> None:
+    def __init__(self, path: Path, **variables: str) -> None:
         self.path = path
-        self.environment = os.environ | environment
+        self.environment = environment() | variables
 
     def __call__(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run `ingest` with these arguments; checks the exit code."""

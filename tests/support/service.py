@@ -19,12 +19,12 @@ import psutil
 
 from tests.support.checkpoint import CheckpointReader
 from tests.support.local import free_ports
+from tests.support.short_lived import java_options
 from tests.support.waiting import reached
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 180.0  # 10 s on two free cores, a minute on a busy machine
 LAST_LINES = 40
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the CPU for a service that runs for a minute
 _SAMPLE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -281,7 +281,7 @@ class Service:
 
 def environment() -> dict[str, str]:
     """The environment of a service: this source tree first on the module path, and a JVM for a short run."""
-    return {"SPARK_SUBMIT_OPTS": SHORT_LIVED, **os.environ, "PYTHONPATH": str(ROOT)}
+    return {"SPARK_SUBMIT_OPTS": java_options(), **os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _name(process: psutil.Process) -> str:
