@@ -62,10 +62,10 @@ class IngestError(Exception):
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)  # a plugin may pass an exception, and a number as the code
         self.hint = hint
         if code is not None:
-            self.code = code
+            self.code = str(code)
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}; {self.hint}"

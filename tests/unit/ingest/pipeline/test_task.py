@@ -45,6 +45,7 @@ from ingest.receipt import Receipt, TaskStatus, receipts_of
 from ingest.sources.decoding import Decoder
 from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.mapping.mapper import Skipped
 from sinks.memory import MemorySettings, MemoryStore
 from sinks.writing.messages import Prepared, RefusedRows, StoreResult
 from sinks.writing.sections import SECTION_BYTES
@@ -217,6 +218,23 @@ def test_bug_of_a_sink_fails_only_its_event(spec, monkeypatch, error):
     receipt = live_task(plan(bug, decorators=TICK)).run(records, spec)
     assert (receipt.status, receipt.counts.stored) == (TaskStatus.DURABLE, 1)
     assert receipt.counts.dead_lettered == Counter(sink_bug=1)
+
+
+class SkippingSink(Attr2HBase):
+    """A sink that gives a reason of the wrong type."""
+
+    def map(self, event, batch_time_ms):
+        return Skipped(5)
+
+
+def test_reason_of_a_drop_that_is_no_text_is_a_bug_of_the_sink(spec):
+    sys.modules["buggy_sinks"] = sys.modules[__name__]
+    made = sink()
+    skipping = planned("skipping", "buggy_sinks:SkippingSink", made.settings, made.on_error)
+    receipt = live_task(plan(skipping, decorators=TICK)).run([record("x", "1:2")], spec)
+    assert receipt.counts.dead_lettered == Counter(sink_bug=1)
+    (dead_letter,) = map(DeadLetter.from_json, receipt.dead_letters)
+    assert dead_letter.message.startswith("TypeError: write returned 5; it must return None")
 
 
 @pytest.mark.parametrize("on_error", OnError)
