@@ -281,8 +281,6 @@ class Task:
                 if binding.condition is not None and not binding.condition.holds(event):
                     continue
                 reason = binding.write(event)
-                if reason is not None and not isinstance(reason, str):
-                    raise TypeError(f"write returned {reason!r}; it must return None or a reason")
             except EventError as error:
                 failures.append((error, binding))
             except OutOfTimeError:

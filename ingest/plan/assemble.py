@@ -268,6 +268,7 @@ def live_bindings(
         mutators: name of a store -> its mutator.
         writers: name of any other destination -> its writer; a sink without one accepts every event and writes nothing.
     """
+    from ingest.pipeline.plugin_sinks import checked_write
     from ingest.pipeline.task import SinkBinding
     from sinks.writing.writer import Writer
 
@@ -283,6 +284,8 @@ def live_bindings(
         elif name in writers:
             write = writers[name].write
             guarded.append(write)
+        if part.provider:
+            write = checked_write(write)
         condition = _condition(part.settings, plan)
         if condition is not None:
             guarded.append(condition.holds)

@@ -230,7 +230,7 @@ class SkippingSink(Attr2HBase):
 def test_reason_of_a_drop_that_is_no_text_is_a_bug_of_the_sink(spec):
     sys.modules["buggy_sinks"] = sys.modules[__name__]
     made = sink()
-    skipping = planned("skipping", "buggy_sinks:SkippingSink", made.settings, made.on_error)
+    skipping = replace(planned("skipping", "buggy_sinks:SkippingSink", made.settings, made.on_error), provider="mine")
     receipt = live_task(plan(skipping, decorators=TICK)).run([record("x", "1:2")], spec)
     assert receipt.counts.dead_lettered == Counter(sink_bug=1)
     (dead_letter,) = map(DeadLetter.from_json, receipt.dead_letters)
