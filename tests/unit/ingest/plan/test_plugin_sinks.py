@@ -70,8 +70,9 @@ def test_sinks_of_one_kind_have_separate_destinations_and_folders(configured):
 
 def test_time_limit_guards_write(configured):
     _, plan = configured()
-    (binding,), guarded = live_bindings(plan, {}, sink_writers(plan))
-    assert guarded == [binding.write]
+    writers = sink_writers(plan)
+    _, guarded = live_bindings(plan, {}, writers)
+    assert guarded == [writer.write for writer in writers.values()]
 
 
 def test_binding_without_a_writer_accepts_every_event(configured):
