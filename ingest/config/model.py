@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from ingest.api import Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
-from ingest.config.nodes import Path as NodePath
+from ingest.config.nodes import NodePath
 from ingest.config.options import ErrorBudget, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place, Report
 from ingest.config.test_cases import Expect
