@@ -43,7 +43,7 @@ class _InProcess(LoopHost):
 
 class Replayer:
     """
-    Runs records through a pipeline; see `ingest.dead_letters.replay.Process`.
+    Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
     """
