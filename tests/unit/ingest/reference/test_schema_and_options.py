@@ -8,7 +8,7 @@ from ingest.api import CatalogError
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
-from ingest.config.options import ErrorBudget, PipelineOptions, SparkOptions, TableOptions
+from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions, TableOptions
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.problems import EXPLANATIONS
 from ingest.config.show import effective_yaml
@@ -76,7 +76,7 @@ class TestPages:
         ]
 
     def test_rows_with_units(self):
-        assert [(row.type, row.default) for row in option_rows(ErrorBudget)] == [
+        assert [(row.type, row.default) for row in option_rows(ErrorBudgetOptions)] == [
             ("percentage", "5%"),
             ("whole number", "1000"),
             ("duration", "5m"),
