@@ -74,8 +74,8 @@ class Replayer:
     def components(self) -> Components:
         """The names of the pipeline's current sinks and decorators."""
         return Components(
-            sinks=frozenset(part.name for part in self._plan.sinks),
-            decorators=frozenset(part.name for part in self._plan.decorators),
+            sinks=frozenset(component.name for component in self._plan.sinks),
+            decorators=frozenset(component.name for component in self._plan.decorators),
         )
 
     def __call__(
