@@ -12,7 +12,7 @@ from ingest.api.settings import Settings
 S = TypeVar("S", bound=Settings)
 
 
-class _Component(ABC, Generic[S]):
+class _DecoratorBase(ABC, Generic[S]):
     kind: ClassVar[str]
     stability: ClassVar[Stability] = Stability.STABLE
     examples: ClassVar[tuple[Example, ...]] = ()
@@ -47,7 +47,7 @@ class _Component(ABC, Generic[S]):
         """
 
 
-class Decorator(_Component[S]):
+class Decorator(_DecoratorBase[S]):
     """
     One event in, one or none out.
 
@@ -89,7 +89,7 @@ class Buffered:
     instead_of: Event | None = None
 
 
-class FanOut(_Component[S]):
+class FanOut(_DecoratorBase[S]):
     """
     One event in, any number out; the rules of Decorator apply.
 

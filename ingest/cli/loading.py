@@ -35,20 +35,24 @@ def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Con
 
 def used_plugins(configuration: "Configuration", catalog: Catalog) -> list[dict[str, str]]:
     """Components of a file that plugins provide: type, name and provider of each, sorted."""
-    parts = [("stores", store.kind) for store in configuration.stores.values()]
+    components = [("stores", store.kind) for store in configuration.stores.values()]
     for pipeline in configuration.pipelines.values():
-        parts.append(("sources", pipeline.source.kind))
-        parts += [("decorators", decorator.kind) for decorator in pipeline.decorators]
-        parts += [("sinks", sink.kind) for sink in pipeline.sinks]
-    found = ((type_, name, catalog.entry(type_, name).provider) for type_, name in sorted(set(parts)))
-    return [{"type": type_, "name": name, "provider": provider} for type_, name, provider in found if provider]
+        components.append(("sources", pipeline.source.kind))
+        components += [("decorators", decorator.kind) for decorator in pipeline.decorators]
+        components += [("sinks", sink.kind) for sink in pipeline.sinks]
+    found = ((*component, catalog.entry(*component).provider) for component in sorted(set(components)))
+    return [
+        {"type": component_type, "name": name, "provider": provider}
+        for component_type, name, provider in found
+        if provider
+    ]
 
 
 def print_plugins(out: Output, configuration: "Configuration", catalog: Catalog) -> None:
     """Print which components of a file plugins provide; text mode only."""
     if not out.is_json:
-        for part in used_plugins(configuration, catalog):
-            out.note(f'{SINGULAR[part["type"]]} "{part["name"]}" is from {part["provider"]}', "dim")
+        for component in used_plugins(configuration, catalog):
+            out.note(f'{SINGULAR[component["type"]]} "{component["name"]}" is from {component["provider"]}', "dim")
 
 
 def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":

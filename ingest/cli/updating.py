@@ -7,7 +7,7 @@ from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
-    from ingest.config.nodes import Path as NodePath
+    from ingest.config.nodes import NodePath
     from ingest.dry_run import CaseResult
 
 _MARK = "\ufeff"  # byte order mark, which some editors on Windows write

@@ -1,7 +1,7 @@
 """The whole file from nodes to a `Configuration`, or all of its problems."""
 
 import re
-from collections.abc import Mapping as AbstractMapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Configuration
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, locations, plain, text_under
+from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # also a folder, a metr
 _TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's rule, with a namespace
 
 
-def load(path: str | Path, *, env: AbstractMapping[str, str], lookup: Lookup) -> Configuration:
+def load(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) -> Configuration:
     """
     Read and check a configuration.
 
@@ -133,26 +133,26 @@ class _Binder:
         node = self._root.entries.get("version")
         if node is None:
             self._problem(Kind.MISSING_FIELD, self._root.place, 'the file needs "version"', f"write version: {VERSION}")
-        elif not isinstance(node, Scalar) or node.value != VERSION or isinstance(node.value, bool):
-            is_quoted = isinstance(node, Scalar) and node.value == str(VERSION)
+        elif not isinstance(node, ScalarNode) or node.value != VERSION or isinstance(node.value, bool):
+            is_quoted = isinstance(node, ScalarNode) and node.value == str(VERSION)
             self._problem(
                 Kind.NOT_ONE_OF, node.place, f"version is {VERSION}", "remove the quotes" if is_quoted else ""
             )
-        if (include := self._root.entries.get("include")) is not None and not isinstance(include, Scalar):
+        if (include := self._root.entries.get("include")) is not None and not isinstance(include, ScalarNode):
             self._texts("include")
-        elif isinstance(include, Scalar) and (not isinstance(include.value, str) or not include.value):
+        elif isinstance(include, ScalarNode) and (not isinstance(include.value, str) or not include.value):
             self._problem(Kind.WRONG_TYPE, include.place, "include must be a file or a list of files")
 
-    def _texts(self, key: str) -> list[Scalar]:
+    def _texts(self, key: str) -> list[ScalarNode]:
         node = self._root.entries.get(key)
         if node is None:
             return []
-        if not isinstance(node, Sequence):
+        if not isinstance(node, SequenceNode):
             self._problem(Kind.WRONG_TYPE, node.place, f"{key} must be a list of texts")
             return []
         texts = []
         for item in node.items:
-            if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
+            if isinstance(item, ScalarNode) and isinstance(item.value, str) and item.value:
                 texts.append(item)
             else:
                 self._problem(Kind.WRONG_TYPE, item.place, f"an item of {key} must be text")
@@ -176,7 +176,7 @@ class _Binder:
         node = self._root.entries.get("state_dir")
         if node is None:
             return STATE_DIR
-        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value and "\0" not in node.value:
+        if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value and "\0" not in node.value:
             try:
                 return local_path(node.value)
             except PydanticCustomError as error:
@@ -198,12 +198,12 @@ class _Binder:
         node = self._root.entries.get(key)
         return None if node is None else self._binding.options(model, node, key, self._root.keys[key])
 
-    def _named(self, key: str, pattern: re.Pattern[str] = _NAME) -> Mapping:
+    def _named(self, key: str, pattern: re.Pattern[str] = _NAME) -> MappingNode:
         """The mapping of names under a top key; bad names become problems."""
         node = self._root.entries.get(key)
         mapping = None if node is None else self._binding.mapping(node, key)
         if mapping is None:
-            return Mapping(self._root.place)
+            return MappingNode(self._root.place)
         for name, location in mapping.keys.items():
             if not pattern.fullmatch(name):
                 self._problem(
@@ -215,7 +215,7 @@ class _Binder:
         stores = self._named("stores")
         self._partial_config.store_names = stores.entries
         for name, node in stores.entries.items():
-            if isinstance(node, Scalar) and node.value is None:
+            if isinstance(node, ScalarNode) and node.value is None:
                 self._problem(
                     Kind.MISSING_FIELD, stores.keys[name], f'store "{name}" needs a kind, `kind: {{options}}`'
                 )
@@ -256,9 +256,9 @@ class _Binder:
 
     def _cases(self) -> None:
         node = self._root.entries.get("tests")
-        if node is None or (isinstance(node, Scalar) and node.value is None):
+        if node is None or (isinstance(node, ScalarNode) and node.value is None):
             return
-        if not isinstance(node, Sequence):
+        if not isinstance(node, SequenceNode):
             self._problem(Kind.WRONG_TYPE, node.place, "tests must be a list")
             return
         for item in node.items:
@@ -271,10 +271,11 @@ class _Binder:
 
 def _with_family_options(node: Node) -> Node:
     """A table with empty options for each family that has none, as in `colfam:`."""
-    if not isinstance(node, Mapping) or not isinstance(families := node.entries.get("families"), Mapping):
+    if not isinstance(node, MappingNode) or not isinstance(families := node.entries.get("families"), MappingNode):
         return node
     entries = {
-        name: Mapping(family.place) if isinstance(family, Scalar) and family.value is None else family
+        name: MappingNode(family.place) if isinstance(family, ScalarNode) and family.value is None else family
         for name, family in families.entries.items()
     }
-    return Mapping(node.place, {**node.entries, "families": Mapping(families.place, entries, families.keys)}, node.keys)
+    with_options = MappingNode(families.place, entries, families.keys)
+    return MappingNode(node.place, {**node.entries, "families": with_options}, node.keys)

@@ -12,7 +12,7 @@ from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.config.components import Binding
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
-from ingest.config.nodes import Scalar
+from ingest.config.nodes import ScalarNode
 from ingest.config.options import DeadLetterTopic
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place, Severity, listed
@@ -67,7 +67,7 @@ def _check_store(
         binding.problem(Kind.MISSING_FIELD, location, f'{owner} needs "store"', hint)
 
 
-def _check_uses(uses: Iterable[Scalar], names: Iterable[str], what: str, binding: Binding) -> None:
+def _check_uses(uses: Iterable[ScalarNode], names: Iterable[str], what: str, binding: Binding) -> None:
     names = sorted(names)
     for use in uses:
         if use.text not in names:

@@ -1,14 +1,13 @@
 """Binds one component, `name: {options}`: from nodes to checked options."""
 
-from collections.abc import Iterable, Iterator
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from ingest.api import CatalogError, Model, Settings
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Path, Scalar, Sequence, locations, plain, text_under
+from ingest.config.nodes import MappingNode, Node, NodePath, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.problems import Kind, Place, Problem, Severity, listed
 from ingest.config.scalars import resolve
 from ingest.config.translate import LocatedNode, problems_of, secret_scalars
@@ -33,7 +32,7 @@ class Lookup(Protocol):
     def __call__(self, component_type: str, name: str) -> type[Model] | None:
         """The options of a component, None if the name is unknown; CatalogError if it cannot be imported."""
 
-    def names(self, component_type: str) -> AbstractSequence[str]:
+    def names(self, component_type: str) -> Sequence[str]:
         """All names of a component type."""
 
     def is_deterministic(self, name: str) -> bool:
@@ -45,7 +44,7 @@ class Lookup(Protocol):
     def makes_events(self, name: str) -> bool:
         """Whether a decorator may turn one event into several."""
 
-    def with_plugins(self, plugins: AbstractSequence[Plugin]) -> "Lookup":
+    def with_plugins(self, plugins: Sequence[Plugin]) -> "Lookup":
         """A lookup that also has the components of these modules; CatalogError if one cannot be imported."""
 
 
@@ -71,12 +70,12 @@ class Binding:
         """Report a warning; the pipeline can still run."""
         self.problems.append(Problem(kind, location, message, hint, Severity.WARNING))
 
-    def mapping(self, node: Node, what: str) -> Mapping | None:
+    def mapping(self, node: Node, what: str) -> MappingNode | None:
         """The node as a mapping, an empty one for null; reports a problem and returns None for anything else."""
-        if isinstance(node, Mapping):
+        if isinstance(node, MappingNode):
             return node
-        if isinstance(node, Scalar) and node.value is None:
-            return Mapping(node.place)
+        if isinstance(node, ScalarNode) and node.value is None:
+            return MappingNode(node.place)
         self.problem(Kind.WRONG_TYPE, node.place, f"{what} must be a mapping of names to values")
         return None
 
@@ -84,8 +83,8 @@ class Binding:
         self, model: type[Model], node: Node, owner: str, location: Place, context: dict[str, object] | None = None
     ) -> Model | None:
         """The checked options; None, with problems reported, if they are invalid."""
-        if isinstance(node, Scalar) and node.value is None:
-            node = Mapping(node.place)
+        if isinstance(node, ScalarNode) and node.value is None:
+            node = MappingNode(node.place)
         self._mask_secrets(model, node, owner)
         located = LocatedNode(node, owner, location, model)
         try:
@@ -105,7 +104,7 @@ class Binding:
     ) -> Component[S] | None:
         """A component whose options are of the class `base`; None, with problems reported, if it is invalid."""
         parts = self.kind_and_options(
-            node, owner, self.lookup.names(component_type) if isinstance(node, Mapping) else ()
+            node, owner, self.lookup.names(component_type) if isinstance(node, MappingNode) else ()
         )
         if parts is None:
             return None
@@ -140,22 +139,22 @@ class Binding:
         self._add_lint_warnings(settings, LocatedNode(options, kind, location, model), zone)
         return Component(kind, settings, location, locations(options))
 
-    def kind_and_options(self, node: Node, owner: str, names: AbstractSequence[str]) -> tuple[str, Node, Place] | None:
+    def kind_and_options(self, node: Node, owner: str, names: Sequence[str]) -> tuple[str, Node, Place] | None:
         """
         The kind of a component, its options and the place of the kind; bare text is a component without options.
 
         Reports a problem and returns None for anything else; `names`, the known kinds, improve its hint.
         """
         match node:
-            case Scalar(value=str(kind)) if kind:
-                return kind, Mapping(node.place), node.place
-            case Mapping() if len(node.entries) == 1:
+            case ScalarNode(value=str(kind)) if kind:
+                return kind, MappingNode(node.place), node.place
+            case MappingNode() if len(node.entries) == 1:
                 ((kind, options),) = node.entries.items()
                 return kind, options, node.keys[kind]
-            case Mapping() if len(node.entries) > 1:
+            case MappingNode() if len(node.entries) > 1:
                 first, second = list(node.entries)[:2]
                 value = node.entries[first]
-                is_unindented = isinstance(value, Scalar) and value.value is None and second not in names
+                is_unindented = isinstance(value, ScalarNode) and value.value is None and second not in names
                 common = [name for name in node.entries if name in Settings.model_fields]
                 if common and len(node.entries) == len(common) + 1:
                     (kind,) = node.entries.keys() - set(common)
@@ -222,7 +221,7 @@ class Binding:
                 lint_warnings += [(("when",), warning) for warning in condition.lint_warnings]
         for path, warning in lint_warnings:
             node, found, _ = located.follow(path)
-            if isinstance(node, Scalar) and found == path:
+            if isinstance(node, ScalarNode) and found == path:
                 self.warning(Kind.DOUBTFUL, node.at(warning.column), warning.message, warning.hint)
         if isinstance(settings, Settings):
             for option, message in settings.lint_warnings().items():
@@ -243,7 +242,7 @@ def _convert_expanded(error: ValidationError, located: LocatedNode) -> bool:
     changed = False
     for details in error.errors(include_url=False, include_input=False, include_context=False):
         node, _, _ = located.follow(details["loc"])
-        if not isinstance(node, Scalar) or not node.expanded or node.secret:
+        if not isinstance(node, ScalarNode) or not node.expanded or node.secret:
             continue
         value = node.value
         if details["type"] == "string_type":
@@ -257,7 +256,7 @@ def _convert_expanded(error: ValidationError, located: LocatedNode) -> bool:
 _REPARSED = frozenset({"int_type", "float_type", "bool_type"})
 
 
-def _expressions(value: object, path: Path = ()) -> Iterator[tuple[Path, Template | Condition]]:
+def _expressions(value: object, path: NodePath = ()) -> Iterator[tuple[NodePath, Template | Condition]]:
     """Templates and conditions in options, each with its path."""
     children: Iterable[tuple[str | int, object]] = ()
     match value:
@@ -273,13 +272,13 @@ def _expressions(value: object, path: Path = ()) -> Iterator[tuple[Path, Templat
         yield from _expressions(child, (*path, key))
 
 
-def _texts_at(node: Node, path: AbstractSequence[str]) -> Iterator[Scalar]:
+def _texts_at(node: Node, path: Sequence[str]) -> Iterator[ScalarNode]:
     """The texts at a path, in which `*` matches every item of a list."""
     if not path:
-        if isinstance(node, Scalar) and isinstance(node.value, str):
+        if isinstance(node, ScalarNode) and isinstance(node.value, str):
             yield node
-    elif isinstance(node, Mapping) and path[0] in node.entries:
+    elif isinstance(node, MappingNode) and path[0] in node.entries:
         yield from _texts_at(node.entries[path[0]], path[1:])
-    elif isinstance(node, Sequence) and path[0] == "*":
+    elif isinstance(node, SequenceNode) and path[0] == "*":
         for item in node.items:
             yield from _texts_at(item, path[1:])

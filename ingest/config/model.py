@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from ingest.api import Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
-from ingest.config.nodes import Path as NodePath
-from ingest.config.options import ErrorBudget, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.nodes import NodePath
+from ingest.config.options import ErrorBudgetOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place, Report
 from ingest.config.test_cases import Expect
 from ingest.masks import Masks
@@ -93,7 +93,7 @@ class Pipeline:
     sinks: tuple[Component[SinkSettings], ...]
     dead_letters: Component[Model]
     on_error: OnError
-    error_budget: ErrorBudget
+    error_budget: ErrorBudgetOptions
     timezone: str
     existing: Literal["replace", "error"]
     trigger_every_s: float

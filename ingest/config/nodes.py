@@ -30,12 +30,12 @@ _HINTS = (
     ("mapping values are not allowed", _NEEDS_QUOTES),
 )
 
-Path = tuple[str | int, ...]
+NodePath = tuple[str | int, ...]
 """Keys and indexes from a node to one inside it."""
 
 
 @dataclass(slots=True)
-class Scalar:
+class ScalarNode:
     """
     A single value.
 
@@ -57,7 +57,7 @@ class Scalar:
     secret: bool = False
 
     def __repr__(self) -> str:
-        return f"Scalar({self.place}, {MASK if self.secret else repr(self.value)})"
+        return f"ScalarNode({self.place}, {MASK if self.secret else repr(self.value)})"
 
     def at(self, column: int) -> Place:
         """The place of a column of the text, counted from 1."""
@@ -67,7 +67,7 @@ class Scalar:
 
 
 @dataclass(slots=True)
-class Sequence:
+class SequenceNode:
     """A list."""
 
     place: Place
@@ -75,7 +75,7 @@ class Sequence:
 
 
 @dataclass(slots=True)
-class Mapping:
+class MappingNode:
     """
     Keys and values; keys are always text.
 
@@ -88,30 +88,30 @@ class Mapping:
     keys: dict[str, Place] = field(default_factory=dict)
 
 
-Node = Scalar | Sequence | Mapping
+Node = ScalarNode | SequenceNode | MappingNode
 
 
 def plain(node: Node, *, masked: bool = False) -> Any:
     """A node as plain data; `masked` replaces values that contain a secret."""
     match node:
-        case Scalar():
+        case ScalarNode():
             return MASK if masked and node.secret else node.value
-        case Sequence():
+        case SequenceNode():
             return [plain(item, masked=masked) for item in node.items]
-        case Mapping():
+        case MappingNode():
             return {key: plain(value, masked=masked) for key, value in node.entries.items()}
 
 
-def locations(node: Node) -> dict[Path, Place]:
+def locations(node: Node) -> dict[NodePath, Place]:
     """The places of this node and of all values inside it."""
-    found: dict[Path, Place] = {(): node.place}
+    found: dict[NodePath, Place] = {(): node.place}
     children: Iterator[tuple[str | int, Node]]
     match node:
-        case Scalar():
+        case ScalarNode():
             return found
-        case Sequence():
+        case SequenceNode():
             children = enumerate(node.items)
-        case Mapping():
+        case MappingNode():
             children = iter(node.entries.items())
     for key, child in children:
         for path, place in locations(child).items():
@@ -119,10 +119,10 @@ def locations(node: Node) -> dict[Path, Place]:
     return found
 
 
-def text_under(node: Node, key: str) -> Scalar | None:
+def text_under(node: Node, key: str) -> ScalarNode | None:
     """The value of a key if the node is a mapping and the value is text, else None."""
-    child = node.entries.get(key) if isinstance(node, Mapping) else None
-    return child if isinstance(child, Scalar) and isinstance(child.value, str) else None
+    child = node.entries.get(key) if isinstance(node, MappingNode) else None
+    return child if isinstance(child, ScalarNode) and isinstance(child.value, str) else None
 
 
 class BadYamlError(Exception):
@@ -217,7 +217,7 @@ class _Composer:
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
             raise BadYamlError(Problem(Kind.SYNTAX, self._place(event), "a file has one document, this is a second"))
-        return None if isinstance(root, Scalar) and root.value is None else root
+        return None if isinstance(root, ScalarNode) and root.value is None else root
 
     def _place(self, event: yaml.Event) -> Place:
         mark = event.start_mark
@@ -261,33 +261,33 @@ class _Composer:
             raise BadYamlError(Problem(Kind.TOO_LARGE, place, f"nested deeper than {MAX_DEPTH} levels"))
         return found
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Scalar:
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> ScalarNode:
         text = event.value
         quoted = bool(event.style) or event.tag is not None
         shift = {None: 0, "": 0, "'": 1, '"': 1}.get(event.style)
         line = self._lines[place.line - 1] if place.line <= len(self._lines) else ""
         if shift is not None and not line.startswith(text, place.column - 1 + shift):
             shift = None
-        return Scalar(place, text, text if quoted else resolve(text), shift, quoted)
+        return ScalarNode(place, text, text if quoted else resolve(text), shift, quoted)
 
     def _sequence(self, place: Place, depth: int) -> _Anchor:
-        found = _Anchor(Sequence(place), 1, 0)
+        found = _Anchor(SequenceNode(place), 1, 0)
         items: list[Node] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             child = self._node(event, depth + 1)
             items.append(child.node)
             found.size += child.size
             found.height = max(found.height, child.height + 1)
-        found.node = Sequence(place, items)
+        found.node = SequenceNode(place, items)
         return found
 
     def _mapping(self, place: Place, depth: int) -> _Anchor:
-        node = Mapping(place)
+        node = MappingNode(place)
         found = _Anchor(node, 1, 0)
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._node(event, depth + 1).node
             key_place = self._place(event)
-            if not isinstance(key, Scalar):
+            if not isinstance(key, ScalarNode):
                 raise BadYamlError(
                     Problem(Kind.SYNTAX, key_place, "a key must be text", "quote a value that starts with { or [")
                 )

@@ -170,7 +170,7 @@ class Compression(StrEnum):
     ZSTD = "zstd"
 
 
-class FamilyOptions(Model):
+class TableFamilyOptions(Model):
     """A column family."""
 
     versions: int = option("Maximum number of versions of a cell.", default=1, ge=1)
@@ -189,14 +189,14 @@ class TableOptions(Model):
         default=None,
         example="logs",
     )
-    families: dict[str, FamilyOptions] = option(
+    families: dict[str, TableFamilyOptions] = option(
         "Column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )
     splits: list[Text] = option("Split points of a new table, in any order.", default=[], example=["g", "p"])
 
     @field_validator("families")
     @classmethod
-    def _families_can_exist(cls, families: dict[str, FamilyOptions]) -> dict[str, FamilyOptions]:
+    def _families_can_exist(cls, families: dict[str, TableFamilyOptions]) -> dict[str, TableFamilyOptions]:
         rules = {family: family_rejection(name_to_bytes(family)) for family in families}
         refused = [
             InitErrorDetails(
@@ -247,7 +247,7 @@ class TableOptions(Model):
         return TableSpec(name, families, tuple(sorted(from_notation(split) for split in self.splits)))
 
 
-class ErrorBudget(Model):
+class ErrorBudgetOptions(Model):
     """
     How many records may fail before the pipeline stops.
 
@@ -280,7 +280,7 @@ class PipelineOptions(Model):
     on_error: OnError = option(
         "Failure action for events: dead_letter, drop or stop.", default="dead_letter", strict=False
     )
-    error_budget: ErrorBudget = option("When failures stop the pipeline.", default={}, example={"share": "5%"})
+    error_budget: ErrorBudgetOptions = option("When failures stop the pipeline.", default={}, example={"share": "5%"})
     timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
     attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ingest.api import Model, Settings, SinkSettings, SourceSettings, StoreSettings
 from ingest.config.model import Component, Locations
-from ingest.config.nodes import Mapping, Node, Scalar
+from ingest.config.nodes import MappingNode, Node, ScalarNode
 from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place
 from ingest.config.test_cases import CaseOptions
@@ -21,7 +21,7 @@ class PartialPipeline:
 
     name: str
     location: Place
-    node: Mapping
+    node: MappingNode
     options: PipelineOptions = field(default_factory=PipelineOptions)
     source: Component[SourceSettings] | None = None
     decorators: list[Component[Settings]] = field(default_factory=list)
@@ -61,8 +61,8 @@ class PartialConfig:
     chains: dict[str, Place] = field(default_factory=dict)
     used_chains: set[str] = field(default_factory=set)
     test_cases: list[tuple[CaseOptions, Node]] = field(default_factory=list)
-    store_uses: list[Scalar] = field(default_factory=list)
-    pipeline_uses: list[Scalar] = field(default_factory=list)
+    store_uses: list[ScalarNode] = field(default_factory=list)
+    pipeline_uses: list[ScalarNode] = field(default_factory=list)
 
     def only_store(self) -> str | None:
         """The default store of sinks and tables; None unless the file has exactly one."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ingest.api import Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
 from ingest.config.model import Component
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence, locations, plain, text_under
+from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place, listed
@@ -21,17 +21,17 @@ Context = dict[str, object]
 class Pipelines:
     """Binds the pipelines of a file; a chain is bound again in each pipeline, because time zones differ."""
 
-    def __init__(self, binding: Binding, chains: Mapping, partial_config: PartialConfig) -> None:
+    def __init__(self, binding: Binding, chains: MappingNode, partial_config: PartialConfig) -> None:
         self._binding = binding
         self._problem = binding.problem
         self._chains = chains
         self._partial_config = partial_config
         self._left = MAX_DECORATORS
 
-    def bind(self, name: str, node: Mapping, location: Place) -> PartialPipeline:
+    def bind(self, name: str, node: MappingNode, location: Place) -> PartialPipeline:
         """A pipeline with all parts that are valid."""
         pipeline = PartialPipeline(name, location, node)
-        own = Mapping(node.place)
+        own = MappingNode(node.place)
         for key, value in node.entries.items():
             if key in PipelineOptions.model_fields:
                 own.entries[key], own.keys[key] = value, node.keys[key]
@@ -60,7 +60,7 @@ class Pipelines:
                         Kind.TOO_LARGE, pipeline.location, f"more than {MAX_DECORATORS} decorators, chains expanded"
                     )
                 return
-            if isinstance(item, Mapping) and list(item.entries) == ["chain"]:
+            if isinstance(item, MappingNode) and list(item.entries) == ["chain"]:
                 self._chain(pipeline, item.entries["chain"], context, inside)
                 continue
             decorator = self._binding.component(item, "decorators", "decorator", context, Settings)
@@ -69,7 +69,7 @@ class Pipelines:
                 pipeline.decorator_nodes.append(item)
 
     def _chain(self, pipeline: PartialPipeline, node: Node, context: Context, inside: tuple[str, ...]) -> None:
-        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
             self._problem(Kind.WRONG_TYPE, node.place, "chain must be the name of a chain")
             return
         name = node.value
@@ -84,9 +84,9 @@ class Pipelines:
             self.decorators(pipeline, chain, context, (*inside, name))
 
     def _items(self, node: Node, what: str) -> list[Node]:
-        if isinstance(node, Sequence):
+        if isinstance(node, SequenceNode):
             return node.items
-        if not (isinstance(node, Scalar) and node.value is None):
+        if not (isinstance(node, ScalarNode) and node.value is None):
             self._problem(
                 Kind.WRONG_TYPE, node.place, f"{what} must be a list of components, each `- name: {{options}}`"
             )
@@ -111,7 +111,7 @@ class Pipelines:
             if sink is not None:
                 pipeline.sinks.append(sink)
             has_store = sink is None or sink.settings.store_name is not None
-            if has_store and isinstance(item, Mapping) and len(item.entries) == 1:
+            if has_store and isinstance(item, MappingNode) and len(item.entries) == 1:
                 (options,) = item.entries.values()
                 if (store := text_under(options, "store")) is not None:
                     self._partial_config.store_uses.append(store)

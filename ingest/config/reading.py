@@ -1,12 +1,21 @@
 """Reads a file into one tree of nodes: included files are merged, variables expanded, limits enforced."""
 
 import sys
-from collections.abc import Mapping as AbstractMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest.api import NotFoundError
-from ingest.config.nodes import MAX_FILE_BYTES, BadYamlError, Mapping, Node, Scalar, Sequence, compose, plain
+from ingest.config.nodes import (
+    MAX_FILE_BYTES,
+    BadYamlError,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    compose,
+    plain,
+)
 from ingest.config.problems import Kind, Place, Problem
 from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDirectory, SecretSource
 from ingest.masks import Masks
@@ -27,7 +36,7 @@ class Document:
     """
 
     file: str
-    root: Mapping = field(repr=False)
+    root: MappingNode = field(repr=False)
     sources: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[Problem] = field(default_factory=list)
     masks: Masks = field(default_factory=Masks)
@@ -35,7 +44,7 @@ class Document:
     is_whole: bool = True
 
 
-def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
+def read(path: str | Path, env: Mapping[str, str]) -> Document:
     """
     Read a configuration; syntax errors and other problems are in the document's `problems`.
 
@@ -56,13 +65,13 @@ def read(path: str | Path, env: AbstractMapping[str, str]) -> Document:
     return _document(content, name, folder, env)
 
 
-def read_text(text: str, name: str, env: AbstractMapping[str, str]) -> Document:
+def read_text(text: str, name: str, env: Mapping[str, str]) -> Document:
     """The same for a text; paths in `include` are relative to the working directory."""
     return _document(text.encode(), name, Path(), env)
 
 
-def _document(content: bytes, name: str, folder: Path, env: AbstractMapping[str, str]) -> Document:
-    document = Document(name, Mapping(Place(name, 1, 1)))
+def _document(content: bytes, name: str, folder: Path, env: Mapping[str, str]) -> Document:
+    document = Document(name, MappingNode(Place(name, 1, 1)))
     try:
         root = _Reader(document, env).tree(name, content, folder, ())
     except BadYamlError as error:
@@ -73,7 +82,7 @@ def _document(content: bytes, name: str, folder: Path, env: AbstractMapping[str,
     expander = Expander(env, secrets, document.masks, document.problems)
     expanded = expander.expand(root)
     document.unknown = expander.unknown
-    assert isinstance(expanded, Mapping)  # noqa: S101 - expansion keeps the type
+    assert isinstance(expanded, MappingNode)  # noqa: S101 - expansion keeps the type
     document.root = expanded
     return document
 
@@ -83,7 +92,7 @@ def _content(path: Path) -> bytes:
         return file.read(MAX_FILE_BYTES + 1)
 
 
-def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
+def _secret_source(root: MappingNode, expander: Expander) -> SecretSource:
     """The source of secrets; the binder reports problems of `secrets`."""
     node = root.entries.get("secrets")
     match plain(expander.expand(node)) if node is not None else None:
@@ -98,12 +107,12 @@ def _secret_source(root: Mapping, expander: Expander) -> SecretSource:
 class _Reader:
     """Reads a file and the files it includes."""
 
-    def __init__(self, document: Document, env: AbstractMapping[str, str]) -> None:
+    def __init__(self, document: Document, env: Mapping[str, str]) -> None:
         self._document = document
         self._expander = Expander(env, NoSecrets(), document.masks, document.problems)
         self._files = 0
 
-    def tree(self, name: str, content: bytes, folder: Path, including: tuple[Path, ...]) -> Mapping:
+    def tree(self, name: str, content: bytes, folder: Path, including: tuple[Path, ...]) -> MappingNode:
         """The mapping of a file, merged over the files it includes."""
         start = Place(name, 1, 1)
         if len(content) > MAX_FILE_BYTES:
@@ -117,29 +126,29 @@ class _Reader:
         self._document.sources[name] = text
         root = compose(text, name, self._document.problems)
         if root is None:
-            return Mapping(start)
-        if not isinstance(root, Mapping):
+            return MappingNode(start)
+        if not isinstance(root, MappingNode):
             raise BadYamlError(
                 Problem(Kind.WRONG_TYPE, root.place, "a configuration is a mapping of names to values, not a list")
-                if isinstance(root, Sequence)
+                if isinstance(root, SequenceNode)
                 else Problem(Kind.WRONG_TYPE, root.place, "a configuration is a mapping of names to values, not text")
             )
-        merged = Mapping(root.place)
+        merged = MappingNode(root.place)
         for node in self._included(root):
             if (found := self._include(node, folder, including)) is not None:
                 merged = merge(merged, found)
         return merge(merged, root)
 
-    def _included(self, root: Mapping) -> list[Scalar]:
+    def _included(self, root: MappingNode) -> list[ScalarNode]:
         node = root.entries.get("include")
         if node is None:
             return []
         node = self._expander.expand(node)
-        nodes: list[Node] = node.items if isinstance(node, Sequence) else [node]
+        nodes: list[Node] = node.items if isinstance(node, SequenceNode) else [node]
         root.entries["include"] = node  # so that undefined variables are not reported twice
-        return [item for item in nodes if isinstance(item, Scalar) and isinstance(item.value, str) and item.value]
+        return [item for item in nodes if isinstance(item, ScalarNode) and isinstance(item.value, str) and item.value]
 
-    def _include(self, node: Scalar, folder: Path, including: tuple[Path, ...]) -> Mapping | None:
+    def _include(self, node: ScalarNode, folder: Path, including: tuple[Path, ...]) -> MappingNode | None:
         path = folder / node.text
         problem = None
         self._files += 1
@@ -161,13 +170,13 @@ class _Reader:
         return self.tree(str(path), content, path.parent, (*including, resolved))
 
 
-def merge(below: Mapping, above: Mapping) -> Mapping:
+def merge(below: MappingNode, above: MappingNode) -> MappingNode:
     """Merge two mappings: nested mappings merge, every other value of `above` replaces that of `below`."""
     entries = dict(below.entries)
     for key, node in above.entries.items():
         lower = entries.get(key)
-        if isinstance(lower, Mapping) and isinstance(node, Mapping):
+        if isinstance(lower, MappingNode) and isinstance(node, MappingNode):
             entries[key] = merge(lower, node)
         else:
             entries[key] = node
-    return Mapping(above.place, entries, below.keys | above.keys)
+    return MappingNode(above.place, entries, below.keys | above.keys)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import yaml
 
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Span:
         """Whether it or anything in it is shared."""
         return self.shared or any(child.any_shared() for child in self.children)
 
-    def along(self, path: Path) -> Iterator["Span"]:
+    def along(self, path: NodePath) -> Iterator["Span"]:
         """This span and those on the path to another one, as far as the path exists."""
         yield self
         if not path:

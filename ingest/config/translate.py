@@ -1,9 +1,7 @@
 """Translates pydantic's validation errors into problems with places."""
 
 import re
-from collections.abc import Iterator
-from collections.abc import Mapping as AbstractMapping
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -12,7 +10,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from ingest.api import Model
-from ingest.config.nodes import BadYamlError, Mapping, Node, Path, Scalar, Sequence, compose
+from ingest.config.nodes import BadYamlError, MappingNode, Node, NodePath, ScalarNode, SequenceNode, compose
 from ingest.config.problems import Kind, Place, Problem, listed
 from ingest.config.writing import flow
 from ingest.suggest import did_you_mean, did_you_mean_ours
@@ -64,16 +62,16 @@ class LocatedNode:
         self.location = location
         self.model = model
 
-    def follow(self, path: AbstractSequence[str | int]) -> tuple[Node, Path, Place]:
+    def follow(self, path: Sequence[str | int]) -> tuple[Node, NodePath, Place]:
         """The deepest node on a path of pydantic, its own path, and the place of its key; union tags are skipped."""
         node, key = self.node, self.location
         found: list[str | int] = []
         for part in path:
-            if isinstance(node, Mapping) and part in node.entries:
+            if isinstance(node, MappingNode) and part in node.entries:
                 key = node.keys[str(part)]
                 node = node.entries[str(part)]
                 found.append(part)
-            elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
+            elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.items):
                 node = node.items[part]
                 key = node.place
                 found.append(part)
@@ -83,7 +81,7 @@ class LocatedNode:
 def problems_of(error: ValidationError, located: LocatedNode) -> Iterator[Problem]:
     """One problem for each place with errors; for a union, that of the branch that matched deepest."""
     errors = error.errors(include_url=False, include_input=False)
-    by_place: dict[Path, list[ErrorDetails]] = {}
+    by_place: dict[NodePath, list[ErrorDetails]] = {}
     for details in errors:
         key = (*located.follow(details["loc"])[1], details["loc"][-1]) if _names_a_key(details) else None
         by_place.setdefault(key or located.follow(details["loc"])[1], []).append(details)
@@ -118,7 +116,7 @@ def _names_a_key(details: ErrorDetails) -> bool:
     return details["type"] in {"missing", "extra_forbidden"} and bool(details["loc"])
 
 
-def _is_beaten(path: Path, by_place: AbstractMapping[Path, object], group: list[ErrorDetails]) -> bool:
+def _is_beaten(path: NodePath, by_place: Mapping[NodePath, object], group: list[ErrorDetails]) -> bool:
     """Whether another branch of the same union matched deeper inside this value."""
     in_union = _wanted(group[0]) is not None
     return in_union and any(len(other) > len(path) and other[: len(path)] == path for other in by_place)
@@ -143,7 +141,7 @@ def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
         return _wrong_type(located, path, _WANTED[kind])
     if kind in {"literal_error", "enum"}:
         choices = _CHOICE.findall(str(context.get("expected", "")))
-        value = node.text if isinstance(node, Scalar) else "this"
+        value = node.text if isinstance(node, ScalarNode) else "this"
         hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
         return Problem(Kind.NOT_ONE_OF, node.place, f'{name} cannot be "{value}"', hint)
     return _with_own_message(details, located, node, name)
@@ -159,7 +157,7 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
         form, limit = _LIMITS[details["type"]]
         wanted = context[limit]
         wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
-        message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, Scalar) else ''}"
+        message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, ScalarNode) else ''}"
         kind = Kind.OUT_OF_RANGE
     elif kind is None:
         kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
@@ -167,13 +165,13 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
         message = f"{name}: {message[:1].lower()}{message[1:]}"
     location = node.place
     _, path, key = located.follow(details["loc"])
-    if not path or not isinstance(node, Scalar):
+    if not path or not isinstance(node, ScalarNode):
         location = key
         option = context.get("option")
-        if isinstance(option, str) and isinstance(node, Mapping) and option in node.entries:
+        if isinstance(option, str) and isinstance(node, MappingNode) and option in node.entries:
             location = node.entries[option].place
     column = context.get("column")
-    if isinstance(column, int) and isinstance(node, Scalar):
+    if isinstance(column, int) and isinstance(node, ScalarNode):
         location = node.at(column)
     return Problem(kind, location, message, str(context.get("hint", "")))
 
@@ -182,33 +180,33 @@ def _further(details: ErrorDetails, located: LocatedNode) -> Iterator[Problem]:
     """The problems of an expression after the first."""
     node, _, _ = located.follow(details["loc"])
     for column, message in details.get("ctx", {}).get("further", ()):
-        yield Problem(_KINDS[details["type"]], node.at(column) if isinstance(node, Scalar) else node.place, message)
+        yield Problem(_KINDS[details["type"]], node.at(column) if isinstance(node, ScalarNode) else node.place, message)
 
 
-def _wrong_type(located: LocatedNode, path: Path, wanted: str) -> Problem:
+def _wrong_type(located: LocatedNode, path: NodePath, wanted: str) -> Problem:
     node, _, _ = located.follow(path)
     name = str(path[-1]) if path and isinstance(path[-1], str) else located.owner
     if path and isinstance(path[-1], int):
         names = [part for part in path if isinstance(part, str)]
         name = f"an item of {names[-1]}" if names else f"an item of {located.owner}"
     match node:
-        case Scalar(value=None):
+        case ScalarNode(value=None):
             found, hint = "nothing", ""
-        case Scalar(value=bool()):
+        case ScalarNode(value=bool()):
             found, hint = f"the boolean {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
-        case Scalar(value=int() | float()):
+        case ScalarNode(value=int() | float()):
             found, hint = f"the number {node.text}", f'quote it: "{node.text}"' if "text" in wanted else ""
-        case Scalar():
+        case ScalarNode():
             found = f'the text "{node.text}"'
             hint = _hint_for_text(node, wanted)
-        case Sequence():
+        case SequenceNode():
             found, hint = "a list", ""
-        case Mapping():
+        case MappingNode():
             found, hint = "a mapping", ""
     return Problem(Kind.WRONG_TYPE, node.place, f"{name} must be {wanted}, not {found}", hint)
 
 
-def _hint_for_text(node: Scalar, wanted: str) -> str:
+def _hint_for_text(node: ScalarNode, wanted: str) -> str:
     if "number" in wanted and node.quoted and not node.expanded and node.text.isdecimal():
         return "remove the quotes"
     if wanted == "a number" and (percentage := _PERCENTAGE.fullmatch(node.text)):
@@ -218,7 +216,7 @@ def _hint_for_text(node: Scalar, wanted: str) -> str:
     return ""
 
 
-def _unknown_field(located: LocatedNode, location: AbstractSequence[str | int], path: Path) -> Problem:
+def _unknown_field(located: LocatedNode, location: Sequence[str | int], path: NodePath) -> Problem:
     """The problem of an unknown option; the path leads to its key."""
     name = str(location[-1])
     _, _, key = located.follow(location)
@@ -230,7 +228,7 @@ def _unknown_field(located: LocatedNode, location: AbstractSequence[str | int], 
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not an option of {owner}', hint)
 
 
-def _unknown_key(name: str, context: AbstractMapping[str, Any], key: Place) -> Problem:
+def _unknown_key(name: str, context: Mapping[str, Any], key: Place) -> Problem:
     choices = _CHOICE.findall(str(context.get("expected", "")))
     hint = did_you_mean(name, choices) or f"allowed keys: {listed(choices)}"
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not allowed here', hint)
@@ -247,7 +245,7 @@ def _branches(annotation: object) -> Iterator[object]:
         yield annotation
 
 
-def model_at(annotation: object, path: Path) -> type[BaseModel] | None:
+def model_at(annotation: object, path: NodePath) -> type[BaseModel] | None:
     """The class of the options at a path; None if there is none."""
     for branch in _branches(annotation):
         if isinstance(branch, type) and issubclass(branch, BaseModel):
@@ -261,18 +259,18 @@ def model_at(annotation: object, path: Path) -> type[BaseModel] | None:
     return None
 
 
-def secret_scalars(annotation: object, node: Node) -> Iterator[Scalar]:
+def secret_scalars(annotation: object, node: Node) -> Iterator[ScalarNode]:
     """The scalars of options that are secrets."""
     for branch in _branches(annotation):
-        if branch is SecretStr and isinstance(node, Scalar):
+        if branch is SecretStr and isinstance(node, ScalarNode):
             yield node
-        elif isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, Mapping):
+        elif isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, MappingNode):
             for name, child in node.entries.items():
                 if (field := branch.model_fields.get(name)) is not None:
                     yield from secret_scalars(field.annotation, child)
-        elif get_origin(branch) is dict and isinstance(node, Mapping):
+        elif get_origin(branch) is dict and isinstance(node, MappingNode):
             for child in node.entries.values():
                 yield from secret_scalars(get_args(branch)[1], child)
-        elif get_origin(branch) is list and isinstance(node, Sequence):
+        elif get_origin(branch) is list and isinstance(node, SequenceNode):
             for child in node.items:
                 yield from secret_scalars(get_args(branch)[0], child)

@@ -11,11 +11,10 @@ with a secret is always text.
 
 import re
 import subprocess
-from collections.abc import Mapping as AbstractMapping
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ingest.config.nodes import Mapping, Node, Scalar, Sequence
+from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ingest.config.problems import Kind, Place, Problem
 from ingest.config.scalars import resolve
 from ingest.masks import Masks
@@ -62,7 +61,7 @@ class SecretDirectory:
 class SecretCommand:
     """Secrets from a command that prints them to stdout; the name of the secret is appended as its last argument."""
 
-    def __init__(self, command: AbstractSequence[str]) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self._command = tuple(command)
 
     def read(self, name: str) -> str:
@@ -110,9 +109,7 @@ class Expander:
         unknown: places of scalars that could not be expanded; they are not checked further.
     """
 
-    def __init__(
-        self, env: AbstractMapping[str, str], secrets: SecretSource, masks: Masks, problems: list[Problem]
-    ) -> None:
+    def __init__(self, env: Mapping[str, str], secrets: SecretSource, masks: Masks, problems: list[Problem]) -> None:
         self._env = env
         self._source = secrets
         self._masks = masks
@@ -123,14 +120,15 @@ class Expander:
     def expand(self, node: Node) -> Node:
         """The node with every scalar expanded."""
         match node:
-            case Scalar():
+            case ScalarNode():
                 return self._scalar(node) if "${" in node.text and not node.expanded else node
-            case Sequence():
-                return Sequence(node.place, [self.expand(item) for item in node.items])
-            case Mapping():
-                return Mapping(node.place, {key: self.expand(value) for key, value in node.entries.items()}, node.keys)
+            case SequenceNode():
+                return SequenceNode(node.place, [self.expand(item) for item in node.items])
+            case MappingNode():
+                entries = {key: self.expand(value) for key, value in node.entries.items()}
+                return MappingNode(node.place, entries, node.keys)
 
-    def _scalar(self, node: Scalar) -> Scalar:
+    def _scalar(self, node: ScalarNode) -> ScalarNode:
         parts = []
         end = 0
         secret = expanded = False
@@ -149,9 +147,9 @@ class Expander:
                 parts.append(value)
         text = "".join([*parts, node.text[end:]])
         is_text = node.quoted or secret or not expanded
-        return Scalar(node.place, text, text if is_text else resolve(text), None, is_text, expanded, secret)
+        return ScalarNode(node.place, text, text if is_text else resolve(text), None, is_text, expanded, secret)
 
-    def _value(self, node: Scalar, token: re.Match[str], inside: str) -> tuple[str, bool]:
+    def _value(self, node: ScalarNode, token: re.Match[str], inside: str) -> tuple[str, bool]:
         match = _VARIABLE.fullmatch(inside)
         if match is None:
             self._problem(
@@ -179,7 +177,7 @@ class Expander:
         self._problem(node, token, Kind.UNDEFINED_VARIABLE, message, hint)
         return "", False
 
-    def _secret(self, node: Scalar, token: re.Match[str], name: str) -> str:
+    def _secret(self, node: ScalarNode, token: re.Match[str], name: str) -> str:
         if not _SECRET.fullmatch(name):
             self._problem(
                 node,
@@ -198,6 +196,6 @@ class Expander:
             self._masks.add(self._secrets[name])
         return self._secrets[name]
 
-    def _problem(self, node: Scalar, token: re.Match[str], kind: Kind, message: str, hint: str = "") -> None:
+    def _problem(self, node: ScalarNode, token: re.Match[str], kind: Kind, message: str, hint: str = "") -> None:
         self._problems.append(Problem(kind, node.at(token.start() + 1), message, hint))
         self.unknown.add(node.place)

@@ -12,7 +12,7 @@ from ingest.receipt import Counts
 
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
 
-Process = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], tuple[Counts, list[bytes]]]
+RunRecords = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], tuple[Counts, list[bytes]]]
 """
 Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
 The mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. Raises an
@@ -160,7 +160,7 @@ def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
 def replay(
     queue: DeadLetterQueue,
     selection: Selection,
-    process: Process,
+    run_records: RunRecords,
     *,
     components: Components,
     now_ms: Callable[[], int],
@@ -180,20 +180,20 @@ def replay(
     Args:
         queue: the dead letters.
         selection: which of them.
-        process: returns when all its rows are stored; its dead letters are not published, since the queue has them.
+        run_records: returns when all its rows are stored; its dead letters are not published, since the queue has them.
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
         on_progress: called with the number of dead letters of each batch.
 
     Raises:
-        ReplayStoppedError: `process` failed.
+        ReplayStoppedError: `run_records` failed.
     """
     report = ReplayReport()
     alone = components.alone
     for batch in batches_of(_complete_dead_letters(queue, selection, report), alone):
         try:
-            counts, dead_letters = process(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
+            counts, dead_letters = run_records(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
         except IngestError as error:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: {error}",

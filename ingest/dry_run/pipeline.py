@@ -77,12 +77,16 @@ class DryRun:
     def __init__(self, plan: Plan, tables: Collection[Table] = ()) -> None:
         self._plan = plan
         self._tables = tuple(tables)
-        self._policies = {part.name: part.on_error for part in (*plan.decorators, *plan.sinks)}
+        self._policies = {component.name: component.on_error for component in (*plan.decorators, *plan.sinks)}
         self._without_stop = replace(
             plan,
             on_error=_stop_as_dead_letter(plan.on_error),
-            decorators=tuple(replace(part, on_error=_stop_as_dead_letter(part.on_error)) for part in plan.decorators),
-            sinks=tuple(replace(part, on_error=_stop_as_dead_letter(part.on_error)) for part in plan.sinks),
+            decorators=tuple(
+                replace(component, on_error=_stop_as_dead_letter(component.on_error)) for component in plan.decorators
+            ),
+            sinks=tuple(
+                replace(component, on_error=_stop_as_dead_letter(component.on_error)) for component in plan.sinks
+            ),
         )
 
     def run(

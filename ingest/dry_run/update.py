@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ingest.api import ConfigError
-from ingest.config.nodes import BadYamlError, Path, compose, plain
+from ingest.config.nodes import BadYamlError, NodePath, compose, plain
 from ingest.config.spans import Span, span_of
 from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
 from ingest.dry_run.expected import Difference, puts_of
@@ -27,7 +27,7 @@ class NotUpdatedError(ConfigError):
 class Change(NamedTuple):
     """One expectation that was replaced; None for one that was added or removed."""
 
-    path: Path
+    path: NodePath
     before: object
     after: object
 
@@ -44,7 +44,7 @@ class Updated:
 
     text: str
     changes: dict[int, list[Change]] = field(default_factory=dict)
-    refused: dict[int, list[tuple[Path, str]]] = field(default_factory=dict)
+    refused: dict[int, list[tuple[NodePath, str]]] = field(default_factory=dict)
 
 
 class _Edit(NamedTuple):
@@ -201,7 +201,7 @@ class _Writer:
         self._updated.changes.setdefault(number, []).append(change)
         return True
 
-    def _refusal(self, path: Path, value: object) -> str:
+    def _refusal(self, path: NodePath, value: object) -> str:
         """Why a value cannot be written here; "" if it can."""
         spans = list(self._root.along(path))
         *around, span = spans
@@ -218,14 +218,14 @@ class _Writer:
         return ""
 
 
-def plain_at(content: Any, path: Path) -> Any:
+def plain_at(content: Any, path: NodePath) -> Any:
     """The value at a path."""
     for key in path:
         content = content[key]
     return content
 
 
-def _set(content: Any, path: Path, value: object) -> None:
+def _set(content: Any, path: NodePath, value: object) -> None:
     plain_at(content, path[:-1])[path[-1]] = deepcopy(value)
 
 

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from ingest.api import ConfigError, ConfigInvalidError
 from ingest.config import Kind, Lookup, Place, Problem, Severity, bind, read_text
 from ingest.config.components import NOT_IMPORTED
-from ingest.config.nodes import Mapping as Tree
-from ingest.config.nodes import Node, Path, locations
-from ingest.config.nodes import Sequence as List
+from ingest.config.nodes import MappingNode, Node, NodePath, SequenceNode, locations
 from ingest.flume.escapes import literal
 from ingest.flume.ng.agents import Agents
 from ingest.flume.ng.properties import is_properties, properties_of
@@ -141,13 +139,13 @@ def _check(rendered: Rendered, original: Original, lookup: Lookup) -> None:
     _raise_errors(original)
 
 
-def _path(node: Node, location: Place) -> Path:
+def _path(node: Node, location: Place) -> NodePath:
     """The path of the innermost value whose text, with its key, contains a place."""
     match node:
-        case Tree():
+        case MappingNode():
             parts: list[tuple[Place, str | int, Node]]
             parts = [(node.keys[key], key, child) for key, child in node.entries.items()]
-        case List():
+        case SequenceNode():
             parts = [(child.place, number, child) for number, child in enumerate(node.items)]
         case _:
             return ()
@@ -158,7 +156,7 @@ def _path(node: Node, location: Place) -> Path:
     return (key, *_path(child, location))
 
 
-def _option(rendered: Rendered, path: Path) -> Path:
+def _option(rendered: Rendered, path: NodePath) -> NodePath:
     """The longest prefix of a path that has an origin; empty if there is none."""
     return next((path[:length] for length in range(len(path), 0, -1) if path[:length] in rendered.origins), ())
 

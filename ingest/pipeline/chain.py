@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ingest.api import (
     Buffered,
@@ -18,6 +18,7 @@ from ingest.api import (
     Origin,
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
+from ingest.expressions import Condition
 from ingest.pipeline.time_limit import LIMIT_S, OutOfTimeError
 from ingest.plugins.guard import (
     check_event,
@@ -33,13 +34,6 @@ class SplitStartError(IngestError):
     """A decorator raised an unexpected exception at the start of a split of a micro-batch."""
 
     code = "split_start_failed"
-
-
-class Condition(Protocol):
-    """A compiled `when:` (see `ingest.expressions.Condition`)."""
-
-    def holds(self, event: Event) -> bool:
-        """Whether the decorator applies to this event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ class SinkFailedError(IngestError):
 class PluginTaskSink(TaskSink):
     """Every call of a task sink except `write`: an exception of `write` fails one event."""
 
-    def __init__(self, part: Component[SinkSettings], writer: SinkWriter) -> None:
-        self._part = part
+    def __init__(self, component: Component[SinkSettings], writer: SinkWriter) -> None:
+        self._component = component
         self._writer = writer
 
     @property
@@ -48,72 +48,72 @@ class PluginTaskSink(TaskSink):
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         """Start a flush cycle."""
-        with _named(self._part, "begin"):
+        with _named(self._component, "begin"):
             self._writer.begin(spec, prepared, counts)
 
     def split_end(self) -> None:
         """End a split."""
-        with _named(self._part, "split_end"):
+        with _named(self._component, "split_end"):
             self._writer.split_end()
 
     def flush(self) -> SinkResult:
         """Make all events durable, or staged."""
-        with _named(self._part, "flush"):
+        with _named(self._component, "flush"):
             result = _checked(self._writer.flush(), SinkResult)
             _checked(result.payload, bytes)
             return result
 
     def probe(self) -> bytes:
         """A small part of a blocked flush cycle."""
-        with _named(self._part, "probe"):
+        with _named(self._component, "probe"):
             return _checked(self._writer.probe(), bytes)
 
     def close(self) -> None:
         """Release connections and files."""
-        with _logged(self._part, "close"):
+        with _logged(self._component, "close"):
             self._writer.close()
 
 
 class PluginCommitter(Committer):
     """Every call of a committer."""
 
-    def __init__(self, part: Component[SinkSettings], committer: Committer) -> None:
-        self._part = part
+    def __init__(self, component: Component[SinkSettings], committer: Committer) -> None:
+        self._component = component
         self._committer = committer
 
     def recover(self) -> None:
         """Remove what was staged and not committed."""
-        with _named(self._part, "recover"):
+        with _named(self._component, "recover"):
             self._committer.recover()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """What the tasks get."""
-        with _named(self._part, "prepare"):
+        with _named(self._component, "prepare"):
             return _checked(self._committer.prepare(batch, requests), bytes)
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Make the results durable and visible."""
-        with _named(self._part, "commit"):
+        with _named(self._component, "commit"):
             self._committer.commit(batch, results)
 
     def abort(self, batch: Batch) -> None:
         """Remove what an attempt staged."""
-        with _logged(self._part, "abort"):
+        with _logged(self._component, "abort"):
             self._committer.abort(batch)
 
     def probe(self, payload: bytes, patience_s: float) -> None:
         """Try a part of a blocked batch."""
-        with _named(self._part, "probe"):
+        with _named(self._component, "probe"):
             self._committer.probe(payload, patience_s)
 
     def stop_probe(self) -> None:
         """End a probe that waits."""
-        with _logged(self._part, "stop_probe"):
+        with _logged(self._component, "stop_probe"):
             self._committer.stop_probe()
 
     def close(self) -> None:
         """Release connections and files."""
-        with _logged(self._part, "close"):
+        with _logged(self._component, "close"):
             self._committer.close()
 
 
@@ -129,60 +129,60 @@ def checked_write(write: Callable[[Event], str | None]) -> Callable[[Event], str
     return checked
 
 
-def writer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:
+def writer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:
     """
     The writer as the plugin creates it; `PluginTaskSink` takes all its calls but those of `write`.
 
     Raises:
         SinkFailedError: it cannot be created.
     """
-    with _named(part, "writer"):
+    with _named(component, "writer"):
         return _checked(sink.writer(context), SinkWriter)
 
 
-def committer_of(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> Committer:
+def committer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> Committer:
     """
     The committer of a plugin.
 
     Raises:
         SinkFailedError: it cannot be created.
     """
-    with _named(part, "committer"):
-        return PluginCommitter(part, _checked(sink.committer(context), Committer))
+    with _named(component, "committer"):
+        return PluginCommitter(component, _checked(sink.committer(context), Committer))
 
 
-def check_sink(part: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:
+def check_sink(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:
     """
     Check that the destination can be written.
 
     Raises:
         IngestError: a pipeline with this sink could not start or write now.
     """
-    with _named(part, "check"):
+    with _named(component, "check"):
         return _checked(sink.check(context), str)
 
 
 @contextmanager
-def _named(part: Component[SinkSettings], call: str) -> Iterator[None]:
+def _named(component: Component[SinkSettings], call: str) -> Iterator[None]:
     try:
         yield
     except IngestError:
         raise
     except BaseException as bug:
-        module = part.path.partition(":")[0]
-        reraise_fatal(bug, part.name, module, part.provider)
-        about = describe_exception(bug, module, part.provider)
-        raise SinkFailedError(f'"{part.name}" ({part.location}): {call}: {about}') from bug
+        module = component.path.partition(":")[0]
+        reraise_fatal(bug, component.name, module, component.provider)
+        about = describe_exception(bug, module, component.provider)
+        raise SinkFailedError(f'"{component.name}" ({component.location}): {call}: {about}') from bug
 
 
 @contextmanager
-def _logged(part: Component[SinkSettings], call: str) -> Iterator[None]:
+def _logged(component: Component[SinkSettings], call: str) -> Iterator[None]:
     """Log a failure of a call that nothing depends on."""
     try:
-        with _named(part, call):
+        with _named(component, call):
             yield
     except IngestError as error:
-        _log.warning("a sink could not clean up", sink=part.name, reason=str(error))
+        _log.warning("a sink could not clean up", sink=component.name, reason=str(error))
 
 
 def _checked(answer: T, kind: type[object]) -> T:

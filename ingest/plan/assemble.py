@@ -114,7 +114,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         decorators=_located("decorators", pipeline.decorators, pipeline, catalog),
         sinks=sinks,
         stores={
-            name: store_part(configuration, name, catalog)
+            name: store_component(configuration, name, catalog)
             for name in dict.fromkeys(sink.settings.store_name for sink in sinks)
             if name is not None
         },
@@ -137,7 +137,7 @@ def _located(
     return tuple(found)
 
 
-def store_part(configuration: Configuration, name: str, catalog: Catalog) -> Component[StoreSettings]:
+def store_component(configuration: Configuration, name: str, catalog: Catalog) -> Component[StoreSettings]:
     """A store of the configuration for a plan; its class is not imported, because that imports its client library."""
     return replace(catalog.located("stores", configuration.stores[name]), name=name)
 
@@ -166,8 +166,14 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
     """
     return Chain(
         [
-            BoundDecorator(_create(part), part.name, _condition(part.settings, plan), part.on_error, part.provider)
-            for part in plan.decorators
+            BoundDecorator(
+                _create(component),
+                component.name,
+                _condition(component.settings, plan),
+                component.on_error,
+                component.provider,
+            )
+            for component in plan.decorators
         ],
         watcher=watcher,
     )
@@ -175,7 +181,7 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
 
 def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]]:
     """The sinks of a plan that write to stores, as components and mappers; the stores are not created."""
-    return [(part, _create(part)) for part in plan.sinks if part.settings.store_name is not None]
+    return [(component, _create(component)) for component in plan.sinks if component.settings.store_name is not None]
 
 
 def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
@@ -188,7 +194,10 @@ def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
     """
     from ingest.pipeline.plugin_sinks import writer_of
 
-    return {plan.destination_of(part): writer_of(part, _create(part), context) for part, context in _plugin_sinks(plan)}
+    return {
+        plan.destination_of(component): writer_of(component, _create(component), context)
+        for component, context in _plugin_sinks(plan)
+    }
 
 
 def sink_committers(plan: Plan) -> dict[str, Committer]:
@@ -196,26 +205,27 @@ def sink_committers(plan: Plan) -> dict[str, Committer]:
     from ingest.pipeline.plugin_sinks import committer_of
 
     return {
-        plan.destination_of(part): committer_of(part, _create(part), context) for part, context in _plugin_sinks(plan)
+        plan.destination_of(component): committer_of(component, _create(component), context)
+        for component, context in _plugin_sinks(plan)
     }
 
 
 def sink_checks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
     """The same sinks, each with a call of its `check`."""
-    for part, context in _plugin_sinks(plan):
-        yield part, partial(_check_sink, part, context)
+    for component, context in _plugin_sinks(plan):
+        yield component, partial(_check_sink, component, context)
 
 
-def _check_sink(part: Component[SinkSettings], context: SinkContext) -> str:
+def _check_sink(component: Component[SinkSettings], context: SinkContext) -> str:
     from ingest.pipeline.plugin_sinks import check_sink
 
-    return check_sink(part, _create(part), context)
+    return check_sink(component, _create(component), context)
 
 
 def _plugin_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
-    for part in plan.sinks:
-        if part.settings.store_name is None:
-            yield part, SinkContext(plan.pipeline, part.name, plan.state_dir, plan.is_replay)
+    for component in plan.sinks:
+        if component.settings.store_name is None:
+            yield component, SinkContext(plan.pipeline, component.name, plan.state_dir, plan.is_replay)
 
 
 def live_decoder(plan: Plan) -> Decoder:
@@ -223,9 +233,9 @@ def live_decoder(plan: Plan) -> Decoder:
     return Decoder(**asdict(plan.decoding), existing=plan.existing)
 
 
-def live_store(part: Component[StoreSettings]) -> Store[Any]:
+def live_store(component: Component[StoreSettings]) -> Store[Any]:
     """A store, not yet open."""
-    return cast("Store[Any]", _create(part))
+    return cast("Store[Any]", _create(component))
 
 
 def live_task(plan: Plan) -> "Task":
@@ -240,8 +250,8 @@ def live_task(plan: Plan) -> "Task":
     writers = sink_writers(plan)
     bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, writers)
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
-    parts = {plan.destination_of(part): part for part in plan.sinks}
-    own = {name: PluginTaskSink(parts[name], writer) for name, writer in writers.items()}
+    components = {plan.destination_of(component): component for component in plan.sinks}
+    own = {name: PluginTaskSink(components[name], writer) for name, writer in writers.items()}
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
@@ -274,23 +284,23 @@ def live_bindings(
 
     bindings = []
     guarded: list[Callable[..., object]] = []
-    mappers = {part.name: mapper for part, mapper in live_mappers(plan)}
-    for part in plan.sinks:
-        name = plan.destination_of(part)
+    mappers = {component.name: mapper for component, mapper in live_mappers(plan)}
+    for component in plan.sinks:
+        name = plan.destination_of(component)
         write: Callable[[Event], str | None] = _accept
-        if part.name in mappers:
-            guarded.append(mappers[part.name].map)
-            write = Writer(mappers[part.name], mutators[name]).write
+        if component.name in mappers:
+            guarded.append(mappers[component.name].map)
+            write = Writer(mappers[component.name], mutators[name]).write
         elif name in writers:
             write = writers[name].write
             guarded.append(write)
-        if part.provider:
+        if component.provider:
             write = checked_write(write)
-        condition = _condition(part.settings, plan)
+        condition = _condition(component.settings, plan)
         if condition is not None:
             guarded.append(condition.holds)
-        module = part.path.partition(":")[0]
-        bindings.append(SinkBinding(part.name, write, part.on_error, condition, module, part.provider))
+        module = component.path.partition(":")[0]
+        bindings.append(SinkBinding(component.name, write, component.on_error, condition, module, component.provider))
     return bindings, guarded
 
 
@@ -360,26 +370,27 @@ def _condition(settings: Settings, plan: Plan) -> Condition | None:
     return None if settings.when is None else Condition.parse(settings.when, plan.timezone)
 
 
-def _create(part: Component[Model], *arguments: object) -> Any:
-    component = class_at(part.path)
-    if not part.provider:
-        return component(part.settings, *arguments)
+def _create(component: Component[Model], *arguments: object) -> Any:
+    component_class = class_at(component.path)
+    if not component.provider:
+        return component_class(component.settings, *arguments)
     try:
-        created = component(part.settings, *arguments)
-        _check_created(created, part)
+        created = component_class(component.settings, *arguments)
+        _check_created(created, component)
     except FATAL:
         raise
     except BaseException as error:
+        about = describe_exception(error, component_class.__module__, component.provider)
         raise CatalogError(
-            f'"{part.name}" cannot be created: {describe_exception(error, component.__module__, part.provider)}',
+            f'"{component.name}" cannot be created: {about}',
             code="bad_plugin",
             hint="call super().__init__(settings) in its constructor; files that it reads must exist here too",
         ) from error
     return created
 
 
-def _check_created(created: Any, part: Component[Model]) -> None:
-    if getattr(created, "settings", None) is not part.settings:
+def _check_created(created: Any, component: Component[Model]) -> None:
+    if getattr(created, "settings", None) is not component.settings:
         raise TypeError("its attribute `settings` is not the settings it was given")
     if isinstance(created, Decorator | FanOut) and not isinstance(created.drop_reason, str):
         raise TypeError(f"its drop_reason is {created.drop_reason!r}; it must be a str")

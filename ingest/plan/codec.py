@@ -27,8 +27,12 @@ class _Requirement:
 
 def packed(plan: Plan) -> bytes:
     """The plan as bytes, for `unpacked`."""
-    parts = (*plan.decorators, *plan.sinks, *plan.stores.values())
-    requirements = [_Requirement(part.name, part.path, part.provider) for part in parts if part.provider]
+    components = (*plan.decorators, *plan.sinks, *plan.stores.values())
+    requirements = [
+        _Requirement(component.name, component.path, component.provider)
+        for component in components
+        if component.provider
+    ]
     return pickle.dumps((plan.files, requirements, pickle.dumps(plan)))
 
 

@@ -1,7 +1,6 @@
 """The JSON Schema of pipeline files, with all components, for `ingest config schema` and editors."""
 
-from collections.abc import Mapping as AbstractMapping
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -98,7 +97,7 @@ def _each(schema: Schema) -> Schema:
     return {"type": "object", "additionalProperties": schema}
 
 
-def _one_key(properties: AbstractMapping[str, Schema]) -> Schema:
+def _one_key(properties: Mapping[str, Schema]) -> Schema:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -108,13 +107,13 @@ def _one_key(properties: AbstractMapping[str, Schema]) -> Schema:
     }
 
 
-def _component(components: AbstractMapping[str, Schema | None]) -> Schema:
+def _component(components: Mapping[str, Schema | None]) -> Schema:
     """A component: `name: {options}`, or the name alone."""
     options = {name: {} if ref is None else {"anyOf": [ref, {"type": "null"}]} for name, ref in components.items()}
     return {"anyOf": [_one_key(options), {"enum": sorted(components)}]}
 
 
-def _pipeline(options: AbstractMapping[str, Any]) -> Schema:
+def _pipeline(options: Mapping[str, Any]) -> Schema:
     properties = {
         "source": _named("any_sources"),
         "decorators": {"type": "array", "items": _named("decorator")},
@@ -130,12 +129,12 @@ def _pipeline(options: AbstractMapping[str, Any]) -> Schema:
 
 def _with_variables(schema: Any) -> Any:
     """The schema with `${VAR}` allowed for all values, also those that are not text."""
-    if isinstance(schema, AbstractMapping):
+    if isinstance(schema, Mapping):
         if schema.get("type") in {"integer", "number", "boolean"} or "enum" in schema or "pattern" in schema:
             kept = {key: value for key, value in schema.items() if key in {"description", "default", "title"}}
             rest = {key: value for key, value in schema.items() if key not in kept}
             return {**kept, "anyOf": [rest, _VARIABLE]}
         return {key: _with_variables(value) for key, value in schema.items() if key != "example"}
-    if isinstance(schema, AbstractSequence) and not isinstance(schema, str):
+    if isinstance(schema, Sequence) and not isinstance(schema, str):
         return [_with_variables(item) for item in schema]
     return schema

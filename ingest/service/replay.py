@@ -43,7 +43,7 @@ class _InProcess(LoopHost):
 
 class Replayer:
     """
-    Runs records through a pipeline; see `ingest.dead_letters.replay.Process`.
+    Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
     """
@@ -74,8 +74,8 @@ class Replayer:
     def components(self) -> Components:
         """The names of the pipeline's current sinks and decorators."""
         return Components(
-            sinks=frozenset(part.name for part in self._plan.sinks),
-            decorators=frozenset(part.name for part in self._plan.decorators),
+            sinks=frozenset(component.name for component in self._plan.sinks),
+            decorators=frozenset(component.name for component in self._plan.decorators),
         )
 
     def __call__(

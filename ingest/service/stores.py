@@ -78,8 +78,8 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
 
 
 def _of_driver(plan: Plan) -> Iterator[tuple[str, Store[Any]]]:
-    for name, part in plan.stores.items():
-        store = live_store(part)
+    for name, component in plan.stores.items():
+        store = live_store(component)
         if store.capabilities.written_by_driver or store.capabilities.creates_families:
             yield name, store
 
@@ -133,7 +133,7 @@ def committers_of(
         folder: subfolder for staged files in that of the pipeline; "" for none.
     """
     committers: dict[str, Committer] = {}
-    for name, part in plan.stores.items():
+    for name, component in plan.stores.items():
         store = stores.get(name)
         declared = {table.name: table.spec() for table in configuration.tables.values() if table.store == name}
         if store is not None and store.capabilities.written_by_driver:
@@ -141,12 +141,12 @@ def committers_of(
             committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)
         else:
             families = None if store is None else family_registry(plan, name, store, declared)
-            committers[name] = StoreCommitter(store, families, sender=partial(_sender, part))
+            committers[name] = StoreCommitter(store, families, sender=partial(_sender, component))
     return committers | sink_committers(plan)
 
 
-def _sender(part: Component[StoreSettings]) -> Sender:
-    return ThreadSender(live_store(part))
+def _sender(component: Component[StoreSettings]) -> Sender:
+    return ThreadSender(live_store(component))
 
 
 def staging_folder(configuration: Configuration, store: str, pipeline: str) -> Path:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put, WriteRejectedError
 from ingest.api.notation import shown
 from sinks.hbase.message import Binary, Compact, Messages
-from sinks.hbase.settings import HBaseSettings, Protocol, Transport
+from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
 """Maximum size of a call with several rows; only its memory limits a buffered server."""
@@ -25,7 +25,7 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
 
-_WIRES = {Protocol.BINARY: Binary, Protocol.COMPACT: Compact}
+_WIRES = {ThriftProtocol.BINARY: Binary, ThriftProtocol.COMPACT: Compact}
 
 
 class Call(NamedTuple):

@@ -17,7 +17,7 @@ class Transport(StrEnum):
     FRAMED = "framed"
 
 
-class Protocol(StrEnum):
+class ThriftProtocol(StrEnum):
     """How the Thrift server encodes values."""
 
     BINARY = "binary"
@@ -56,7 +56,7 @@ class HBaseSettings(StoreSettings):
         default="buffered",
         strict=False,
     )
-    protocol: Protocol = option(
+    protocol: ThriftProtocol = option(
         "binary, or compact where `hbase.regionserver.thrift.compact` is set.", default="binary", strict=False
     )
     max_cell_bytes: ByteSize = option(

@@ -82,7 +82,7 @@ class CellOptions(Model):
         return self
 
 
-class HBaseSettings(MapperSettings):
+class HBaseSinkSettings(MapperSettings):
     """Options of the hbase sink."""
 
     table: TableTemplate = option("Table that events go to; a template.", example="metrics")
@@ -174,7 +174,7 @@ class _Cell(NamedTuple):
     name: str
 
 
-class HBase(Mapper[HBaseSettings]):
+class HBase(Mapper[HBaseSinkSettings]):
     """
     Write the cells that the options list.
 
@@ -212,7 +212,7 @@ class HBase(Mapper[HBaseSettings]):
         ),
     )
 
-    def __init__(self, settings: HBaseSettings) -> None:
+    def __init__(self, settings: HBaseSinkSettings) -> None:
         super().__init__(settings)
         key = settings.row_key
         self._row_of = key.template.renderer(key.on_missing, _no_row_key)

@@ -6,7 +6,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, Event, Put
 from ingest.expressions import Template
 from sinks.mapping.guards import check_row_key, check_time, size_guard
 from sinks.mapping.mapper import Mapped, MapperSettings, Skipped, Timestamp
-from sinks.mapping.rules import WHOLE_ROW, Target, compile_rules
+from sinks.mapping.rules import WHOLE_ROW, DeleteTarget, compile_rules
 from sinks.mapping.tables import TableNames
 
 _NO_CELLS = Skipped("no_cells")
@@ -43,7 +43,7 @@ def mutation_maker(
             batch_time_ms = event.timestamp_ms
             check_time(batch_time_ms)
         wal = to_wal
-        target: Target | None = None
+        target: DeleteTarget | None = None
         if action_of is not None:
             wal, target = action_of(event)
         if event.tombstone:

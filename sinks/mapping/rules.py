@@ -7,7 +7,7 @@ from ingest.api import Delete, Event
 from sinks.mapping.mapper import Rule
 
 
-class Target(NamedTuple):
+class DeleteTarget(NamedTuple):
     """What a rule deletes; without a family the whole row, without a qualifier the whole family."""
 
     family: bytes | None = None
@@ -18,14 +18,14 @@ class Target(NamedTuple):
         return Delete(row, timestamp_ms, self.family, self.qualifier, wal)
 
 
-WHOLE_ROW = Target()
+WHOLE_ROW = DeleteTarget()
 
 
 class Action(NamedTuple):
     """The action for an event: a write with or without the log, or a delete."""
 
     wal: bool
-    target: Target | None = None
+    target: DeleteTarget | None = None
 
 
 def compile_rules(rules: Sequence[Rule], *, write_to_wal: bool) -> Callable[[Event], Action] | None:
@@ -47,14 +47,14 @@ def compile_rules(rules: Sequence[Rule], *, write_to_wal: bool) -> Callable[[Eve
     return action_of
 
 
-def _target(rule: Rule) -> Target | None:
+def _target(rule: Rule) -> DeleteTarget | None:
     match rule.delete:
         case None:
             return None
         case {"family": family}:
-            return Target(family.encode())
+            return DeleteTarget(family.encode())
         case {"column": column}:
             name, _, qualifier = column.partition(":")
-            return Target(name.encode(), qualifier.encode())
+            return DeleteTarget(name.encode(), qualifier.encode())
         case _:
             return WHOLE_ROW

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ingest.api import Batch, Committer
+from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, RefusedRows, StoreResult, unpacked_probe
 from sinks.writing.sending import Sender
-from sinks.writing.staged import apply_staged
 
 
 class StoreCommitter(Committer):

@@ -17,7 +17,7 @@ class Example(NamedTuple):
     """A folder of `deploy/examples`, and the component that its package provides."""
 
     folder: str
-    room: str
+    component_type: str
     name: str
     provider: str
 
@@ -54,9 +54,9 @@ def test_plugin_is_listed_with_its_provider(installed: Path, copy: Path, example
     ingest = installed / "bin" / "ingest"
     described = json.loads(run_in(copy, ingest, "--output", "json", "describe"))
     (entry,) = [each for each in described if each["name"] == example.name]
-    assert (entry["type"], entry["provider"]) == (example.room, example.provider)
+    assert (entry["type"], entry["provider"]) == (example.component_type, example.provider)
     found = json.loads(run_in(copy, ingest, "--output", "json", "validate", "pipeline.yaml"))
-    plugin = {"type": example.room, "name": example.name, "provider": example.provider}
+    plugin = {"type": example.component_type, "name": example.name, "provider": example.provider}
     assert found == {"valid": True, "problems": [], "plugins": [plugin]}
 
 

@@ -14,7 +14,7 @@ from ingest.testing.events import files_of
 
 CATALOG = Catalog(with_packages=False)
 WRITTEN = dict(pages(measured()))
-COMPONENTS = [(room, name) for room in COMPONENT_TYPES for name in CATALOG.names(room)]
+COMPONENTS = [(component_type, name) for component_type in COMPONENT_TYPES for name in CATALOG.names(component_type)]
 FILE = """\
 version: 1
 secrets: {{exec: [echo]}}
@@ -38,21 +38,21 @@ USUAL = {
 }
 
 
-@pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_shown_examples_are_valid(room: str, name: str, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```yaml\n(.*?)\n```$", WRITTEN[f"{room}/{name}.md"], re.MULTILINE | re.DOTALL)
-    examples = getattr(CATALOG.load(room, name), "examples", ())
+@pytest.mark.parametrize(("component_type", "name"), COMPONENTS)
+def test_shown_examples_are_valid(component_type: str, name: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)\n```$", WRITTEN[f"{component_type}/{name}.md"], re.MULTILINE | re.DOTALL)
+    examples = getattr(CATALOG.load(component_type, name), "examples", ())
     assert len(blocks) == len(examples)
     file = tmp_path / "pipeline.yaml"
     with files_of(examples):
         for block in blocks:
-            file.write_text(FILE.format(**USUAL | {room: block.replace("\n", "\n      ")}), "utf-8")
+            file.write_text(FILE.format(**USUAL | {component_type: block.replace("\n", "\n      ")}), "utf-8")
             load(file, env={}, lookup=CATALOG)
 
 
-@pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_page_agrees_with_describe(room: str, name: str) -> None:
-    written, page = WRITTEN[f"{room}/{name}.md"], page_of(CATALOG, room, name)
+@pytest.mark.parametrize(("component_type", "name"), COMPONENTS)
+def test_page_agrees_with_describe(component_type: str, name: str) -> None:
+    written, page = WRITTEN[f"{component_type}/{name}.md"], page_of(CATALOG, component_type, name)
     about, _, rest = written.partition("\n## Options\n")
     options, _, examples = rest.partition("\n## Examples\n")
     assert about.startswith(f"# {name}\n\n{page.text}\n\nStability: {page.stability}.\n")
@@ -61,12 +61,14 @@ def test_page_agrees_with_describe(room: str, name: str) -> None:
     assert re.sub(r"^(```.*)?\n", "", examples, flags=re.MULTILINE).splitlines() == "\n".join(shown).splitlines()
 
 
-@pytest.mark.parametrize(("room", "name"), COMPONENTS)
-def test_page_has_no_section_of_arguments(room: str, name: str) -> None:
-    assert "\nArgs:\n" not in WRITTEN[f"{room}/{name}.md"]
+@pytest.mark.parametrize(("component_type", "name"), COMPONENTS)
+def test_page_has_no_section_of_arguments(component_type: str, name: str) -> None:
+    assert "\nArgs:\n" not in WRITTEN[f"{component_type}/{name}.md"]
 
 
-@pytest.mark.parametrize(("room", "name"), [each for each in COMPONENTS if each[0] in {"decorators", "sinks"}])
-def test_common_options_come_last(room: str, name: str) -> None:
-    options = re.findall(r"^\| `(\w+)` \|", WRITTEN[f"{room}/{name}.md"], re.MULTILINE)
+@pytest.mark.parametrize(
+    ("component_type", "name"), [each for each in COMPONENTS if each[0] in {"decorators", "sinks"}]
+)
+def test_common_options_come_last(component_type: str, name: str) -> None:
+    options = re.findall(r"^\| `(\w+)` \|", WRITTEN[f"{component_type}/{name}.md"], re.MULTILINE)
     assert options[-3:] == list(Settings.model_fields)

@@ -12,10 +12,10 @@ from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts, Receipt
 from sinks.memory import MemoryStore
+from sinks.writing.apply_staged import apply_staged
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
-from sinks.writing.staged import apply_staged
 from sinks.writing.store_committer import StoreCommitter
 from tests.support.servers import Given
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from ingest.config import Kind
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 from ingest.flume.ng.properties import Options
 from ingest.flume.pipelines.document import Component, Origin, Verbatim
 from ingest.formats.addresses import is_this_machine
@@ -121,13 +121,13 @@ def kafka_channel(options: Options) -> Component:
     return Component("kafka", found, remarks, options.original.place(options.at("type")), _origins(options, names))
 
 
-def _origins(options: Options, names: Mapping[str, tuple[str, ...]]) -> dict[Path, Origin]:
+def _origins(options: Options, names: Mapping[str, tuple[str, ...]]) -> dict[NodePath, Origin]:
     """Places of the settings from which our options are translated; of two names for a setting the later one."""
     found = {
         path: origin for name, written in names.items() for each in written
         for path, origin in options.origins({(name,): each}).items()
     }  # fmt: skip
-    own: dict[Path, str] = {("options", name): _CONSUMER + name for name in options.below(_CONSUMER)}
+    own: dict[NodePath, str] = {("options", name): _CONSUMER + name for name in options.below(_CONSUMER)}
     return {**found, **options.origins(own)}
 
 

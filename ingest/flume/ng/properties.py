@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.config import Kind
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
 from ingest.flume.patterns import ONE_CHARACTER, one_byte_in
@@ -169,7 +169,7 @@ class Options:
             return found.at
         return min((each.at for key, each in self.properties.items() if key.startswith(self.prefix)), default=0)
 
-    def origins(self, names: Mapping[Path, str]) -> dict[Path, Origin]:
+    def origins(self, names: Mapping[NodePath, str]) -> dict[NodePath, Origin]:
         """The origins of our options, from the settings that exist."""
         return {
             path: Origin(self.original.place(self.at(name)), self.properties[self.prefix + name].value)

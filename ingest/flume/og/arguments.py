@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ingest.config import Kind
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 from ingest.expressions import Pattern
 from ingest.flume.escapes import Translated
 from ingest.flume.og.tree import Argument, Call, Text
@@ -42,7 +42,7 @@ class Translation:
     kind: str
     options: dict[str, object] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    arguments: dict[Path, int] = field(default_factory=dict)
+    arguments: dict[NodePath, int] = field(default_factory=dict)
 
 
 class Arguments:
@@ -82,7 +82,7 @@ class Arguments:
         """The offset of an argument; of the component if it was left out."""
         return self.call.args[index].at if index < len(self) else self.call.at
 
-    def origins(self, arguments: Mapping[Path, int]) -> dict[Path, Origin]:
+    def origins(self, arguments: Mapping[NodePath, int]) -> dict[NodePath, Origin]:
         """The origins of options, from the indexes of their arguments."""
         given = {path: self.call.args[index] for path, index in arguments.items() if index < len(self)}
         return {

@@ -7,7 +7,7 @@ Source: the registrations of SinkFactoryImpl in Flume 0.9.5, and the builders of
 from collections.abc import Callable
 
 from ingest.config import Kind
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 from ingest.flume.escapes import literal, template_of
 from ingest.flume.og.arguments import Arguments, Translation
 
@@ -18,7 +18,7 @@ _COUNTED = "counted by offsets, so that a replay selects the same events; Flume 
 def _value(args: Arguments) -> Translation:
     args.count(2, 2)
     name, text = args.texts()
-    arguments: dict[Path, int] = {("attribute",): 0, ("value",): 1}
+    arguments: dict[NodePath, int] = {("attribute",): 0, ("value",): 1}
     if not args.is_true("escape"):
         return Translation("value", {"attribute": name, "value": literal(text)}, arguments=arguments)
     template = template_of(text)
@@ -66,7 +66,7 @@ def _regex_all(args: Arguments) -> Translation:
     if not any(used):
         return Translation("", notes=[*notes, "no group has a name, so it has no effect"])
     options: dict[str, object] = {"pattern": pattern.text, "attributes": used, "on_unmatched": "error"}
-    arguments: dict[Path, int] = {("attributes", number): number + 1 for number in range(len(used))}
+    arguments: dict[NodePath, int] = {("attributes", number): number + 1 for number in range(len(used))}
     return Translation("regex", options, notes, {("pattern",): 0, **arguments})
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ingest.config import Place
 from ingest.config.components import NOT_IMPORTED
-from ingest.config.nodes import Path
+from ingest.config.nodes import NodePath
 from ingest.config.writing import MAX_PLAIN_KEY, flow, literal, plain_or_quoted
 
 Value = str | int | bool | Sequence["Value"] | Mapping[str, "Value"]
@@ -54,7 +54,7 @@ class Component:
     options: Mapping[str, object] = field(default_factory=dict)
     comments: Sequence[str] = ()
     place: Place | None = None
-    origins: Mapping[Path, Origin] = field(default_factory=dict)
+    origins: Mapping[NodePath, Origin] = field(default_factory=dict)
 
 
 def not_imported(name: str, instead: str, comments: Sequence[str], place: Place) -> Component:
@@ -118,7 +118,7 @@ class Rendered:
 
     text: str
     locations: tuple[Place | None, ...]
-    origins: Mapping[Path, Origin]
+    origins: Mapping[NodePath, Origin]
 
 
 Line = tuple[str, Place | None]
@@ -131,18 +131,18 @@ def render(document: Document) -> Rendered:
     return Rendered(text, tuple(place for _, place in lines), dict(_origins(document)))
 
 
-def _origins(document: Document) -> Iterator[tuple[Path, Origin]]:
+def _origins(document: Document) -> Iterator[tuple[NodePath, Origin]]:
     for name, decorators in document.chains.items():
         yield from _of_decorators(("chains", name), decorators, 0)
     for pipeline in document.pipelines:
-        path: Path = ("pipelines", pipeline.name)
+        path: NodePath = ("pipelines", pipeline.name)
         source = pipeline.source
         yield from (((*path, "source", source.kind, *option), origin) for option, origin in source.origins.items())
         yield from _of_decorators((*path, "decorators"), pipeline.decorators, 1 if pipeline.chain else 0)
         yield from _of_decorators((*path, "sinks"), pipeline.sinks, 0)
 
 
-def _of_decorators(path: Path, decorators: Sequence[Component], first: int) -> Iterator[tuple[Path, Origin]]:
+def _of_decorators(path: NodePath, decorators: Sequence[Component], first: int) -> Iterator[tuple[NodePath, Origin]]:
     for number, decorator in enumerate((decorator for decorator in decorators if decorator.kind), start=first):
         yield from (((*path, number, decorator.kind, *option), origin) for option, origin in decorator.origins.items())
 

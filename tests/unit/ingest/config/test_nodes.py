@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.config.nodes import Mapping, Scalar, compose, locations, plain
+from ingest.config.nodes import MappingNode, ScalarNode, compose, locations, plain
 from ingest.config.reading import merge
 from ingest.config.scalars import resolve
 
@@ -67,7 +67,7 @@ def test_every_node_has_its_place():
 )
 def test_place_inside_a_scalar(text, column):
     node = node_of(text)
-    assert isinstance(node, Scalar)
+    assert isinstance(node, ScalarNode)
     assert node.at(3).column == column
 
 
@@ -100,5 +100,5 @@ def test_output_of_pyyaml_is_read_back(tree, flow):
     """PyYAML writes YAML 1.1, whose quotes preserve the types of YAML 1.2, too."""
     text = yaml.safe_dump({"root": tree}, default_flow_style=flow, allow_unicode=True)
     node = node_of(text)
-    assert isinstance(node, Mapping)
+    assert isinstance(node, MappingNode)
     assert plain(node)["root"] == tree

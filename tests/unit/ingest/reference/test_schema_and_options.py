@@ -8,7 +8,7 @@ from ingest.api import CatalogError
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
-from ingest.config.options import ErrorBudget, PipelineOptions, SparkOptions, TableOptions
+from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions, TableOptions
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.problems import EXPLANATIONS
 from ingest.config.show import effective_yaml
@@ -36,11 +36,11 @@ class TestSchema:
         assert tuple(self.schema["properties"]) == tuple(TOP_KEYS)
         assert set(self.schema["$defs"]["pipeline"]["properties"]) == set(PIPELINE_KEYS)
 
-    @pytest.mark.parametrize("room", ["decorators", "sinks", "stores", "sources"])
-    def test_has_every_component(self, room):
-        mapping, names = self.schema["$defs"][f"any_{room}"]["anyOf"]
-        assert tuple(sorted(mapping["properties"])) == CATALOG.names(room)
-        assert tuple(names["enum"]) == CATALOG.names(room)
+    @pytest.mark.parametrize("component_type", ["decorators", "sinks", "stores", "sources"])
+    def test_has_every_component(self, component_type):
+        mapping, names = self.schema["$defs"][f"any_{component_type}"]["anyOf"]
+        assert tuple(sorted(mapping["properties"])) == CATALOG.names(component_type)
+        assert tuple(names["enum"]) == CATALOG.names(component_type)
 
     def test_every_reference_has_a_definition(self):
         assert set(self.refs(self.schema)) <= {f"#/$defs/{name}" for name in self.schema["$defs"]}
@@ -54,10 +54,10 @@ class TestSchema:
 
     def test_component_that_cannot_be_imported_has_no_restrictions(self):
         class Broken(Catalog):
-            def __call__(self, room, name):
+            def __call__(self, component_type, name):
                 if name == "split":
                     raise CatalogError("not today")
-                return super().__call__(room, name)
+                return super().__call__(component_type, name)
 
         found = json_schema(Broken())
         assert found["$defs"]["any_decorators"]["anyOf"][0]["properties"]["split"] == {}
@@ -76,7 +76,7 @@ class TestPages:
         ]
 
     def test_rows_with_units(self):
-        assert [(row.type, row.default) for row in option_rows(ErrorBudget)] == [
+        assert [(row.type, row.default) for row in option_rows(ErrorBudgetOptions)] == [
             ("percentage", "5%"),
             ("whole number", "1000"),
             ("duration", "5m"),

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from sinks.hbase.settings import HBaseSettings, Protocol, Transport
+from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.store import HBaseStore
 
 
@@ -11,7 +11,8 @@ def test_defaults() -> None:
     settings = HBaseSettings()
     assert (settings.host, settings.port, settings.timeout, settings.connections) == ("localhost", 9090, 180.0, 1)
     assert (settings.worker_connections, settings.max_put_bytes) == (1, 1 << 20)
-    assert (settings.transport, settings.protocol, settings.thrift2) == (Transport.BUFFERED, Protocol.BINARY, None)
+    assert (settings.transport, settings.protocol) == (Transport.BUFFERED, ThriftProtocol.BINARY)
+    assert settings.thrift2 is None
 
 
 @pytest.mark.parametrize(

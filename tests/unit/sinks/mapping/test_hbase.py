@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ingest.api import Delete, Event, MappingError, Priority, Put
 from ingest.testing.events import event_before, random_events, settings_of
-from sinks.mapping.hbase import HBase, HBaseSettings
+from sinks.mapping.hbase import HBase, HBaseSinkSettings
 from sinks.mapping.mapper import Skipped
 from tests.support.mapped import only
 from tests.support.reads import Reads
@@ -25,7 +25,7 @@ def cell(value="%{body}", family="f", qualifier="q", **options):
 def mapper(*cells, row="%{key}", on_missing="error", **options):
     row_key = {"template": row, "on_missing": on_missing}
     content = {"table": "t", "row_key": row_key, "cells": list(cells) or [cell()]} | options
-    return HBase(HBaseSettings.model_validate(content))
+    return HBase(HBaseSinkSettings.model_validate(content))
 
 
 def event(body=b"", key=b"r", **options):
@@ -355,7 +355,7 @@ class TestOptions:
 
 @pytest.mark.parametrize("example", HBase.examples, ids=lambda example: example.title)
 def test_examples_are_written(example):
-    one = HBase(settings_of(HBaseSettings, example.settings))
+    one = HBase(settings_of(HBaseSinkSettings, example.settings))
     assert not isinstance(only(one.map(event_before(example), BATCH_MS)), Skipped)
 
 

@@ -13,7 +13,7 @@ from sinks.rocksdb.errors import translated
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.small_files import MAX_FILES, MIN_FILES, SMALL_BYTES, Span, spans
 from sinks.rocksdb.store import RocksDBStore
-from sinks.writing.staged import apply_staged
+from sinks.writing.apply_staged import apply_staged
 from sinks.writing.staging import StagingWriter
 from tests.support.rocksdb_files import as_files, opened
 

@@ -23,7 +23,7 @@ from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.writing import staging
-from sinks.writing.staged import apply_staged
+from sinks.writing.apply_staged import apply_staged
 from sinks.writing.staging import StagedFile, StagingWriter
 from tests.support.rocksdb_files import estimate
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.api import Delete, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
 from sinks.memory import MemoryStore
-from sinks.writing.staged import APPLY_BYTES, apply_staged
+from sinks.writing.apply_staged import APPLY_BYTES, apply_staged
 from sinks.writing.staging import StagedFile, StagingWriter, remove_leftovers
 
 

@@ -18,7 +18,7 @@ APPLY_BYTES = 8 << 20
 _RUN_AGAIN = "start the service: the batch is read from its source and runs again"
 
 
-class _Section(NamedTuple):
+class _DecodedSection(NamedTuple):
     """Mutations of one table and WAL flag."""
 
     table: str
@@ -52,7 +52,7 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
         StoreError: the store failed to write.
     """
     before_each = failpoint.sends()
-    pending: dict[str, _Section] = {}
+    pending: dict[str, _DecodedSection] = {}
     size = 0
     for one in files:
         for section in _sections(one):
@@ -80,7 +80,7 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
     _apply(store, pending, before_each)
 
 
-def _apply(store: Store[Any], pending: dict[str, _Section], before_each: Callable[[], None]) -> None:
+def _apply(store: Store[Any], pending: dict[str, _DecodedSection], before_each: Callable[[], None]) -> None:
     for table, section in pending.items():
         before_each()
         store.apply(table, section.mutations)
@@ -100,7 +100,7 @@ def _ingest(store: Store[Any], file: _File) -> None:
     store.ingest_file(file.table, str(file.path), file.metadata)
 
 
-def _sections(staged: StagedFile) -> Iterator[_Section | _File]:
+def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
     path = Path(staged.path)
     with on_disk(path):
         try:
@@ -133,9 +133,9 @@ def _sections(staged: StagedFile) -> Iterator[_Section | _File]:
             raise _damaged(path, at, f"it should have {staged.size_bytes} bytes")
 
 
-def _decoded(section: list[Any], size_bytes: int) -> _Section:
+def _decoded(section: list[Any], size_bytes: int) -> _DecodedSection:
     table, wal = section[0], section[1]
-    return _Section(table, wal, mutations_of(section), size_bytes)
+    return _DecodedSection(table, wal, mutations_of(section), size_bytes)
 
 
 def _gone(path: Path) -> IntegrityError:
