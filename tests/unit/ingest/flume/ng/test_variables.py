@@ -112,14 +112,14 @@ def test_channel_that_is_a_topic(bound):
 def test_key_of_the_file_is_replaced_by_its_value(put, imported):
     text = simple(type="${kind}", serializer__rowPrefix="${pre.fix}") + "kind = hbase2\npre.fix = x-${DC}-\n"
     assert put(text)[1] == "x-ams-5"
-    told = {(entry.original, entry.by) for entry in imported(text).entries if entry.outcome == Outcome.REPLACED}
-    assert {("${kind}", "hbase2"), ("${pre.fix}", "x-${DC}-"), ("${DC}", "${DC}")} <= told
+    reported = {(entry.original, entry.by) for entry in imported(text).entries if entry.outcome == Outcome.REPLACED}
+    assert {("${kind}", "hbase2"), ("${pre.fix}", "x-${DC}-"), ("${DC}", "${DC}")} <= reported
 
 
 def test_report_lists_variables_to_set(imported):
     text = simple(serializer__rowPrefix="${DC}${env:COL}${env:A:-b}", zookeeperQuorum="${ZK}")
-    told = {entry.by: entry.why for entry in imported(text).entries if entry.original.startswith("${")}
-    assert told == {
+    reported = {entry.by: entry.why for entry in imported(text).entries if entry.original.startswith("${")}
+    assert reported == {
         "${DC}": "set DC where the pipeline runs; without EnvVarResolverProperties it was text: then write $${DC}",
         "${COL}": "set COL where the pipeline runs",
         "${A:b}": "A may be set where the pipeline runs",
