@@ -92,9 +92,8 @@ def test_page_shows_events_of_a_fan_out_and_offsets(ingest):
 def test_page_shows_all_inputs_of_an_example():
     inputs = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
     numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
-    page = "\n".join(
-        shown_example("decorators", "split", Example("all", priority=Priority.DEBUG, **inputs, **numbers)).lines
-    )
+    example = Example("all", priority=Priority.DEBUG, **inputs, **numbers)
+    page = "\n".join(shown_example("decorators", "split", example).lines)
     texts = ("- split: {}", "b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
     assert [text for text in texts if text not in page] == []
 

@@ -317,7 +317,7 @@ def test_values_round_trip(value):
 
 
 @given(VALUES)
-def test_dollar_signs_areliteral(value):
+def test_variables_are_escaped_in_all_texts(value):
     def texts(part):
         match part:
             case str():
