@@ -71,7 +71,7 @@ class UserAgent(Decorator[UserAgentSettings]):
         super().__init__(settings)
         self._source = settings.source
         self._attributes = lru_cache(_MAX_AGENTS)(self._parsed)
-        self._resolve = _resolver()
+        self._resolve = resolver()
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
@@ -96,8 +96,8 @@ class UserAgent(Decorator[UserAgentSettings]):
 
 
 @cache
-def _resolver() -> Resolver:
-    """One per process: it has over a thousand regular expressions, which are compiled at their first use."""
+def resolver() -> Resolver:
+    """The resolver of this process: it compiles over a thousand regular expressions, each at its first use."""
     return BestAvailableResolver(load_lazy_builtins())
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ingest.config.scalars import resolve
 
@@ -51,9 +52,17 @@ def plain_or_quoted(text: str) -> str:
     return single_quoted(text) if "\\" in text and "'" not in text and text.isprintable() else quoted(text)
 
 
-def literal(text: str) -> str:
-    """A text value with `${` escaped, so that it is not expanded; keys need no escaping."""
-    return text.replace("${", "$${")
+def literal(value: object) -> Any:
+    """A value with each `${` in its texts escaped, so that no variable is expanded; keys need no escaping."""
+    match value:
+        case str():
+            return value.replace("${", "$${")
+        case dict():
+            return {key: literal(each) for key, each in value.items()}
+        case list():
+            return [literal(each) for each in value]
+        case _:
+            return value
 
 
 def single_quoted(text: str) -> str:

@@ -94,7 +94,7 @@ class _Writer:
         """Write all outputs as the expectation of a test that has none."""
         content = _all_of(result)
         *_, case, span = self._root.along(("tests", number, "expect"))
-        escaped = {key: _escaped(value) for key, value in content.items()}
+        escaped = {key: literal(value) for key, value in content.items()}
         if why := self._refusal(("tests", number, "expect"), escaped):
             self._updated.refused.setdefault(number, []).append(((), why))
             return
@@ -131,7 +131,7 @@ class _Writer:
 
     def _replace(self, number: int, difference: Difference) -> None:
         path = ("tests", number, "expect", *difference.path)
-        value = _escaped(difference.actual)
+        value = literal(difference.actual)
         if not self._allowed(number, difference, value):
             return
         *_, span = self._root.along(path)
@@ -148,7 +148,7 @@ class _Writer:
         path = ("tests", number, "expect", name)
         span = list(self._root.along(path))[-1]
         known = {key for item in span.items for key in item.entries} or set(_USUAL_KEYS[name])
-        added = [(each, _escaped(_parts(each.actual, known))) for each in differences if isinstance(each.actual, dict)]
+        added = [(each, literal(_parts(each.actual, known))) for each in differences if isinstance(each.actual, dict)]
         added = [(each, value) for each, value in added if self._allowed(number, each, value)]
         removed = [each for each in differences if each.actual is None and self._allowed(number, each, None)]
         if added:
@@ -254,19 +254,6 @@ def _parts(whole: Line, keys: set[str]) -> Line:
     """The given keys of an event or a put; of a delete, `delete` in place of `cells`."""
     keys = keys | {"delete"} - {"cells"} if "delete" in whole else keys
     return {key: value for key, value in whole.items() if key in keys}
-
-
-def _escaped(value: object) -> Any:
-    """The value with `${` escaped, which starts a variable in the file."""
-    match value:
-        case str():
-            return literal(value)
-        case dict():
-            return {key: _escaped(each) for key, each in value.items()}
-        case list():
-            return [_escaped(each) for each in value]
-        case _:
-            return value
 
 
 # YAML of values

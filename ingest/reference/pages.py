@@ -152,7 +152,7 @@ def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str
         stability="stable" if stability is None else stability.value,
         text=_text(component),
         options=tuple(sorted(option_rows(settings), key=_rank(settings))),
-        examples=tuple(_shown(component_type, name, example) for example in getattr(component, "examples", ())),
+        examples=tuple(shown_example(component_type, name, example) for example in getattr(component, "examples", ())),
         provider=catalog.entry(component_type, name).provider,
         alias_of=catalog.alias_of(component_type, name),
         is_for_imports=catalog.is_for_imports(component_type, name),
@@ -221,7 +221,8 @@ def _text(component: type) -> str:
     return text.partition("\nArgs:\n")[0].rstrip()
 
 
-def _shown(component_type: str, name: str, example: Example) -> ShownExample:
+def shown_example(component_type: str, name: str, example: Example) -> ShownExample:
+    """The lines of an example: its configuration, files, and the event before and after."""
     lines = [f"{'- ' if component_type in _IN_LISTS else ''}{name}: {example.settings}"]
     for file, content in example.files.items():
         shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"

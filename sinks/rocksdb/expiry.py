@@ -27,6 +27,11 @@ class ExpiryIndex:
         self._in_last = 0
 
     @property
+    def range_count(self) -> int:
+        """Number of key ranges."""
+        return len(self._starts)
+
+    @property
     def earliest_ms(self) -> int:
         """When the first cell of the table expires."""
         return min(self._expire_ms)

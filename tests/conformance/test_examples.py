@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -62,6 +63,6 @@ def test_access_log_equals_the_output_of_its_generator(tmp_path: Path) -> None:
 
 def ingest(*arguments: str, folder: Path) -> str:
     command = [sys.executable, "-m", "ingest", *arguments]
-    done = subprocess.run(command, cwd=folder, env=SERVERS, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=os.environ | SERVERS, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr if done.returncode else "") == (0, "")
     return done.stdout

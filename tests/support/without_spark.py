@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ingest.api import Batch, Record, Store, TaskSpec
 from ingest.catalog import Catalog
@@ -17,7 +17,9 @@ from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.store_committer import StoreCommitter
-from tests.support.servers import Given
+
+if TYPE_CHECKING:  # it imports the clients of real servers, which no test of this module needs
+    from tests.support.servers import Given
 
 T = TypeVar("T")
 
@@ -26,6 +28,11 @@ def spec_of(batch_time_ms: int, *, attempt: str = "", prepared: Mapping[str, Pre
     """The spec of a task."""
     packed = {name: message.packed() for name, message in (prepared or {}).items()}
     return TaskSpec(Batch(str(batch_time_ms), batch_time_ms, attempt), prepared=packed)
+
+
+def staging_spec(folder: Path) -> TaskSpec:
+    """The spec of a task that stages the puts of the store `logs`, whose table `t` has the family `f`."""
+    return spec_of(5_000, prepared={"logs": Prepared(str(folder), {"t": frozenset({b"f"})})})
 
 
 def apply_results(store: Store, receipt: Receipt, name: str = "logs") -> None:
@@ -76,7 +83,7 @@ class WithoutSpark:
         return run_until_durable(micro_batch, self._committers, OneTask(self.task, records))
 
 
-def records_of(given: Sequence[Given], topic: str = "topic") -> list[Record]:
+def records_of(given: "Sequence[Given]", topic: str = "topic") -> list[Record]:
     """Records of partition 0 as Kafka would return them."""
     return [
         Record(topic, 0, offset, _bytes(one.key), _bytes(one.value), one.timestamp_ms or 0, tuple(one.headers))

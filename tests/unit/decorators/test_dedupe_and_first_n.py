@@ -18,9 +18,8 @@ from ingest.receipt import TaskStatus
 from ingest.testing.events import event_of, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
-from sinks.writing.messages import Prepared
 from tests.support.parts import planned
-from tests.support.without_spark import spec_of
+from tests.support.without_spark import staging_spec
 
 BODIES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"x" * 32, b"x" * 33, b"y" * 33, b"x" * 100]))
 
@@ -138,28 +137,27 @@ class TestSplits:
         """The first attempt fails after all its events passed the decorator; the next one runs in the same process."""
         records = [Record("t", 0, number, b"k%d" % number, b"%d" % (number % 10), 1_000) for number in range(20)]
         task = live_task(plan(kind, text))
-        assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
+        spec = staging_spec(tmp_path)
 
         def torn():
             yield from records
             raise StoreUnavailableError("gone")
 
-        assert task.run(torn(), assignment).status is TaskStatus.BLOCKED
-        receipt = task.run(records, assignment)
+        assert task.run(torn(), spec).status is TaskStatus.BLOCKED
+        receipt = task.run(records, spec)
         assert (receipt.status, receipt.counts.read, receipt.counts.stored) == (TaskStatus.DURABLE, 20, 10)
         assert receipt.counts.dropped == Counter({kind.kind: 10})
 
     def test_partitions_are_independent(self, kind, text, tmp_path):
         records = [Record("t", partition, 0, b"k%d" % partition, b"same", 1_000) for partition in range(3)]
-        assignment = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
-        assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
+        spec = staging_spec(tmp_path)
+        assert live_task(plan(kind, text)).run(records, spec).counts.stored == 3
 
     def test_records_of_different_batches_are_independent(self, kind, text, tmp_path):
         """Dead letters that are replayed together: an event that passed before is not a duplicate of another one."""
         records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
-        together = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
-        assignment = replace(together, are_apart=True)
-        assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
+        spec = replace(staging_spec(tmp_path), are_apart=True)
+        assert live_task(plan(kind, text)).run(records, spec).counts.stored == 3
 
 
 def plan(kind, text):

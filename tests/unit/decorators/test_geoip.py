@@ -11,6 +11,7 @@ from decorators.geoip import Geoip, GeoipSettings
 from ingest.api import DecorateError
 from ingest.api.files import ReferenceFileError
 from ingest.testing.events import event_of
+from tests.support.memos import memo_of
 from tests.support.mmdb import database
 
 LONDON = {
@@ -126,7 +127,7 @@ def test_cached_addresses_are_bounded(path, monkeypatch):
     decorator = make(path)
     for number in range(10):
         assert after(decorator, f"81.2.69.{number}") == {"c": b"GB"}
-    assert len(decorator._entries.known) <= 4
+    assert len(memo_of(decorator).known) <= 4
 
 
 def test_changed_database_is_read_at_the_start_of_a_split(tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from decorators.query import Query
 from ingest.api.notation import name_from_bytes
 from ingest.testing.events import event_of, settings_of
+from tests.support.memos import memo_of
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_cached_names_are_bounded():
         event = event_of(f"n{number}=x")
         decorator.decorate(event)
         assert event.attributes == {f"n{number}": b"x"}
-    assert 0 < len(decorator._names.known) <= 10_000
+    assert 0 < len(memo_of(decorator).known) <= 10_000
 
 
 @given(st.dictionaries(st.binary(min_size=1, max_size=6), st.binary(max_size=8), max_size=6), st.booleans())

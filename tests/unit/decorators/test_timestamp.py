@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from decorators.timestamp import Timestamp
 from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
+from tests.support.memos import memo_of
 
 
 def time_of(text, settings="{}", **options):
@@ -154,8 +155,9 @@ def test_cached_texts_are_bounded(monkeypatch):
             decorator.decorate(event)
             assert event.timestamp_ms == number
     decorator.decorate(event_of(b" " * 100 + b"5"))
-    assert len(decorator._times.known) <= 3
-    assert max(map(len, decorator._times.known)) == 1
+    known = memo_of(decorator).known
+    assert len(known) <= 3
+    assert max(map(len, known)) == 1
 
 
 @pytest.mark.parametrize("format", ["iso", "", "%Q", "%d/%b", "%H:%M", "%Y %Y %m %d", "%F %d", "%Y-%m-%d %"])

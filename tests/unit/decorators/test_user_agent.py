@@ -1,10 +1,13 @@
 """The user_agent decorator."""
 
+from functools import cache
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decorators.user_agent import UserAgent
+from decorators.user_agent import UserAgent, resolver
 from ingest.testing.events import event_of, settings_of
 
 CHROME = b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%b Safari/537.36"
@@ -60,14 +63,34 @@ def test_existing_attribute_fails_if_written_once(refusal_of):
     assert refusal_of(UserAgent, "{}", b"curl/8.4.0", {"browser": "x"}, write_once=True) == "attribute_exists"
 
 
-def test_cache_is_bounded_and_correct():
+@pytest.fixture
+def parsed(monkeypatch):
+    """The agents that were parsed, instead of read from the cache."""
+    resolve = cache(resolver())
+    agents = []
+
+    def recording(agent, domains):
+        agents.append(agent)
+        return resolve("" if agent.isdigit() else agent, domains)
+
+    monkeypatch.setattr("decorators.user_agent.resolver", lambda: recording)
+    return agents
+
+
+def test_agent_is_parsed_once(parsed):
     decorator = UserAgent(settings_of(UserAgent.settings_class()))
     for number in (1, 2, 1, 2):
         event = event_of(CHROME % b"%d.0" % number)
         decorator.decorate(event)
         assert event.attributes["browser_version"] == b"%d.0" % number
-    known = decorator._attributes.cache_info()
-    assert (known.hits, known.misses, known.maxsize) == (2, 2, 10_000)
+    assert len(parsed) == 2
+
+
+def test_cache_is_bounded(parsed):
+    decorator = UserAgent(settings_of(UserAgent.settings_class()))
+    for number in (*range(10_001), 0):
+        decorator.decorate(event_of(str(number)))
+    assert parsed.count("0") == 2
 
 
 def test_event_cannot_change_the_cache():
@@ -86,14 +109,13 @@ def test_long_agent_is_parsed_in_part(attributes_after):
 @pytest.fixture(scope="module")
 def strict():
     """A decorator with an engine that accepts only valid UTF-8, as ua-parser-rs and re2 do."""
-    decorator = UserAgent(settings_of(UserAgent.settings_class()))
-    resolve = decorator._resolve
+    resolve = resolver()
 
     def resolve_written(agent, domains):
         return resolve(agent.encode().decode(), domains)
 
-    decorator._resolve = resolve_written
-    return decorator
+    with patch("decorators.user_agent.resolver", lambda: resolve_written):
+        return UserAgent(settings_of(UserAgent.settings_class()))
 
 
 @given(st.binary(max_size=60).map(lambda tail: b"curl/8.4.0 \xb3" + tail))

@@ -7,7 +7,7 @@ from ingest.api import Example, Priority
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.expressions import FUNCTIONS
 from ingest.reference.error_pages import error_pages
-from ingest.reference.pages import _shown, cost_in
+from ingest.reference.pages import cost_in, shown_example
 
 
 def test_list_has_every_component(ingest):
@@ -92,7 +92,8 @@ def test_page_shows_events_of_a_fan_out_and_offsets(ingest):
 def test_page_shows_all_inputs_of_an_example():
     inputs = {"body": "b?", "host": "h?", "key": "k?", "attributes": {"a": "v?", "c": b"\xff"}, "earlier": ("e?",)}
     numbers = {"timestamp_ms": 7001, "nanos": 7002, "offset": 7003}
-    page = "\n".join(_shown("decorators", "split", Example("all", priority=Priority.DEBUG, **inputs, **numbers)).lines)
+    example = Example("all", priority=Priority.DEBUG, **inputs, **numbers)
+    page = "\n".join(shown_example("decorators", "split", example).lines)
     texts = ("- split: {}", "b?", "h?", "k?", "v?", '"c"', "/w==", "e?", "7001", "7002", "7003", "DEBUG")
     assert [text for text in texts if text not in page] == []
 
@@ -101,7 +102,7 @@ def test_page_wraps_long_events_and_lists_removed_attributes():
     body, attributes = "\u2028" + "b" * 60, {"a": "v" * 30, "left": "x", "lost": "y"}
     after = {"a": "w", "left": None, "lost": None}
     example = Example("wide", body=body, attributes=attributes, after=after)
-    assert _shown("decorators", "trim", example).lines == (
+    assert shown_example("decorators", "trim", example).lines == (
         "- trim: {}",
         "before  {",
         f'          "body": "{body}",',
@@ -126,7 +127,7 @@ def test_page_wraps_long_events_and_lists_removed_attributes():
     ],
 )
 def test_page_shows_the_outcome_of_an_example(component_type, example, lines):
-    assert list(_shown(component_type, "it", example).lines) == lines
+    assert list(shown_example(component_type, "it", example).lines) == lines
 
 
 def test_page_starts_with_own_and_required_options(ingest):

@@ -19,7 +19,8 @@ from ingest.api import (
     StoreUnavailableError,
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MAX_EVENTS
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered, _returned
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered
+from ingest.pipeline.time_limit import TimeLimit
 from ingest.plugins.guard import OutOfMemoryError
 
 
@@ -472,8 +473,17 @@ class TestBuffering:
         one = Chain([BoundDecorator(Last(2, at_end), "mine", provider="mine 1.0")])
         assert outcomes_of_split(one, numbered(b"a", b"b")) == [("decorator_bug", b""), b"b"]
 
-    def test_split_end_is_guarded(self):
-        assert _returned in chain(Last(1)).guarded
+    def test_split_end_that_does_not_return_fails_its_events(self):
+        def hang(_buffered):
+            while True:
+                pass
+
+        one = chain(Last(2, hang))
+        with TimeLimit(one.guarded, tick_s=0.02, ticks=3):
+            assert outcomes_of_split(one, numbered(b"a", b"b")) == [
+                ("decorator_timeout", b"a"),
+                ("decorator_timeout", b"b"),
+            ]
 
     def test_transient_error_at_split_end_is_raised(self):
         def at_end(_buffered):

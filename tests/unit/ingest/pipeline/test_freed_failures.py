@@ -15,10 +15,8 @@ from ingest.plan.assemble import live_task
 from ingest.receipt import TaskStatus
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.writing.bisection import apply_all_but_refused
-from sinks.writing.messages import Prepared
 from tests.support.parts import planned
 from tests.support.plans import decorator, plan, record, sink
-from tests.support.without_spark import spec_of
 
 ROW = decorator(Value, attribute="2hb_", value="%{key}")
 CELL = decorator(Value, attribute="2hb_f:q", value="too large")
@@ -64,11 +62,6 @@ def without_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-@pytest.fixture
-def spec(tmp_path):
-    return spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
 def leaked(task: Task, records: list[Record], spec: TaskSpec) -> int:

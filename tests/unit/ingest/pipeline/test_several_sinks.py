@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import Decoding, FamilySpec, OnError, Record, Scan, TableSpec, TaskSpec, Tombstones
+from ingest.api import Decoding, FamilySpec, OnError, Record, Scan, TableSpec, Tombstones
 from ingest.config.model import Component
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
@@ -15,9 +15,8 @@ from ingest.plan.assemble import Plan, live_task
 from ingest.receipt import Receipt, TaskStatus
 from sinks.mapping.hbase import HBase
 from sinks.memory import MemorySettings, MemoryStore
-from sinks.writing.messages import Prepared
 from tests.support.parts import planned
-from tests.support.without_spark import apply_results, spec_of
+from tests.support.without_spark import apply_results
 
 
 def sink(name: str, value: str, *, on_error: OnError = OnError.DEAD_LETTER, **options: object) -> Component[Any]:
@@ -44,11 +43,6 @@ def plan(*sinks: Component[Any], **decoding: object) -> Plan:
 def record(value: str | None, offset: int = 0, **headers: str) -> Record:
     pairs = tuple((name, text.encode()) for name, text in headers.items())
     return Record("ticks", 3, offset, b"k", None if value is None else value.encode(), 1_000, pairs)
-
-
-@pytest.fixture
-def spec(tmp_path) -> TaskSpec:
-    return spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
 @pytest.fixture
@@ -133,7 +127,7 @@ def test_one_sink_deletes_a_row_and_the_other_does_not(run):
     assert (receipt.counts.stored, rows_of(receipt)) == (2, [b"b-k"])
 
 
-def test_mutations_of_several_sinks_apply_in_the_order_of_the_events(tmp_path):
+def test_mutations_of_several_sinks_apply_in_the_order_of_the_events(spec):
     """All cells of a micro-batch have one time, so only the order of the events determines the last one."""
     same = {"row_key": {"template": "%{key}"}, "cells": [{"family": "f", "qualifier": "q", "value": "%{body}"}]}
     sinks = [
@@ -148,7 +142,6 @@ def test_mutations_of_several_sinks_apply_in_the_order_of_the_events(tmp_path):
             (row, order, to) for row, order in enumerate(orders) for to in order.split()
         )
     ]
-    spec = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
     for pipeline in (plan(*sinks), plan(*reversed(sinks)), plan(*sinks[:2])):
         receipt = live_task(pipeline).run(records, spec)
         store = MemoryStore(MemorySettings())

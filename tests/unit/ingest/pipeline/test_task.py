@@ -60,11 +60,6 @@ TICK = (
 )
 
 
-@pytest.fixture
-def spec(tmp_path):
-    return spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
-
-
 def staged_by(receipt: Receipt) -> str:
     """The file that a task staged."""
     file = StoreResult.unpacked(receipt.results["logs"].payload).staged

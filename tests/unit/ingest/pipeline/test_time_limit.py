@@ -23,9 +23,7 @@ from ingest.pipeline.chain import BoundDecorator, Chain, Failed
 from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit
 from ingest.plan.assemble import Plan, live_task, plan_of
 from ingest.receipt import TaskStatus
-from sinks.writing.messages import Prepared
 from tests.support.parts import planned as planned_part
-from tests.support.without_spark import spec_of
 
 ROW_KEY = {"value": {"attribute": "2hb_", "value": "%{key}"}}
 CELL = {"value": {"attribute": "2hb_f:x", "value": "1"}}
@@ -48,7 +46,7 @@ def planned(tmp_path):
         file = tmp_path / "pipeline.yaml"
         content = {
             "version": 1,
-            "stores": {"m": {"memory": {}}},
+            "stores": {"logs": {"memory": {}}},
             "pipelines": {
                 "p": {
                     "source": {"files": {"path": "x"}},
@@ -62,11 +60,6 @@ def planned(tmp_path):
         return plan_of(configuration, configuration.pipelines["p"], Catalog())
 
     return make
-
-
-@pytest.fixture
-def spec(tmp_path):
-    return spec_of(5_000, prepared={"m": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
 
 
 def records(*bodies: bytes) -> list[Record]:

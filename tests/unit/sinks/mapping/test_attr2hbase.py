@@ -13,6 +13,7 @@ from ingest.testing.events import event_before, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import Skipped
 from tests.support.mapped import only
+from tests.support.memos import memo_of
 
 BATCH_MS = 1_700_000_000_000
 
@@ -60,7 +61,7 @@ class TestNames:
         for number in range(10):
             mapped = only(one.map(Event(b"", {"2hb_": b"r", f"2hb_f:{number}": b"v"}), BATCH_MS))
             assert mapped[1].columns == {b"f:%d" % number: b"v"}
-        assert len(one._columns.known) <= 3
+        assert len(memo_of(one).known) <= 3
 
 
 class TestSystemCells:

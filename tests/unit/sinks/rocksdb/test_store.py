@@ -25,7 +25,7 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
-from sinks.rocksdb import sweep
+from sinks.rocksdb import expiry, sweep
 from sinks.rocksdb.database import Database
 from sinks.rocksdb.errors import translated
 from sinks.rocksdb.expiry import NEVER, ExpiryIndex
@@ -393,11 +393,17 @@ class TestSweep:
             store.apply("t", [put(b"s", clock.now)])
         assert key_count(folder, "f") == 1
 
-    def test_rows_are_known_when_a_time_to_live_is_set(self, store):
-        store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
-        store.apply("u", [put(b"r", 1)])
-        store.change_family("u", FamilySpec(b"f", ttl_s=3600))
-        assert store._open_table("u").estimate.expiry.last_row == encode_text(b"r")
+    def test_existing_rows_expire_after_a_time_to_live_is_set(self, store, folder, clock, monkeypatch):
+        """A range of later rows that began before an existing row would not be swept when that row expires."""
+        monkeypatch.setattr(expiry, "RANGE_CELLS", 0)
+        monkeypatch.setattr(sweep, "SAMPLE_EVERY", 1)
+        store.apply("t", [put(b"r", clock.now)])
+        store.change_family("t", FamilySpec(b"f", ttl_s=3600))
+        store.apply("t", [put(b"a", clock.now + 10 * HOUR_MS)])
+        clock.now += 2 * HOUR_MS
+        for _ in range(2):
+            store.apply("t", [])
+        assert key_count(folder, "f") == 1
 
     def test_shorter_time_to_live_is_recorded_before_the_change(self, store, folder):
         """So that a sweep finds expired cells after a crash while a family is changed."""

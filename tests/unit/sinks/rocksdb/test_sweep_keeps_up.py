@@ -147,4 +147,4 @@ class TestExpiryIndex:
         for number in range(100):
             index.add_written(300, [(b"%03d" % number, number)])
             index.add_swept(b"%03d" % number, None, NEVER)
-        assert len(index._starts) <= 2
+        assert index.range_count <= 2

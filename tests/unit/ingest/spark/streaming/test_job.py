@@ -53,6 +53,7 @@ from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared
 from sinks.writing.store_committer import StoreCommitter
 from tests.support.arrow import as_batch
+from tests.support.names import unique
 from tests.support.parts import planned
 
 
@@ -173,7 +174,6 @@ class Bench:
         clock: Callable[[], float] = time.monotonic,
         hide: Callable[[str], str] = str,
     ) -> None:
-        worker._live.clear()
         self.store = store or MemoryStore(MemorySettings())
         is_embedded = isinstance(self.store, RocksDBStore)
         path = "sinks.rocksdb.store:RocksDBStore" if is_embedded else "sinks.memory:MemoryStore"
@@ -186,7 +186,7 @@ class Bench:
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
         self.plan = Plan(
             pipeline="p",
-            fingerprint="f",
+            fingerprint=unique("plan"),  # so that no live task of another bench is used
             timezone="UTC",
             on_error=on_error,
             decoding=Decoding(),

@@ -1,15 +1,17 @@
 """A query whose JVM is gone, as after a SIGTERM to the whole process group."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.job import BatchObserver, Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -36,6 +38,13 @@ class Frame:
     @property
     def writeStream(self) -> "Frame":  # noqa: N802 - Spark's name
         return self
+
+    def foreachBatch(self, on_batch: "Callable[[Frame, int], None]") -> "Frame":  # noqa: N802 - Spark's name
+        self.on_batch = on_batch
+        return self
+
+    def collect(self) -> list[Any]:
+        return []
 
     def start(self) -> object:
         return self._query
@@ -79,34 +88,54 @@ def test_endless_query_that_ends_without_a_reason_has_failed(tmp_path: Path, onc
 class Racing(Checkpoint):
     """A checkpoint whose batch ends just after `newest_commit` was read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, end_batch: Callable[[], None]) -> None:
         super().__init__(folder)
-        self.job: Job | None = None
+        self.end_batch = end_batch
 
     def newest_commit(self) -> int | None:
         newest = super().newest_commit()
-        assert self.job is not None
-        self.job.finished_batch = 7
-        self.job.idle.set()
+        self.end_batch()
         return newest
 
 
 def test_batch_that_ends_during_the_check_is_not_drained(tmp_path: Path):
-    checkpoint = Racing(tmp_path)
-    query = query_in(tmp_path, checkpoint)
-    query.start(Frame(SimpleNamespace(isActive=True, exception=lambda: None)), Trigger())
-    checkpoint.job = query._job
-    query._job.idle.clear()
+    is_publishing, may_end = threading.Event(), threading.Event()
+
+    def publish(*_: object) -> None:
+        is_publishing.set()
+        assert may_end.wait(10)
+
+    def end_batch() -> None:
+        may_end.set()
+        batch.join(10)
+
+    query = query_in(tmp_path, Racing(tmp_path, end_batch), publish)
+    frame = Frame(SimpleNamespace(isActive=True, exception=lambda: None))
+    query.start(frame, Trigger())
+    batch = threading.Thread(target=frame.on_batch, args=(frame, 7))
+    batch.start()
+    try:
+        assert is_publishing.wait(10)
+        assert not query.drained()
+    finally:
+        end_batch()
+    assert query.is_idle()
     assert not query.drained()
 
 
-def query_in(folder: Path, checkpoint: Checkpoint | None = None) -> PipelineQuery:
+class Silent(BatchObserver):
+    """Ignores the progress."""
+
+
+def query_in(
+    folder: Path, checkpoint: Checkpoint | None = None, publish: Callable[..., None] = lambda *_: None
+) -> PipelineQuery:
     job = Job(
         pipeline="p",
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
         committers={},
-        publish=lambda *_: None,
-        observer=None,
+        publish=publish,
+        observer=Silent(),
     )
     return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller())
