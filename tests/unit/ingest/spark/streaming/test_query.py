@@ -106,6 +106,7 @@ def query_in(folder: Path, checkpoint: Checkpoint | None = None) -> PipelineQuer
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
         committers={},
+        check_budget=lambda *_: None,
         publish=lambda *_: None,
         observer=None,
     )
