@@ -1,6 +1,7 @@
 """The parquet sink: the contract of all sinks, and the content of its files."""
 
 import os
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -86,6 +87,36 @@ def test_file_of_a_failed_task_is_not_committed(tmp_path, sides):
         payloads.append(writer.flush().payload)
     committer.commit(batch, payloads[1:])
     assert rows(tmp_path / "rows") == [("x", "")]
+
+
+def stage(sides, attempt, body):
+    writer, committer = sides
+    batch = Batch("1000", 1000, attempt)
+    begin(writer, committer, batch)
+    writer.write(Event(body, {}))
+    return batch, [writer.flush().payload]
+
+
+def test_kill_within_a_replacement_keeps_the_old_rows(tmp_path, sides, monkeypatch):
+    _, committer = sides
+    committer.commit(*stage(sides, "a", b"old"))
+    second = stage(sides, "b", b"new")
+    rename = Path.rename
+
+    def kill(path, target):
+        if path.name == "complete":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", kill)
+    with pytest.raises(KeyboardInterrupt):
+        committer.commit(*second)
+    monkeypatch.undo()
+    assert rows(tmp_path / "rows") == []
+    committer.recover()
+    assert rows(tmp_path / "rows") == [("old", "")]
+    committer.commit(*stage(sides, "c", b"new"))
+    assert rows(tmp_path / "rows") == [("new", "")]
 
 
 def test_text_that_is_not_utf8_is_rejected(sides):
