@@ -1,5 +1,6 @@
 """A sink for attr2hbase that writes events as rows of Parquet files, each event exactly once."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from ingest.api import (
     ConflictError,
     Event,
     Example,
+    IntegrityError,
     MappingError,
     Sink,
     SinkContext,
@@ -174,7 +176,7 @@ class _Committer(Committer):
         complete.mkdir(parents=True, exist_ok=True)
         for name in names:
             if not (complete / name).exists():
-                (attempt / name).rename(complete / name)
+                _move_staged(attempt / name, complete / name)
         _sync(complete)
         if target.exists():
             target.rename(replaced)
@@ -182,6 +184,17 @@ class _Committer(Committer):
 
     def abort(self, batch: Batch) -> None:
         shutil.rmtree(self._staging / batch.attempt, ignore_errors=True)
+
+
+def _move_staged(path: Path, target: Path) -> None:
+    try:
+        path.rename(target)
+    except FileNotFoundError as error:
+        raise IntegrityError(
+            f'the staged file "{path.name}" is no longer in "{path.parent}"',
+            code="staged_file_lost",
+            hint="exclude this folder from the removal of old files, then start again: the batch runs again",
+        ) from error
 
 
 def _owner_name(context: SinkContext) -> str:
@@ -202,15 +215,22 @@ def _check_owner(folder: Path, context: SinkContext) -> None:
 @contextmanager
 def _on_disk(path: Path) -> Iterator[None]:
     """
-    Report every error as an unavailable store, so that the batch runs again.
+    Report every error as an unavailable store, so that the batch runs again; a failure of the disk stops the pipeline.
 
     This includes the timeout of an event during a write, because it leaves an incomplete row group.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, IntegrityError):
         raise
     except BaseException as error:
+        if isinstance(error, OSError) and error.errno == errno.EIO:
+            # after a failed sync the content of the disk is unknown, and a second sync that succeeds proves nothing
+            raise IntegrityError(
+                f'"{path}" cannot be written: {error}',
+                code="disk_failed",
+                hint="the disk fails; move the files to another disk, then start again",
+            ) from error
         raise StoreUnavailableError(
             f'"{path}" cannot be written: {type(error).__name__}: {error}',
             hint="check that the disk is mounted and has free space",
