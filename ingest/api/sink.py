@@ -185,7 +185,8 @@ class Committer(ABC):
     Called by one thread of the pipeline, except for `stop_probe`. Order: `recover` at each start of the pipeline; then
     for each attempt at a micro-batch `prepare`, and after its tasks either `commit` or `abort`. `commit` must be
     idempotent: it is repeated until it returns, and runs again for a batch that a killed process had committed but not
-    acknowledged.
+    acknowledged. A second commit of the same batch replaces the first: after a corrected configuration it may hold
+    other events.
 
     An exception that is no IngestError stops the pipeline, as with `TaskSink`; one of `abort`, `stop_probe` or `close`
     is logged.

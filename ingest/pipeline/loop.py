@@ -6,7 +6,8 @@ in the host: how tasks run, and how long to wait.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -78,6 +79,7 @@ def run_until_durable(
     host: LoopHost,
     *,
     on_attempt: Callable[[Counts], None] = lambda _counts: None,
+    check: Callable[[Counts, Sequence[bytes]], None] = lambda _counts, _dead_letters: None,
 ) -> tuple[Counts, list[bytes]]:
     """
     Run a micro-batch until its destinations have committed it.
@@ -87,13 +89,15 @@ def run_until_durable(
         host: runs the tasks and waits.
         committers: name of a destination -> its committer.
         on_attempt: called with the counts of each attempt, durable or not.
+        check: called with the counts and the dead letters before the first commit; raises to leave the batch
+            uncommitted.
 
     Returns:
         The counts, and the dead letters; the caller publishes them before it acknowledges the batch.
 
     Raises:
         StoppedError: a task stops the pipeline.
-        IngestError: the host or a committer failed with an error that is not RETRY.
+        IngestError: the host or a committer failed with an error that is not RETRY, or `check` raised it.
     """
     requests: dict[str, list[bytes]] = {}
     blocked = 0
@@ -112,18 +116,18 @@ def run_until_durable(
             are_apart=micro_batch.are_apart,
             max_failures=micro_batch.max_failures,
         )
-        try:
+        with _abort_on_error(committers, batch):
             receipts = host.run_tasks(spec, on_one_slot=is_suspect)
-        except BaseException:
-            _abort(committers, batch)
-            raise
         worst, counts = worst_of(receipts), total_of(receipts)
         on_attempt(counts)
         if worst.status is TaskStatus.DURABLE:
+            dead_letters = [line for receipt in receipts for line in receipt.dead_letters]
+            with _abort_on_error(committers, batch):
+                check(counts, dead_letters)
             for name, committer in committers.items():
                 results = [receipt.results[name].payload for receipt in receipts]
                 host.until_possible(partial(committer.commit, batch, results))
-            return counts, [line for receipt in receipts for line in receipt.dead_letters]
+            return counts, dead_letters
         _abort(committers, batch)
         is_suspect = worst.status is TaskStatus.BLOCKED
         match worst.status:
@@ -159,6 +163,15 @@ def _probe(committer: Committer, payload: bytes, host: LoopHost) -> None:
 
 def _patience_s(attempts: int) -> float:
     return min(PATIENCE_S * 2.0 ** min(attempts, _MAX_DOUBLINGS), MAX_PATIENCE_S)
+
+
+@contextmanager
+def _abort_on_error(committers: Mapping[str, Committer], batch: Batch) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _abort(committers, batch)
+        raise
 
 
 def _abort(committers: Mapping[str, Committer], batch: Batch) -> None:

@@ -169,6 +169,7 @@ class LivePipeline:
             plan=packed(self._plan),
             batch_times=self._times,
             committers=self._committers,
+            check_budget=publisher.check_budget,
             publish=publisher,
             max_failures=publisher.max_failures,
             observer=self.observer,
@@ -276,7 +277,7 @@ def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: C
 
 
 class _Publisher:
-    """Checks the error budget, then publishes the dead letters of a batch."""
+    """Checks the error budget of a batch, and publishes its dead letters."""
 
     def __init__(self, pipeline: Pipeline, queue: DeadLetterQueue, metrics: Metrics) -> None:
         budget = pipeline.error_budget
@@ -290,8 +291,11 @@ class _Publisher:
         """Number of failed records in a batch that exceeds the budget in any case."""
         return self._budget.max_failures(batch_time_ms, self._max_records)
 
-    def __call__(self, dead_letters: Sequence[bytes], batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+    def check_budget(self, batch_time_ms: int, counts: Counts) -> None:
+        """Add a batch; raises if the budget is spent."""
         self._budget.check(batch_time_ms, counts.records, counts.failed)
+
+    def __call__(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         try:
             self._queue.publish(dead_letters, batch_id, batch_time_ms)
         except IngestError:

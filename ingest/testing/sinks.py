@@ -57,6 +57,8 @@ class SinkKit:
         refused: an event that the sink refuses; None if it accepts every event.
         writes_at_once: tasks write directly to the destination: a flush is visible before its commit, and an abort
             removes nothing.
+        is_keyed: the destination overwrites events by their key, as a store does: a second run of a batch keeps those
+            of the first.
     """
 
     sink: Sink[Any]
@@ -67,6 +69,7 @@ class SinkKit:
     event: Callable[[int], Event] = _plain
     refused: Event | None = None
     writes_at_once: bool = False
+    is_keyed: bool = False
 
     def events(self, *numbers: int) -> list[Event]:
         """Some events."""
@@ -187,6 +190,20 @@ class SinkContract:
         for _ in range(2):
             start.run("1000", kit.events(1, 2), kit.events(3))
             kit.assert_visible(1, 2, 3)
+        assert not kit.staged()
+
+    def test_second_run_of_a_batch_replaces_its_events(self, kit: SinkKit) -> None:
+        """The batch was not acknowledged, and runs again with a corrected configuration."""
+        if kit.is_keyed:
+            pytest.skip("the destination overwrites events by their key")
+        start = _Start(kit)
+        start.run("1000", kit.events(1))
+        start.run("2000", kit.events(2, 3), kit.events(4))
+        again = _Start(kit)
+        again.run("2000", kit.events(3, 5))
+        kit.assert_visible(1, 3, 5)
+        again.run("2000", [])
+        kit.assert_visible(1)
         assert not kit.staged()
 
     def test_aborted_attempt_leaves_nothing(self, kit: SinkKit) -> None:

@@ -136,6 +136,7 @@ def store_kit(store: Store[Any], folder: Path, *, written_by_driver: bool) -> Si
         event=lambda number: Event(b"%d" % number, {"2hb_": b"r%d" % number, "2hb_f:q": b"%d" % number}),
         refused=Event(b"", {"2hb_": b"", "2hb_f:q": b""}),
         writes_at_once=not written_by_driver,
+        is_keyed=True,
     )
 
 
@@ -164,6 +165,7 @@ CHECK = """\
 FAULTS = {
     "test_check_changes_nothing": ("    def writer(self", CHECK + "    def writer(self"),
     "test_second_commit_of_a_batch_changes_nothing": NOT_REPLACED,
+    "test_second_run_of_a_batch_replaces_its_events": ("if content:", "if content and not target.exists():"),
     "test_kill_after_the_commit_writes_no_event_twice": NOT_REPLACED,
     "test_aborted_attempt_leaves_nothing": (
         "def abort(self, batch):\n        ",

@@ -62,9 +62,11 @@ class LinesCommitter(Committer):
     def commit(self, batch, results):
         attempt, target = self.staging / batch.attempt, self.folder / batch.name
         content = b"".join((attempt / os.fsdecode(name)).read_bytes() for name in results if attempt.exists())
-        if content and not target.exists():
+        if content:
             (attempt / "whole").write_bytes(content)
             (attempt / "whole").replace(target)
+        else:
+            target.unlink(missing_ok=True)
         self.abort(batch)
 
     def abort(self, batch):

@@ -70,8 +70,9 @@ class Job(LoopHost):
         pipeline: its name.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
-        publish: checks the error budget, then makes dead letters durable; called once for each batch with all its dead
-            letters and counts.
+        check_budget: checks the error budget with the time and the counts of a batch, before any committer commits it.
+        publish: makes dead letters durable; called once for each batch with all its dead letters, its number and its
+            time.
         max_failures: time of a batch -> number of failed records in one of its tasks above which the error budget is
             certainly spent; None for no such number.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
@@ -92,7 +93,8 @@ class Job(LoopHost):
         plan: bytes,
         batch_times: BatchTimes,
         committers: Mapping[str, Committer],
-        publish: Callable[[Sequence[bytes], int, Counts, int], None],
+        check_budget: Callable[[int, Counts], None],
+        publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         max_failures: Callable[[int], int | None] = lambda _batch_time_ms: None,
         max_tasks: int | None = None,
@@ -103,6 +105,7 @@ class Job(LoopHost):
         self._plan = plan
         self._batch_times = batch_times
         self._committers = committers
+        self._check_budget = check_budget
         self._publish = publish
         self._observer = observer
         self._max_failures = max_failures
@@ -167,12 +170,15 @@ class Job(LoopHost):
             )
             self._frame = frame
             counts, dead_letters = run_until_durable(
-                micro_batch, self._committers, self, on_attempt=self._observer.attempted
+                micro_batch,
+                self._committers,
+                self,
+                on_attempt=self._observer.attempted,
+                check=partial(self._check, batch_time_ms),
             )
             self._check_not_stopping()
-            check_size(sum(map(len, dead_letters)))
             self._observer.running()
-            self.until_possible(partial(self._publish, dead_letters, batch_id, counts, batch_time_ms))
+            self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
             self._check_not_stopping()
             self.finished_batch = batch_id
             self._observer.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
@@ -192,6 +198,12 @@ class Job(LoopHost):
             raise BatchFailedError(f"batch {batch_id} is not acknowledged: {type(error).__name__}") from None
         finally:
             self.idle.set()
+
+    def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
+        """Check a batch before it is committed: a sink cannot remove what it has committed."""
+        self._check_not_stopping()
+        check_size(sum(map(len, dead_letters)))
+        self._check_budget(batch_time_ms, counts)
 
     def _check_may_start(self, batch_id: int) -> None:
         if self._draining.is_set() or self._stopping.is_set():

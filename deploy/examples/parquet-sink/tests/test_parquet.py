@@ -1,6 +1,10 @@
 """The parquet sink: the contract of all sinks, and the content of its files."""
 
+import errno
 import os
+import re
+import shutil
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +13,9 @@ from attr2hbase_parquet import ROWS_PER_GROUP, Parquet
 from ingest.api import (
     Batch,
     ConflictError,
+    Disposition,
     Event,
+    IntegrityError,
     MappingError,
     SinkContext,
     StoreUnavailableError,
@@ -86,6 +92,83 @@ def test_file_of_a_failed_task_is_not_committed(tmp_path, sides):
         payloads.append(writer.flush().payload)
     committer.commit(batch, payloads[1:])
     assert rows(tmp_path / "rows") == [("x", "")]
+
+
+def stage(sides, attempt, body):
+    writer, committer = sides
+    batch = Batch("1000", 1000, attempt)
+    begin(writer, committer, batch)
+    writer.write(Event(body, {}))
+    return batch, [writer.flush().payload]
+
+
+def test_kill_within_a_replacement_keeps_the_old_rows(tmp_path, sides, monkeypatch):
+    _, committer = sides
+    committer.commit(*stage(sides, "a", b"old"))
+    second = stage(sides, "b", b"new")
+    rename = Path.rename
+
+    def kill(path, target):
+        if path.name == "complete":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", kill)
+    with pytest.raises(KeyboardInterrupt):
+        committer.commit(*second)
+    monkeypatch.undo()
+    assert rows(tmp_path / "rows") == []
+    committer.recover()
+    assert rows(tmp_path / "rows") == [("old", "")]
+    committer.commit(*stage(sides, "c", b"new"))
+    assert rows(tmp_path / "rows") == [("new", "")]
+
+
+def fail_sync(monkeypatch, folder, number):
+    """Let the next sync of a folder fail; returns the folders that are synced."""
+    synced = []
+
+    def fsync(descriptor):
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        if synced.count(folder) == 1 and synced[-1] == folder:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return synced
+
+
+def test_repeated_commit_syncs_the_folder_that_a_failed_one_did_not(tmp_path, sides, monkeypatch):
+    _, committer = sides
+    staged = stage(sides, "a", b"x")
+    synced = fail_sync(monkeypatch, tmp_path / "rows", errno.ENOSPC)
+    with pytest.raises(StoreUnavailableError, match="No space left"):
+        committer.commit(*staged)
+    committer.commit(*staged)
+    assert synced.count(tmp_path / "rows") == 2
+    assert rows(tmp_path / "rows") == [("x", "")]
+
+
+def test_failed_disk_stops_the_pipeline(tmp_path, sides, monkeypatch):
+    _, committer = sides
+    staged = stage(sides, "a", b"x")
+    fail_sync(monkeypatch, tmp_path / "rows", errno.EIO)
+    with pytest.raises(IntegrityError) as caught:
+        committer.commit(*staged)
+    assert (caught.value.code, caught.value.disposition) == ("disk_failed", Disposition.STOP)
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["folder", "file"])
+def test_lost_staged_files_stop_the_pipeline(sides, is_whole):
+    _, committer = sides
+    batch, results = stage(sides, "a", b"x")
+    attempt = Path(os.fsdecode(committer.prepare(batch, ())))
+    if is_whole:
+        shutil.rmtree(attempt)
+    else:
+        (attempt / os.fsdecode(results[0])).unlink()
+    for _ in range(2):
+        with pytest.raises(IntegrityError, match=re.escape(f'is no longer in "{attempt}"')):
+            committer.commit(batch, results)
 
 
 def test_text_that_is_not_utf8_is_rejected(sides):

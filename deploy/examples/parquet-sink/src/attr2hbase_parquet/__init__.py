@@ -1,5 +1,6 @@
 """A sink for attr2hbase that writes events as rows of Parquet files, each event exactly once."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from ingest.api import (
     ConflictError,
     Event,
     Example,
+    IntegrityError,
     MappingError,
     Sink,
     SinkContext,
@@ -48,7 +50,8 @@ class Parquet(Sink[ParquetSettings]):
     Write each event as a row of a Parquet file, in columns of text.
 
     A micro-batch becomes one folder, `batch=NAME`, with a file for each task. A rename makes the whole folder visible
-    at once. If the batch runs again after that, the folder stays unchanged. A path belongs to one sink of one pipeline.
+    at once. If the batch runs again after that, its new folder replaces the old one, since a corrected configuration
+    may give other rows. A path belongs to one sink of one pipeline.
     """
 
     kind = "parquet"
@@ -137,10 +140,15 @@ class _Committer(Committer):
         self._context = context
         self._owner = folder / _owner_name(context)
         self._staging = self._owner / context.staging_name
+        self._visible = ""  # the attempt whose files are renamed, but may not be durable yet
 
     def recover(self) -> None:
         with _on_disk(self._folder):
             self._owner.mkdir(parents=True, exist_ok=True)
+            for replaced in self._staging.glob("*/batch=*"):
+                if not (self._folder / replaced.name).exists():  # killed between the two renames of `_replace`
+                    replaced.rename(self._folder / replaced.name)
+                    _sync(self._folder)
             if self._staging.exists():
                 shutil.rmtree(self._staging)
         _check_owner(self._folder, self._context)
@@ -152,20 +160,41 @@ class _Committer(Committer):
         target, attempt = self._folder / f"batch={batch.name}", self._staging / batch.attempt
         names = [os.fsdecode(name) for name in results if name]
         with _on_disk(target):
-            if names and not target.exists():
-                # a failed task may still be writing, so files of successful tasks move to a folder of their own
-                complete = attempt / "complete"
-                complete.mkdir(exist_ok=True)
-                for name in names:
-                    if not (complete / name).exists():  # a failed commit is repeated
-                        (attempt / name).rename(complete / name)
-                _sync(complete)
-                complete.rename(target)
-                _sync(self._folder)
+            if self._visible != batch.attempt:  # a failed commit is repeated
+                self._replace(target, attempt, names)
+                self._visible = batch.attempt
+            _sync(self._folder)
         self.abort(batch)
+
+    def _replace(self, target: Path, attempt: Path, names: Sequence[str]) -> None:
+        """Make these files the content of the batch, instead of those of an earlier run; may be repeated."""
+        replaced = attempt / target.name
+        if not names and not target.exists() and not replaced.exists():
+            return
+        # a failed task may still be writing, so files of successful tasks move to a folder of their own
+        complete = attempt / "complete"
+        complete.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            if not (complete / name).exists():
+                _move_staged(attempt / name, complete / name)
+        _sync(complete)
+        if target.exists():
+            target.rename(replaced)
+        complete.rename(target)
 
     def abort(self, batch: Batch) -> None:
         shutil.rmtree(self._staging / batch.attempt, ignore_errors=True)
+
+
+def _move_staged(path: Path, target: Path) -> None:
+    try:
+        path.rename(target)
+    except FileNotFoundError as error:
+        raise IntegrityError(
+            f'the staged file "{path.name}" is no longer in "{path.parent}"',
+            code="staged_file_lost",
+            hint="exclude this folder from the removal of old files, then start again: the batch runs again",
+        ) from error
 
 
 def _owner_name(context: SinkContext) -> str:
@@ -186,15 +215,22 @@ def _check_owner(folder: Path, context: SinkContext) -> None:
 @contextmanager
 def _on_disk(path: Path) -> Iterator[None]:
     """
-    Report every error as an unavailable store, so that the batch runs again.
+    Report every error as an unavailable store, so that the batch runs again; a failure of the disk stops the pipeline.
 
     This includes the timeout of an event during a write, because it leaves an incomplete row group.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, IntegrityError):
         raise
     except BaseException as error:
+        if isinstance(error, OSError) and error.errno == errno.EIO:
+            # after a failed sync the content of the disk is unknown, and a second sync that succeeds proves nothing
+            raise IntegrityError(
+                f'"{path}" cannot be written: {error}',
+                code="disk_failed",
+                hint="the disk fails; move the files to another disk, then start again",
+            ) from error
         raise StoreUnavailableError(
             f'"{path}" cannot be written: {type(error).__name__}: {error}',
             hint="check that the disk is mounted and has free space",

@@ -20,6 +20,7 @@ from decorators.template import Value
 from ingest.api import (
     Batch,
     Decoding,
+    ErrorBudgetSpentError,
     FamilySpec,
     IngestError,
     OnError,
@@ -30,6 +31,7 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.config.model import Component
+from ingest.dead_letters import buffer
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.loop import StoppedError
 from ingest.plan.assemble import Plan
@@ -181,6 +183,7 @@ class Bench:
         self.observer = BatchObserver()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
+        self.budget_error: IngestError | None = None
         self.result_counts: list[int] = []
         self.before_publish: Callable[[], None] = lambda: None
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
@@ -227,6 +230,7 @@ class Bench:
                     self.folder / "incoming",
                 )
             },
+            check_budget=self.check_budget,
             publish=self.publish,
             observer=self.observer,
             max_tasks=self.max_tasks,
@@ -234,7 +238,11 @@ class Bench:
             clock=self.clock,
         )
 
-    def publish(self, dead_letters, batch_id: int, counts: Counts, batch_time_ms: int) -> None:
+    def check_budget(self, batch_time_ms: int, counts: Counts) -> None:
+        if self.budget_error is not None:
+            raise self.budget_error
+
+    def publish(self, dead_letters, batch_id: int, batch_time_ms: int) -> None:
         self.before_publish()
         if self.publish_errors:
             raise self.publish_errors.pop()
@@ -323,6 +331,21 @@ def test_dead_letters_that_cannot_be_published_block_the_batch(tmp_path: Path):
         ("acknowledged", 0, 5_000, 0)
     )
     assert len(bench.published) == 1
+
+
+@pytest.mark.parametrize("limit", ["budget", "size"])
+def test_batch_above_a_limit_of_failures_is_not_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str):
+    """It runs again after the pipeline was corrected, and may then have other events."""
+    bench = Bench(tmp_path)
+    if limit == "budget":
+        bench.budget_error = ErrorBudgetSpentError("too many")
+    else:
+        monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1_000)
+    failing = [[*records(*TICK), *records(("", "1:2"), partition=number)] for number in range(4)]
+    with pytest.raises((ErrorBudgetSpentError, buffer.TooManyDeadLettersError)):
+        bench.job.on_batch(Frame(failing), 0)
+    assert (bench.result_counts, bench.keys(), bench.published) == ([], [], [])
+    assert not list((tmp_path / "incoming").glob("*/*"))
 
 
 def test_failed_spark_job_is_retried_three_times(tmp_path: Path):

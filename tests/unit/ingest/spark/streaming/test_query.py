@@ -135,6 +135,7 @@ def query_in(
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
         committers={},
+        check_budget=lambda *_: None,
         publish=publish,
         observer=Silent(),
     )
