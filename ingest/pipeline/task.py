@@ -157,7 +157,7 @@ class Task:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit:
-                for split in self._splits(failpoint.at_first("after_poll", records), are_apart=spec.are_apart):
+                for split in self._splits(failpoint.at_first("after_poll", records)):
                     self._run_split(split)
             receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
             self._after_last_send()
@@ -183,18 +183,18 @@ class Task:
         for destination in self._destinations.values():
             destination.close()
 
-    def _splits(self, records: Iterable[Record], *, are_apart: bool) -> Iterable[Iterable[Record]]:
+    def _splits(self, records: Iterable[Record]) -> Iterable[Iterable[Record]]:
         """The records by split; one split for all unless a decorator or a destination depends on its end."""
         if not self._by_split:
             return (records,)
-        if are_apart and self._chain.has_splits:
+        if self._spec.split_per_record and self._chain.has_splits:
             return ((record,) for record in records)
         return (split for _, split in groupby(records, _PARTITION))
 
     def _run_split(self, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
         self._chain.split_start()
-        for record in self._with_selected_sinks(records) if self._spec.only else records:
+        for record in self._with_selected_sinks(records) if self._spec.sinks_by_record else records:
             counts.records += 1
             try:
                 event = self._decode(record)
@@ -215,7 +215,7 @@ class Task:
                     self._observer.undecoded(record, event)
         for event, outcomes in self._chain.split_end():
             buffered = self._buffered.pop(id(event))
-            if self._spec.only:
+            if self._spec.sinks_by_record:
                 self._select_sinks(buffered.record)
             self._settle(buffered.record, outcomes, buffered.part)
         for destination in self._destinations.values():
@@ -235,8 +235,8 @@ class Task:
             yield record
 
     def _select_sinks(self, record: Record) -> None:
-        """Write the events of this record only to the sinks that it is for."""
-        names = self._spec.only.get(record.place)
+        """Write the events of this record to its sinks only."""
+        names = self._spec.sinks_by_record.get(record.place)
         self._selected = tuple(binding for binding in self._bindings if names is None or binding.name in names)
 
     def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:

@@ -57,14 +57,17 @@ class Replayer:
         )
 
     def __call__(
-        self, records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]
+        self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
         """Run records at a batch time, each into its sinks; records counted as stored are durable."""
-        return run_until_durable(
-            MicroBatch(_name(records, batch_time_ms), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True),
-            self._committers,
-            InProcessHost(self._task, records),
+        micro_batch = MicroBatch(
+            _name(records, batch_time_ms),
+            batch_time_ms,
+            f"{time.monotonic_ns()}",
+            sinks_by_record=sinks_by_record,
+            split_per_record=True,
         )
+        return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
 
 
 def _name(records: Sequence[Record], batch_time_ms: int) -> str:

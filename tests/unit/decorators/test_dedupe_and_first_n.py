@@ -158,7 +158,7 @@ class TestSplits:
         """Dead letters that are replayed together: an event that passed before is not a duplicate of another one."""
         records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
         together = spec_of(5_000, prepared={"logs": Prepared(str(tmp_path), {"t": frozenset({b"f"})})})
-        assignment = replace(together, are_apart=True)
+        assignment = replace(together, split_per_record=True)
         assert live_task(plan(kind, text)).run(records, assignment).counts.stored == 3
 
 

@@ -497,7 +497,7 @@ def test_dead_letter_of_a_buffered_event_has_its_own_record(spec):
 
 def test_buffered_event_is_written_to_the_selected_sinks_of_its_record(spec):
     records = [record("a", "1:2"), record("b", "1:2", 1), record("c", "1:2", 2)._replace(partition=1)]
-    selected = replace(spec, only={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
+    selected = replace(spec, sinks_by_record={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
     sinks = sink("x", when="%{key} == 'a'"), sink("y", when="%{key} == 'b'")
     counts = buffering(LastTwo, *sinks).run(records, selected).counts
     assert (counts.stored, counts.dropped) == (2, Counter(no_sink=1))
