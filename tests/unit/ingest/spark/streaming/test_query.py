@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
@@ -106,6 +107,7 @@ def query_in(folder: Path, checkpoint: Checkpoint | None = None) -> PipelineQuer
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
         committers={},
+        error_budget=ErrorBudget(share=1, min_events=0, window_s=0),
         publish=lambda *_: None,
         observer=None,
     )
