@@ -76,9 +76,9 @@ class TaskSpec:
         task_id: unique for each attempt of each task of the batch, so it can name a file.
         patience_s: how long a call may be in flight before the task reports that it is blocked.
         prepared: name of a destination -> what its committer prepared.
-        only: place of a record -> names of the sinks that get it; records that are not listed go to all sinks.
-        are_apart: the records were not read together, so each is a split of its own: no decorator may compare one
-            with another.
+        sinks_by_record: place of a record -> names of its sinks; other records are written to all sinks.
+        split_per_record: each record is a split of its own, since the records were not read together: no decorator may
+            compare one with another.
         max_failures: a task stops after more failed records than this, since they exceed the error budget by
             themselves; None without a limit.
     """
@@ -87,8 +87,8 @@ class TaskSpec:
     task_id: str = "0"
     patience_s: float = 10.0
     prepared: Mapping[str, bytes] = field(default_factory=dict)
-    only: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
-    are_apart: bool = False
+    sinks_by_record: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
+    split_per_record: bool = False
     max_failures: int | None = None
 
 

@@ -14,20 +14,22 @@ class ErrorBudget:
     It counts records, not the events made of them: else one record of many events would spend it, in every attempt at
     its batch. A record of ten events of which three failed counts 0.3.
 
-    Pure: its clock is the batch time. The caller adds each micro-batch before it publishes the dead letters, so the
-    batch that spends the budget publishes none. A batch that runs again replaces its earlier counts. Each process
+    Pure: its clock is the batch time. The caller adds each micro-batch before it is committed, so nothing of the batch
+    that spends the budget is committed or published. A batch that runs again replaces its earlier counts. Each process
     starts with an empty window.
 
     Args:
         share: fraction of records that may fail, 0.05 for 5 %; 1 never stops.
         min_events: minimum number of records in the window before the budget applies.
         window_s: length of the window.
+        max_records: maximum number of records of a batch; None if it has no limit.
     """
 
-    def __init__(self, *, share: float, min_events: int, window_s: float) -> None:
+    def __init__(self, *, share: float, min_events: int, window_s: float, max_records: int | None = None) -> None:
         self._share = share
         self._min_events = min_events
         self._window_s = window_s
+        self._max_records = max_records
         self._batches: deque[tuple[int, int, float]] = deque()
 
     def spend(self, batch_time_ms: int, records: int, failed: float) -> bool:
@@ -41,22 +43,21 @@ class ErrorBudget:
         read, wrong = self.totals()
         return wrong > 0 and read >= self._min_events and wrong > self._share * read * (1 + _INEXACT)
 
-    def max_failures(self, batch_time_ms: int, max_records: int | None) -> int | None:
+    def max_failures(self, batch_time_ms: int) -> int | None:
         """
         The number of failed records of a batch above which the budget is spent, whatever the outcome of the others.
 
         Args:
             batch_time_ms: of the batch; its own earlier attempts do not count.
-            max_records: maximum number of records of the batch; None if it has no limit.
 
         Returns:
             The number, or None if there is no such number.
         """
-        if self._share >= 1 or max_records is None:
+        if self._share >= 1 or self._max_records is None:
             return None
         window = [(records, failed) for at, records, failed in self._batches if at < batch_time_ms]
         read, wrong = sum(records for records, _ in window), sum(failed for _, failed in window)
-        allowed = self._share * (read + max_records) * (1 + _INEXACT) - wrong
+        allowed = self._share * (read + self._max_records) * (1 + _INEXACT) - wrong
         return max(0, int(allowed), self._min_events - read)
 
     def check(self, batch_time_ms: int, records: int, failed: float) -> None:

@@ -106,19 +106,20 @@ class DeadLetterBatch:
 
     Attributes:
         records: each once, in the order of their source.
-        only: place of a record -> the sinks it is for, if those are not all.
+        sinks_by_record: place of a record -> names of its sinks, if those are not all.
         entries: the dead letters; a record may have several, from a fan-out or from several sinks.
     """
 
     batch_time_ms: int
     records: tuple[Record, ...]
-    only: Mapping[RecordPlace, frozenset[str]]
+    sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     entries: tuple[Entry, ...]
 
 
 def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[DeadLetterBatch]:
     """
-    Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is only for those.
+    Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is written to those
+    only.
 
     A batch fits in memory, since its dead letters already fitted into that of the driver.
     """
@@ -131,7 +132,7 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
         yield DeadLetterBatch(
             batch_time_ms,
             records=tuple(group[0].dead_letter.record for _, group in groups),
-            only={place: names for place, names in components.items() if names <= sinks},
+            sinks_by_record={place: names for place, names in components.items() if names <= sinks},
             entries=tuple(entry for _, group in groups for entry in group),
         )
 
@@ -193,7 +194,9 @@ def replay(
     alone = components.alone
     for batch in batches_of(_complete_dead_letters(queue, selection, report), alone):
         try:
-            counts, dead_letters = run_records(batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.only)
+            counts, dead_letters = run_records(
+                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record
+            )
         except IngestError as error:
             raise ReplayStoppedError(
                 f"stopped after {report.replayed + report.failed_again.total()} dead letters: {error}",

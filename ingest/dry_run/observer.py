@@ -110,8 +110,8 @@ class OutputObserver:
         self._sink = ""
         self.outputs: list[Output] = []
 
-    def clear(self) -> None:
-        """Start another attempt."""
+    def started(self) -> None:
+        """Discard the outputs of an earlier attempt."""
         self._history.clear()
         self._buffered.clear()
         self.outputs = []

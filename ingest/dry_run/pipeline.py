@@ -1,11 +1,10 @@
 """Runs a pipeline without Spark and without its stores, for `explain`, `test` and `test --update`."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
 
-from ingest.api import OnError, StoreUnavailableError, TaskSpec
+from ingest.api import OnError
 from ingest.config.model import Table, TestCase
 from ingest.config.test_cases import Given
 from ingest.dead_letters.buffer import DeadLetterBuffer
@@ -13,14 +12,12 @@ from ingest.dry_run.expected import Difference, differences
 from ingest.dry_run.observer import Inputs, OutputObserver
 from ingest.dry_run.shown import Output
 from ingest.dry_run.stores import DryStore
-from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import Plan, live_bindings, live_chain, live_decoder
-from ingest.receipt import Receipt
 from sinks.writing.store_sink import StoreSink
-
-T = TypeVar("T")
 
 MAX_EVENTS = 10_000  # of a micro-batch, so that a file of any size runs in bounded memory
 
@@ -37,28 +34,6 @@ class CaseResult:
     def passed(self) -> bool:
         """Whether there are no differences."""
         return not self.differences
-
-
-class _InThisProcess(LoopHost):
-    """Runs one task in this process; a blocked batch is an error."""
-
-    def __init__(self, task: Task, inputs: Inputs, observer: OutputObserver) -> None:
-        self._task = task
-        self._inputs = inputs
-        self._observer = observer
-
-    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - only one task runs
-        """Run all records in one task; only the outputs of the last attempt count."""
-        self._observer.clear()
-        return [self._task.run(self._inputs.records, spec)]
-
-    def until_possible(self, action: Callable[[], T]) -> T:
-        """Run the action once."""
-        return action()
-
-    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - no second attempt
-        """Raise an error: the dry run does not wait."""
-        raise StoreUnavailableError(message, code=code)
 
 
 class DryRun:
@@ -129,7 +104,7 @@ class DryRun:
             run_until_durable(
                 MicroBatch(f"{batch[0][0]}", observer.batch_time_ms, f"{batch[0][0]}"),
                 {name: store.committer for name, store in stores.items()},
-                _InThisProcess(task, records, observer),
+                InProcessHost(task, records.records),
             )
             yield from observer.outputs
 

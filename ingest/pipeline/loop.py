@@ -68,8 +68,8 @@ class MicroBatch:
     name: str
     time_ms: int
     attempts: str
-    only: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
-    are_apart: bool = False
+    sinks_by_record: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
+    split_per_record: bool = False
     max_failures: int | None = None
 
 
@@ -101,7 +101,7 @@ def run_until_durable(
     """
     requests: dict[str, list[bytes]] = {}
     blocked = 0
-    is_suspect = False
+    was_blocked = False
     for number in count():
         batch = Batch(micro_batch.name, micro_batch.time_ms, f"{micro_batch.attempts}-{number}")
         prepared = {
@@ -112,12 +112,12 @@ def run_until_durable(
             batch=batch,
             patience_s=_patience_s(blocked),
             prepared=prepared,
-            only=micro_batch.only,
-            are_apart=micro_batch.are_apart,
+            sinks_by_record=micro_batch.sinks_by_record,
+            split_per_record=micro_batch.split_per_record,
             max_failures=micro_batch.max_failures,
         )
         with _abort_on_error(committers, batch):
-            receipts = host.run_tasks(spec, on_one_slot=is_suspect)
+            receipts = host.run_tasks(spec, on_one_slot=was_blocked)
         worst, counts = worst_of(receipts), total_of(receipts)
         on_attempt(counts)
         if worst.status is TaskStatus.DURABLE:
@@ -129,7 +129,7 @@ def run_until_durable(
                 host.until_possible(partial(committer.commit, batch, results))
             return counts, dead_letters
         _abort(committers, batch)
-        is_suspect = worst.status is TaskStatus.BLOCKED
+        was_blocked = worst.status is TaskStatus.BLOCKED
         match worst.status:
             case TaskStatus.STOP:
                 raise StoppedError(worst.message, code=worst.code, exit_code=worst.exit_code)

@@ -21,7 +21,6 @@ from ingest.api import (
     OnError,
     Origin,
     Record,
-    RecordPlace,
     TaskSink,
     TaskSpec,
 )
@@ -71,6 +70,9 @@ class _BufferedRecord:
 
 class TaskObserver(Protocol):
     """Receives the outcome of each event; for the dry run."""
+
+    def started(self) -> None:
+        """An attempt starts."""
 
     def undecoded(self, record: Record, why: EventError | str) -> None:
         """The decoder returned no event for the record: an error, or the reason why it is dropped."""
@@ -128,11 +130,9 @@ class Task:
         self._observer = observer
         self._receipt = Receipt()
         self._dead_letters = dead_letters
-        self._batch_time_ms = 0
-        self._max_failures: int | None = None
+        self._spec: TaskSpec
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
-        self._only: Mapping[RecordPlace, frozenset[str]] = {}
         self._buffered: dict[int, _BufferedRecord] = {}
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
@@ -143,21 +143,21 @@ class Task:
         """
         receipt = self._receipt = Receipt()
         self._dead_letters.clear()
-        self._batch_time_ms = spec.batch.time_ms
+        self._spec = spec
         self._selected = self._bindings
-        self._only = spec.only
-        self._max_failures = spec.max_failures
         self._buffered.clear()
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt != "":
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
             # partitions would be blocked for minutes before the driver gets the report
             return _ended(receipt, TaskStatus.BLOCKED, self._blocked[1])
+        if self._observer is not None:
+            self._observer.started()
         try:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit:
-                for split in self._splits(failpoint.at_first("after_poll", records), are_apart=spec.are_apart):
+                for split in self._splits(failpoint.at_first("after_poll", records)):
                     self._run_split(split)
             receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
             self._after_last_send()
@@ -183,18 +183,18 @@ class Task:
         for destination in self._destinations.values():
             destination.close()
 
-    def _splits(self, records: Iterable[Record], *, are_apart: bool) -> Iterable[Iterable[Record]]:
+    def _splits(self, records: Iterable[Record]) -> Iterable[Iterable[Record]]:
         """The records by split; one split for all unless a decorator or a destination depends on its end."""
         if not self._by_split:
             return (records,)
-        if are_apart and self._chain.has_splits:
+        if self._spec.split_per_record and self._chain.has_splits:
             return ((record,) for record in records)
         return (split for _, split in groupby(records, _PARTITION))
 
     def _run_split(self, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
         self._chain.split_start()
-        for record in self._with_selected_sinks(records) if self._only else records:
+        for record in self._with_selected_sinks(records) if self._spec.sinks_by_record else records:
             counts.records += 1
             try:
                 event = self._decode(record)
@@ -215,7 +215,7 @@ class Task:
                     self._observer.undecoded(record, event)
         for event, outcomes in self._chain.split_end():
             buffered = self._buffered.pop(id(event))
-            if self._only:
+            if self._spec.sinks_by_record:
                 self._select_sinks(buffered.record)
             self._settle(buffered.record, outcomes, buffered.part)
         for destination in self._destinations.values():
@@ -235,8 +235,8 @@ class Task:
             yield record
 
     def _select_sinks(self, record: Record) -> None:
-        """Write the events of this record only to the sinks that it is for."""
-        names = self._only.get(record.place)
+        """Write the events of this record to its sinks only."""
+        names = self._spec.sinks_by_record.get(record.place)
         self._selected = tuple(binding for binding in self._bindings if names is None or binding.name in names)
 
     def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
@@ -327,7 +327,7 @@ class Task:
         counted: bool = True,
     ) -> None:
         counts = self._receipt.counts
-        if self._max_failures is not None and counts.failed > self._max_failures:
+        if self._spec.max_failures is not None and counts.failed > self._spec.max_failures:
             raise ErrorBudgetSpentError(
                 f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
                 "the batch is acknowledged",
@@ -355,7 +355,7 @@ class Task:
                         component=component,
                         code=error.code,
                         message=str(error),
-                        batch_time_ms=self._batch_time_ms,
+                        batch_time_ms=self._spec.batch.time_ms,
                         fingerprint=self._fingerprint,
                     )
                 )

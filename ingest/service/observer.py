@@ -16,7 +16,7 @@ _log = logger(__name__)
 @dataclass(slots=True)
 class Totals:
     """
-    The acknowledged batches of a pipeline since this process started.
+    The durable batches of a pipeline since this process started.
 
     Attributes:
         counts: sums over the batches.
@@ -36,7 +36,7 @@ class PipelineObserver:
     Thread-safe; called by the query (`ingest.spark.streaming.job.BatchObserver`) and by the supervisor.
 
     Args:
-        follow: called with the totals after each acknowledged batch.
+        follow: called with the totals after each durable batch.
     """
 
     def __init__(self, pipeline: str, health: Health, metrics: Metrics, follow: Callable[[str, Totals], None]) -> None:
@@ -126,8 +126,8 @@ class PipelineObserver:
         """One attempt at a batch ended."""
         self._metrics.attempted(self._pipeline, counts)
 
-    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
-        """A batch is durable."""
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch and its dead letters are durable; Spark acknowledges it next, without a notification."""
         now = time.monotonic()
         if self._started is None:
             self._started = now - seconds
@@ -137,7 +137,6 @@ class PipelineObserver:
         self.totals.seconds = now - self._started
         self._metrics.observe_batch(self._pipeline, counts, seconds)
         self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
-        # not yet acknowledged: Spark commits it after this call returns, without a notification
         _log.info(
             "batch is durable",
             pipeline=self._pipeline,

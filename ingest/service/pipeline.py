@@ -18,7 +18,6 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
-from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.sources import live_source
@@ -41,7 +40,7 @@ class Shared:
 
     Attributes:
         once: whether they read the existing records and end; a start then fails if anything is unavailable.
-        follow: called with the totals of a pipeline after each acknowledged batch.
+        follow: called with the totals of a pipeline after each durable batch.
     """
 
     configuration: Configuration
@@ -64,7 +63,7 @@ class LivePipeline:
 
     Attributes:
         name: of the pipeline.
-        observer: publishes its state, and totals its acknowledged batches.
+        observer: publishes its state, and totals its durable batches.
         jars: required by its source in the Spark session.
         java_properties: required by its source in the JVMs of the session.
         every_s: seconds between starts of batches; 0 for no pause.
@@ -163,19 +162,30 @@ class LivePipeline:
         self._opened.close()
 
     def _job(self, session: Session) -> Job:
-        publisher = _Publisher(self._pipeline, self._dead_letters, self._shared.metrics)
+        budget = self._pipeline.error_budget
         return Job(
             pipeline=self.name,
             plan=packed(self._plan),
             batch_times=self._times,
             committers=self._committers,
-            check_budget=publisher.check_budget,
-            publish=publisher,
-            max_failures=publisher.max_failures,
+            error_budget=ErrorBudget(
+                share=budget.share,
+                min_events=budget.min_events,
+                window_s=budget.window,
+                max_records=self._pipeline.source.settings.max_records_per_batch,
+            ),
+            publish=self._publish,
             observer=self.observer,
             max_tasks=max_tasks(session),
             hide=self._shared.configuration.masks.hide,
         )
+
+    def _publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+        try:
+            self._dead_letters.publish(dead_letters, batch_id, batch_time_ms)
+        except IngestError:
+            self._shared.metrics.dead_letter_publish_failed(self.name)
+            raise
 
 
 def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) -> LivePipeline:
@@ -274,30 +284,3 @@ def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: C
         None if pipeline.source.settings.keeps_batch_times else configuration.state_dir / "batch-times" / pipeline.name
     )
     return BatchTimes(checkpoint.folder / "times", now_ms, newest)
-
-
-class _Publisher:
-    """Checks the error budget of a batch, and publishes its dead letters."""
-
-    def __init__(self, pipeline: Pipeline, queue: DeadLetterQueue, metrics: Metrics) -> None:
-        budget = pipeline.error_budget
-        self._budget = ErrorBudget(share=budget.share, min_events=budget.min_events, window_s=budget.window)
-        self._max_records = pipeline.source.settings.max_records_per_batch
-        self._pipeline = pipeline.name
-        self._queue = queue
-        self._metrics = metrics
-
-    def max_failures(self, batch_time_ms: int) -> int | None:
-        """Number of failed records in a batch that exceeds the budget in any case."""
-        return self._budget.max_failures(batch_time_ms, self._max_records)
-
-    def check_budget(self, batch_time_ms: int, counts: Counts) -> None:
-        """Add a batch; raises if the budget is spent."""
-        self._budget.check(batch_time_ms, counts.records, counts.failed)
-
-    def __call__(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
-        try:
-            self._queue.publish(dead_letters, batch_id, batch_time_ms)
-        except IngestError:
-            self._metrics.dead_letter_publish_failed(self._pipeline)
-            raise

@@ -1,44 +1,22 @@
 """Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
-from ingest.api import Record, RecordPlace, TaskSpec
+from ingest.api import Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.replay import Components, ReplayStoppedError
-from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
-from ingest.pipeline.task import Task
+from ingest.dead_letters.replay import Components
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
-from ingest.receipt import Counts, Receipt
+from ingest.receipt import Counts
 from ingest.service.stores import committers_of, driver_stores
-
-T = TypeVar("T")
-
-
-class _InProcess(LoopHost):
-    """Runs tasks in this process, and raises where a service would retry, because a user waits for the result."""
-
-    def __init__(self, task: Task, records: Sequence[Record]) -> None:
-        self._task = task
-        self._records = records
-
-    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:  # noqa: ARG002 - there is one slot
-        """Run one task."""
-        return [self._task.run(self._records, spec)]
-
-    def until_possible(self, action: Callable[[], T]) -> T:
-        """Run the action; its errors are not retried."""
-        return action()
-
-    def blocked(self, code: str, message: str, attempts: int) -> None:  # noqa: ARG002 - there is one attempt
-        """Raise the error."""
-        raise ReplayStoppedError(message, code=code)
 
 
 class Replayer:
@@ -79,14 +57,17 @@ class Replayer:
         )
 
     def __call__(
-        self, records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]
+        self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
         """Run records at a batch time, each into its sinks; records counted as stored are durable."""
-        return run_until_durable(
-            MicroBatch(_name(records, batch_time_ms), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True),
-            self._committers,
-            _InProcess(self._task, records),
+        micro_batch = MicroBatch(
+            _name(records, batch_time_ms),
+            batch_time_ms,
+            f"{time.monotonic_ns()}",
+            sinks_by_record=sinks_by_record,
+            split_per_record=True,
         )
+        return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
 
 
 def _name(records: Sequence[Record], batch_time_ms: int) -> str:

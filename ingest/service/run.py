@@ -35,7 +35,7 @@ class RunOptions:
         once: read the existing records, then end.
         start_from: start position without a checkpoint: group, earliest, latest or a time; None for the source's
             `start`.
-        follow: called with the totals of a pipeline after each acknowledged batch.
+        follow: called with the totals of a pipeline after each durable batch.
         dropped_lines: returns the number of log lines dropped because stderr was not read.
     """
 
@@ -51,7 +51,7 @@ class Outcome:
     The result of a service that has ended.
 
     Attributes:
-        totals: acknowledged batches of each pipeline.
+        totals: durable batches of each pipeline.
         errors: of the pipelines that failed.
         exit_code: 0, 130 after SIGINT, or that of the first error.
     """

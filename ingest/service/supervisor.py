@@ -34,7 +34,7 @@ class Member:
     Attributes:
         stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
             restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
-        acknowledged: number of batches at the last failure; progress since then resets the back-off.
+        batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
         has_started: an earlier start succeeded, so a later failure to start is retried.
         has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
     """
@@ -43,7 +43,7 @@ class Member:
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
-    acknowledged: int = 0
+    batches_at_failure: int = 0
     has_started: bool = False
     has_rechecked: bool = False
     restart_at: float | None = None
@@ -221,9 +221,9 @@ class Supervisor:
             member.observer.running()
 
     def _handle_failure(self, member: Member, error: BaseException) -> None:
-        acknowledged = member.observer.totals.batches
-        if acknowledged > member.acknowledged:
-            member.acknowledged, member.failures, member.has_rechecked = acknowledged, 0, False
+        batches = member.observer.totals.batches
+        if batches > member.batches_at_failure:
+            member.batches_at_failure, member.failures, member.has_rechecked = batches, 0, False
         if isinstance(error, PositionLostError) and not member.has_rechecked:
             # a start checks the source, whose error names the lost positions; Spark's text does not always
             member.has_rechecked = True

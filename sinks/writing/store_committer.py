@@ -69,12 +69,11 @@ class StoreCommitter(Committer):
         if staged:
             with self._store.held() as store:
                 apply_staged(store, staged)
-        self.abort(batch)
+        self._remove_staged(batch)
 
     def abort(self, batch: Batch) -> None:
         """Remove the staged files of an attempt."""
-        if self._incoming is not None:
-            shutil.rmtree(self._incoming / batch.attempt, ignore_errors=True)
+        self._remove_staged(batch)
 
     def probe(self, payload: bytes, patience_s: float) -> None:
         """Send rows of the blocked batch, with their own times; without rows, read the families of the table."""
@@ -101,6 +100,10 @@ class StoreCommitter(Committer):
     def close(self) -> None:
         """Close the connection for probes; the service closes the driver's store."""
         self.stop_probe()
+
+    def _remove_staged(self, batch: Batch) -> None:
+        if self._incoming is not None:
+            shutil.rmtree(self._incoming / batch.attempt, ignore_errors=True)
 
     def _remove_all_but(self, attempt: str) -> None:
         """A task that outlives its job may create its folder again after the abort of its attempt."""

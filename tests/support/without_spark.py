@@ -1,13 +1,14 @@
 """Runs a micro-batch without Spark: the real task and loop, with a memory store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ingest.api import Batch, Record, Store, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts, Receipt
@@ -20,8 +21,6 @@ from sinks.writing.store_committer import StoreCommitter
 
 if TYPE_CHECKING:  # it imports the clients of real servers, which no test of this module needs
     from tests.support.servers import Given
-
-T = TypeVar("T")
 
 
 def spec_of(batch_time_ms: int, *, attempt: str = "", prepared: Mapping[str, Prepared] | None = None) -> TaskSpec:
@@ -39,23 +38,6 @@ def apply_results(store: Store, receipt: Receipt, name: str = "logs") -> None:
     """Apply the staged files of a task."""
     staged = StoreResult.unpacked(receipt.results[name].payload).staged
     apply_staged(store, [] if staged is None else [staged])
-
-
-class OneTask(LoopHost):
-    """Runs all records in one task in this process; a blocked task fails the test."""
-
-    def __init__(self, task: Task, records: Sequence[Record]) -> None:
-        self.task = task
-        self.records = records
-
-    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
-        return [self.task.run(self.records, spec)]
-
-    def until_possible(self, action: Callable[[], T]) -> T:
-        return action()
-
-    def blocked(self, code: str, message: str, attempts: int) -> None:
-        raise AssertionError(f"blocked: {code}: {message}")
 
 
 class WithoutSpark:
@@ -80,7 +62,7 @@ class WithoutSpark:
     def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         """Run one micro-batch until it is durable; returns its counts and dead letters."""
         micro_batch = MicroBatch(str(batch_time_ms), batch_time_ms, "1")
-        return run_until_durable(micro_batch, self._committers, OneTask(self.task, records))
+        return run_until_durable(micro_batch, self._committers, InProcessHost(self.task, records))
 
 
 def records_of(given: "Sequence[Given]", topic: str = "topic") -> list[Record]:

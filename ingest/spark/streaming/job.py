@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
@@ -58,8 +59,8 @@ class BatchObserver(Protocol):
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended, durable or not."""
 
-    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
-        """A batch is durable."""
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch and its dead letters are durable; Spark acknowledges it next."""
 
 
 class Job(LoopHost):
@@ -70,11 +71,9 @@ class Job(LoopHost):
         pipeline: its name.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
-        check_budget: checks the error budget with the time and the counts of a batch, before any committer commits it.
-        publish: makes dead letters durable; called once for each batch with all its dead letters, its number and its
-            time.
-        max_failures: time of a batch -> number of failed records in one of its tasks above which the error budget is
-            certainly spent; None for no such number.
+        error_budget: checked once for each batch, before any committer commits it.
+        publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
+            error that is not STOP.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         hide: masks the secrets of the configuration.
@@ -93,10 +92,9 @@ class Job(LoopHost):
         plan: bytes,
         batch_times: BatchTimes,
         committers: Mapping[str, Committer],
-        check_budget: Callable[[int, Counts], None],
+        error_budget: ErrorBudget,
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
-        max_failures: Callable[[int], int | None] = lambda _batch_time_ms: None,
         max_tasks: int | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
@@ -105,10 +103,9 @@ class Job(LoopHost):
         self._plan = plan
         self._batch_times = batch_times
         self._committers = committers
-        self._check_budget = check_budget
+        self._error_budget = error_budget
         self._publish = publish
         self._observer = observer
-        self._max_failures = max_failures
         self._max_tasks = max_tasks
         self._hide = hide
         self._clock = clock
@@ -166,7 +163,7 @@ class Job(LoopHost):
                 time_ms=batch_time_ms,
                 # unique to this start: an earlier one may still run the same batch
                 attempts=f"{self._started_ns}-{batch_id}",
-                max_failures=self._max_failures(batch_time_ms),
+                max_failures=self._error_budget.max_failures(batch_time_ms),
             )
             self._frame = frame
             counts, dead_letters = run_until_durable(
@@ -181,7 +178,7 @@ class Job(LoopHost):
             self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
             self._check_not_stopping()
             self.finished_batch = batch_id
-            self._observer.acknowledged(batch_id, batch_time_ms, counts, self._clock() - started)
+            self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
             self._before_commit()
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
@@ -203,7 +200,7 @@ class Job(LoopHost):
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
         self._check_not_stopping()
         check_size(sum(map(len, dead_letters)))
-        self._check_budget(batch_time_ms, counts)
+        self._error_budget.check(batch_time_ms, counts.records, counts.failed)
 
     def _check_may_start(self, batch_id: int) -> None:
         if self._draining.is_set() or self._stopping.is_set():

@@ -156,7 +156,7 @@ class TestSplits:
     def test_records_of_different_batches_are_independent(self, kind, text, tmp_path):
         """Dead letters that are replayed together: an event that passed before is not a duplicate of another one."""
         records = [Record("t", 0, number, b"k%d" % number, b"same", 1_000) for number in range(3)]
-        spec = replace(staging_spec(tmp_path), are_apart=True)
+        spec = replace(staging_spec(tmp_path), split_per_record=True)
         assert live_task(plan(kind, text)).run(records, spec).counts.stored == 3
 
 

@@ -71,10 +71,10 @@ def test_error_has_figures_and_a_hint():
 
 
 def test_max_failures_is_what_certainly_spends_the_budget():
-    budget = ErrorBudget(share=0.05, min_events=100, window_s=300)
-    assert budget.max_failures(1_000, 1_000) == 100  # `min_events` is 100
+    budget = ErrorBudget(share=0.05, min_events=100, window_s=300, max_records=1_000)
+    assert budget.max_failures(1_000) == 100  # `min_events` is 100
     budget.check(1_000, 1_000, 10)
-    assert budget.max_failures(2_000, 1_000) == 90  # 5 % of 2,000, less the 10 of the batch before
-    assert budget.max_failures(1_000, 1_000) == 100  # an earlier attempt at the batch does not count
-    assert budget.max_failures(2_000, None) is None
-    assert ErrorBudget(share=1, min_events=1, window_s=300).max_failures(1_000, 10) is None
+    assert budget.max_failures(2_000) == 90  # 5 % of 2,000, less the 10 of the batch before
+    assert budget.max_failures(1_000) == 100  # an earlier attempt at the batch does not count
+    assert ErrorBudget(share=0.05, min_events=100, window_s=300).max_failures(2_000) is None
+    assert ErrorBudget(share=1, min_events=1, window_s=300, max_records=10).max_failures(1_000) is None

@@ -166,7 +166,7 @@ def test_tombstone_deletes_in_every_sink(run):
 
 
 def only_into(spec, *names):
-    return replace(spec, only={record("1").place: frozenset(names)})
+    return replace(spec, sinks_by_record={record("1").place: frozenset(names)})
 
 
 class TestSomeSinks:

@@ -30,7 +30,6 @@ from ingest.api import (
     Settings,
     StoreUnavailableError,
     TableSpec,
-    TaskSpec,
     Tombstones,
     WriteRejectedError,
 )
@@ -38,17 +37,20 @@ from ingest.config.model import Component
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.observe.logs import set_up
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.plan import assemble
 from ingest.plan.assemble import Plan, live_task
-from ingest.receipt import Receipt, TaskStatus, receipts_of
+from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.sources.decoding import Decoder
 from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.mapping.mapper import Skipped
 from sinks.memory import MemorySettings, MemoryStore
-from sinks.writing.messages import Prepared, RefusedRows, StoreResult
+from sinks.writing.messages import StoreResult
 from sinks.writing.sections import SECTION_BYTES
+from sinks.writing.store_committer import StoreCommitter
 from tests.support.parts import planned
 from tests.support.plans import decorator, plan, record, sink
 from tests.support.without_spark import apply_results, spec_of
@@ -358,19 +360,17 @@ def picky(*sinks: Component[Any], settings: MemorySettings | None = None, **chan
     return plan(*sinks, decorators=TICK, stores={"logs": store}, **changed)
 
 
-def run_like_the_driver(task: Task, records: list[Record], spec: TaskSpec) -> Receipt:
-    """Run the task again with the refused rows until it is done, as the driver does."""
-    refused: RefusedRows = {}
-    while True:
-        receipt = task.run(records, replace(spec, prepared={"logs": Prepared(refused=refused).packed()}))
-        if receipt.status is not TaskStatus.RUN_AGAIN:
-            return receipt
-        (received,) = receipts_of(receipt.rows())
-        assert received.results == receipt.results
-        assert receipt.dead_letters == []
-        found = StoreResult.unpacked(received.results["logs"].payload).refused
-        assert not found.keys() & refused.keys(), "the same row is refused twice"
-        refused |= found
+def run_until_done(task: Task, *records: Record) -> tuple[Counts, list[DeadLetter]]:
+    """Run a batch until it is durable; at most one attempt finds refused rows."""
+    attempts: list[Counts] = []
+    counts, dead_letters = run_until_durable(
+        MicroBatch("5000", 5_000, "1"),
+        {"logs": StoreCommitter()},
+        InProcessHost(task, records),
+        on_attempt=attempts.append,
+    )
+    assert len(attempts) <= 2
+    return counts, [DeadLetter.from_json(line) for line in dead_letters]
 
 
 def written() -> set[bytes]:
@@ -383,27 +383,22 @@ def test_put_is_split_at_the_maximum_of_the_store(spec, settings, puts):
     assert PickyStore.written.puts == puts
 
 
-def test_events_whose_rows_the_store_refuses_are_dead_letters(spec):
+def test_events_whose_rows_the_store_refuses_are_dead_letters():
     records = [record(f"r{number}", f"{'bad' if number in (3, 40) else 1}:2", number) for number in range(100)]
-    receipt = run_like_the_driver(live_task(picky()), records, spec)
-    assert receipt.status is TaskStatus.DURABLE
-    assert (receipt.counts.read, receipt.counts.stored) == (100, 98)
-    assert receipt.counts.dead_lettered == Counter(write_rejected=2)
-    dead_letters = [DeadLetter.from_json(line) for line in receipt.dead_letters]
+    counts, dead_letters = run_until_done(live_task(picky()), *records)
+    assert (counts.read, counts.stored, counts.dead_lettered) == (100, 98, Counter(write_rejected=2))
     assert {each.record.offset for each in dead_letters} == {3, 40}
     assert {(each.component, each.code) for each in dead_letters} == {("attr2hbase", "write_rejected")}
     assert dead_letters[0].message == 'store "logs" refused a row of table "t": no bad values here'
     assert written() == {record.key for record in records} - {b"r3", b"r40"}
 
 
-def test_refused_event_counts_once_for_several_sinks(spec):
+def test_refused_event_counts_once_for_several_sinks():
     """The store rejects the event of two sinks, and a third sink fails: three dead letters, one event."""
     sinks = sink("first"), sink("second", table="t"), sink("picky", columns={"max_value_bytes": "2B"})
-    records = [record("a", "1:2"), record("b", "bad:2", 1)]
-    receipt = run_like_the_driver(live_task(picky(*sinks)), records, spec)
-    assert (receipt.counts.read, receipt.counts.stored) == (2, 1)
-    assert receipt.counts.dead_lettered == Counter(write_rejected=1)
-    assert [DeadLetter.from_json(line).component for line in receipt.dead_letters] == ["first", "second", "picky"]
+    counts, dead_letters = run_until_done(live_task(picky(*sinks)), record("a", "1:2"), record("b", "bad:2", 1))
+    assert (counts.read, counts.stored, counts.dead_lettered) == (2, 1, Counter(write_rejected=1))
+    assert [each.component for each in dead_letters] == ["first", "second", "picky"]
 
 
 def test_event_with_a_dead_letter_of_one_sink_and_a_drop_of_another_is_dead_lettered(spec):
@@ -413,19 +408,22 @@ def test_event_with_a_dead_letter_of_one_sink_and_a_drop_of_another_is_dead_lett
     assert [DeadLetter.from_json(line).component for line in receipt.dead_letters] == ["keeping"]
 
 
-@pytest.mark.parametrize(("on_error", "status"), [(OnError.DROP, TaskStatus.DURABLE), (OnError.STOP, TaskStatus.STOP)])
-def test_refused_row_follows_on_error(spec, on_error, status):
-    receipt = run_like_the_driver(live_task(picky(sink(on_error=on_error))), [record("a", "bad:2")], spec)
-    assert (receipt.status, receipt.dead_letters) == (status, [])
-    assert receipt.counts.dropped["on_error"] == (on_error is OnError.DROP)
+def test_refused_row_is_dropped_if_on_error_says_so():
+    counts, dead_letters = run_until_done(live_task(picky(sink(on_error=OnError.DROP))), record("a", "bad:2"))
+    assert (counts.dropped, dead_letters) == (Counter(on_error=1), [])
 
 
-def test_refused_delete_is_a_dead_letter(spec):
-    records = [record("bad", None), record("a", None, 1), record("b", "1:2", 2)]
+def test_refused_row_stops_the_pipeline_if_on_error_says_so():
+    with pytest.raises(StoppedError) as caught:
+        run_until_done(live_task(picky(sink(on_error=OnError.STOP))), record("a", "bad:2"))
+    assert caught.value.code == "stopped_by_event"
+
+
+def test_refused_delete_is_a_dead_letter():
     deleting = live_task(picky(decoding=Decoding(tombstones=Tombstones.DELETE)))
-    receipt = run_like_the_driver(deleting, records, spec)
-    assert (receipt.counts.stored, receipt.counts.dead_lettered) == (2, Counter(write_rejected=1))
-    assert DeadLetter.from_json(receipt.dead_letters[0]).record.offset == 0
+    counts, (dead_letter,) = run_until_done(deleting, record("bad", None), record("a", None, 1), record("b", "1:2", 2))
+    assert (counts.stored, counts.dead_lettered) == (2, Counter(write_rejected=1))
+    assert dead_letter.record.offset == 0
 
 
 def test_unacknowledged_attempt_has_no_dead_letters(spec):
@@ -512,7 +510,7 @@ def test_dead_letter_of_a_buffered_event_has_its_own_record(spec):
 
 def test_buffered_event_is_written_to_the_selected_sinks_of_its_record(spec):
     records = [record("a", "1:2"), record("b", "1:2", 1), record("c", "1:2", 2)._replace(partition=1)]
-    selected = replace(spec, only={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
+    selected = replace(spec, sinks_by_record={records[0].place: frozenset({"x"}), records[2].place: frozenset({"y"})})
     sinks = sink("x", when="%{key} == 'a'"), sink("y", when="%{key} == 'b'")
     counts = buffering(LastTwo, *sinks).run(records, selected).counts
     assert (counts.stored, counts.dropped) == (2, Counter(no_sink=1))

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from ingest.api import Disposition, IngestError, OnError, Record, SinkContext, SinkResult
+from ingest.api import Disposition, IngestError, OnError, Record, SinkContext, SinkResult, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import Plan, live_bindings, live_task, plan_of, sink_committers, sink_writers
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import Counts
 from ingest.service.stores import committers_of
 from tests.support.sinks import LINES, PIPELINE
-from tests.support.without_spark import OneTask
 
 BATCH = MicroBatch("1000", 1_000, "1")
 
@@ -40,7 +40,7 @@ def configured(tmp_path, monkeypatch):
 def run(configuration: Configuration, plan: Plan, *values: bytes) -> tuple[Counts, list[DeadLetter]]:
     records = [Record("a.log", 0, offset, None, value, 500) for offset, value in enumerate(values)]
     committers = committers_of(configuration, plan, {})
-    counts, dead_letters = run_until_durable(BATCH, committers, OneTask(live_task(plan), records))
+    counts, dead_letters = run_until_durable(BATCH, committers, InProcessHost(live_task(plan), records))
     return counts, [DeadLetter.from_json(each) for each in dead_letters]
 
 
@@ -144,9 +144,10 @@ class TestFaults:
 
         configuration, plan = configured()
         replace_call(monkeypatch, half, call, fail)
-        blocked = AssertionError if half == "LinesWriter" else OutOfMemoryError
-        with pytest.raises((blocked, OutOfMemoryError), match='"lines" ran out of memory'):
+        reported = StoreUnavailableError if half == "LinesWriter" else OutOfMemoryError
+        with pytest.raises(reported, match='"lines" ran out of memory') as caught:
             run_with_start(configuration, plan)
+        assert caught.value.code == "out_of_memory"
 
 
 @pytest.mark.parametrize(

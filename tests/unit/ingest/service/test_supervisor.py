@@ -235,7 +235,7 @@ def test_lost_position_that_a_restart_does_not_detect_fails_the_pipeline(once: b
         bench.query.has_ended = True
         bench.query.error = PositionLostError("ended before the end")
         if bench.starts == 2:
-            bench.observer.acknowledged(0, 5_000, Counts(), 0.5)
+            bench.observer.durable(0, 5_000, Counts(), 0.5)
 
     bench = Bench(start, once=once)
     assert [str(error) for error in bench.supervisor.run()] == ["ended before the end"]
@@ -349,7 +349,7 @@ def test_last_batch_result_does_not_override_final_state():
     for end in (State.STOPPING, State.STOPPED, State.FAILED):
         bench.observer.end(end, "recreated")
         bench.observer.blocked("store_busy", "no")
-        bench.observer.acknowledged(0, 5_000, Counts(), 0.5)
+        bench.observer.durable(0, 5_000, Counts(), 0.5)
         bench.observer.reading()
         bench.observer.unresponsive("hung")
         assert (bench.state, bench.health.snapshot()[0].reason) == (end, "recreated")
@@ -446,7 +446,7 @@ def test_observer_publishes_state_and_totals():
     bench = Bench(lambda _bench: None)
     bench.observer.blocked("store_busy", "slow down")
     assert (bench.state, bench.observer.is_blocked) == (State.BLOCKED, True)
-    bench.observer.acknowledged(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
+    bench.observer.durable(0, 5_000, Counts(read=3, stored=3, flush_s=[0.1]), 0.5)
     assert (bench.state, bench.observer.totals.batches, bench.observer.totals.counts.read) == (
         State.RUNNING,
         1,
@@ -588,7 +588,7 @@ def test_batch_that_began_before_the_clock_was_set_back_is_not_counted(batches: 
         while bench.member.stuck_at is None:
             pass
         for number in range(batches):
-            bench.observer.acknowledged(number, 0, Counts(), 0.0)
+            bench.observer.durable(number, 0, Counts(), 0.0)
 
     bench = Bench(start)
     jumps = threading.Timer(0.05, jump)

@@ -32,6 +32,7 @@ from ingest.api import (
 )
 from ingest.config.model import Component
 from ingest.dead_letters import buffer
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.loop import StoppedError
 from ingest.plan.assemble import Plan
@@ -118,8 +119,8 @@ class BatchObserver:
     def attempted(self, counts: Counts) -> None:
         self.reported.append(("attempted", counts.read))
 
-    def acknowledged(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
-        self.reported.append(("acknowledged", batch_id, batch_time_ms, counts.stored))
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.reported.append(("durable", batch_id, batch_time_ms, counts.stored))
 
 
 def test_running_stage_is_timed(tmp_path: Path) -> None:
@@ -175,6 +176,7 @@ class Bench:
         max_tasks: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         hide: Callable[[str], str] = str,
+        allowed_failures: float = 1,
     ) -> None:
         self.store = store or MemoryStore(MemorySettings())
         is_embedded = isinstance(self.store, RocksDBStore)
@@ -183,7 +185,6 @@ class Bench:
         self.observer = BatchObserver()
         self.published: list[tuple[list[bytes], int]] = []
         self.publish_errors: list[IngestError] = []
-        self.budget_error: IngestError | None = None
         self.result_counts: list[int] = []
         self.before_publish: Callable[[], None] = lambda: None
         options = {"store": "logs", "table": "t", "families": {"max_created": max_created}}
@@ -212,6 +213,7 @@ class Bench:
         self.max_created = max_created
         self.max_tasks = max_tasks
         self.hide = hide
+        self.error_budget = ErrorBudget(share=allowed_failures, min_events=0, window_s=300)
         self.clock = clock
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.job = self.job_of(self.plan)
@@ -230,17 +232,13 @@ class Bench:
                     self.folder / "incoming",
                 )
             },
-            check_budget=self.check_budget,
+            error_budget=self.error_budget,
             publish=self.publish,
             observer=self.observer,
             max_tasks=self.max_tasks,
             hide=self.hide,
             clock=self.clock,
         )
-
-    def check_budget(self, batch_time_ms: int, counts: Counts) -> None:
-        if self.budget_error is not None:
-            raise self.budget_error
 
     def publish(self, dead_letters, batch_id: int, batch_time_ms: int) -> None:
         self.before_publish()
@@ -268,7 +266,7 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.job.on_batch(Frame([records(*TICK), records(("c", "5:6"), partition=1)]), 7)
     assert bench.keys() == [b"a", b"b", b"c"]
-    assert bench.observer.reported[-1] == ("acknowledged", 7, 5_000, 3)
+    assert bench.observer.reported[-1] == ("durable", 7, 5_000, 3)
     assert bench.published == [([], 7)]
     assert list((tmp_path / "incoming").iterdir()) == []
 
@@ -327,19 +325,15 @@ def test_dead_letters_that_cannot_be_published_block_the_batch(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.publish_errors = [StoreUnavailableError("disk full")]
     bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
-    assert bench.observer.reported.index("store_unavailable") < bench.observer.reported.index(
-        ("acknowledged", 0, 5_000, 0)
-    )
+    assert bench.observer.reported.index("store_unavailable") < bench.observer.reported.index(("durable", 0, 5_000, 0))
     assert len(bench.published) == 1
 
 
 @pytest.mark.parametrize("limit", ["budget", "size"])
 def test_batch_above_a_limit_of_failures_is_not_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str):
     """It runs again after the pipeline was corrected, and may then have other events."""
-    bench = Bench(tmp_path)
-    if limit == "budget":
-        bench.budget_error = ErrorBudgetSpentError("too many")
-    else:
+    bench = Bench(tmp_path, allowed_failures=0.2 if limit == "budget" else 1)
+    if limit == "size":
         monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1_000)
     failing = [[*records(*TICK), *records(("", "1:2"), partition=number)] for number in range(4)]
     with pytest.raises((ErrorBudgetSpentError, buffer.TooManyDeadLettersError)):
@@ -478,7 +472,7 @@ def test_families_of_one_batch_are_created_up_to_the_limit(tmp_path: Path, kind:
     restarted = Bench(tmp_path, store=store)
     restarted.job.on_batch(Frame(with_families([*range(18), *range(600, 650)])), 1)
     assert restarted.store.families("t") == families
-    assert restarted.observer.reported[-1] == ("acknowledged", 1, 5_002, 18)
+    assert restarted.observer.reported[-1] == ("durable", 1, 5_002, 18)
     assert [len(dead_letters) for dead_letters, _ in restarted.published] == [50]
     restarted.driver_store.close()
 
@@ -522,7 +516,7 @@ def test_missing_reference_file_blocks_the_batch_until_it_exists(tmp_path):
     bench.job = bench.job_of(replace(bench.plan, decorators=(lookup, *bench.plan.decorators)))
     bench.job.on_batch(Frame([records(*TICK)]), 0)
     assert bench.observer.reported[:2] == [("attempted", 0), "reference_file"]
-    assert bench.observer.reported[-1][0] == "acknowledged"
+    assert bench.observer.reported[-1][0] == "durable"
 
 
 class Spark:
@@ -588,7 +582,7 @@ def test_batch_that_outlives_its_query_does_not_change_the_state_of_the_next(tmp
     spark.callbacks[1](second, 0)
     assert [type(error) for error in raised] == [AbandonedError]
     assert (abandoned.attempts, set(seen)) == (1, {(False, True)})
-    assert bench.observer.reported.count(("acknowledged", 0, 5_000, 2)) == 1
+    assert bench.observer.reported.count(("durable", 0, 5_000, 2)) == 1
     assert "job_failed" not in bench.observer.reported
     assert "Spark reports no reason" in str(query.failure())
 

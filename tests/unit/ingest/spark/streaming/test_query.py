@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import BatchObserver, Job
@@ -135,7 +136,7 @@ def query_in(
         plan=b"",
         batch_times=BatchTimes(folder / "times", lambda: 0),
         committers={},
-        check_budget=lambda *_: None,
+        error_budget=ErrorBudget(share=1, min_events=0, window_s=0),
         publish=publish,
         observer=Silent(),
     )
