@@ -11,7 +11,8 @@ from ingest.catalog import Catalog
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.plan import assemble
-from ingest.sources.files import FilesSourceSettings, files_at
+from ingest.sources.files import FilesSourceSettings
+from ingest.sources.lines import files_at
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -60,7 +61,7 @@ class FilesSource(Source[FilesSourceSettings]):
     @classmethod
     def check(cls, settings: FilesSourceSettings) -> str:
         """The number of files."""
-        count = len(files_at(settings.path))
+        count = len(dict(files_at(settings.path)))
         if not count:
             raise NotFoundError(
                 f'there is no file at "{settings.path}"', hint="relative paths start at the current folder"
