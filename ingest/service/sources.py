@@ -14,7 +14,7 @@ from ingest.plan import assemble
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.lines import files_at
 from ingest.spark.streaming.batch_time import BatchTimes
-from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.checkpoint import READS_ALL, Checkpoint, Restart
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
@@ -110,6 +110,17 @@ def live_source(
         pipeline.name, pipeline.timezone, start_from, checkpoint, checkpoint=checkpoint, times=times, metrics=metrics
     )
     return assemble.live_source(pipeline.source, context, catalog)
+
+
+def restart_of(source: type[Source[Any]]) -> Restart:
+    """How pipelines that read a source start without their checkpoint."""
+    if not source.takes_start:
+        return READS_ALL
+    anew = "run 'ingest run --start-from POSITION'"
+    if source.resume_from is None:
+        return Restart(resume=anew, anew=anew)
+    resume = f"run 'ingest run --start-from {source.resume_from}', which resumes at the acknowledged positions"
+    return Restart(resume, anew)
 
 
 def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import CatalogError, ConfigError, NotFoundError
+from ingest.api import CatalogError, CheckpointError, ConfigError, ConflictError, NotFoundError, Source
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka_source import KafkaSource
-from ingest.service.sources import FilesSource, live_source, start_positions
+from ingest.service.sources import FilesSource, live_source, restart_of, start_positions
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.sources import FILES, KAFKA, TICKING, driver_context, pipeline
@@ -51,6 +51,38 @@ def test_start_from_is_refused_by_a_source_that_does_not_support_it(live, source
 def test_plugin_that_cannot_be_created_is_named(live):
     with pytest.raises(CatalogError, match='"ticking" cannot be created: ValueError: too slow'):
         live("ticking: {per_second: 1}")
+
+
+class Rewindable(Source):
+    """A source of a plugin that starts at a given position, and stores none itself."""
+
+    takes_start = True
+
+
+@pytest.mark.parametrize(
+    ("source", "resume", "anew"),
+    [
+        (FilesSource, "start again, which reads everything again", "start again, which reads everything"),
+        (
+            KafkaSource,
+            "run 'ingest run --start-from group', which resumes at the acknowledged positions",
+            "run 'ingest run --start-from POSITION'",
+        ),
+        (Rewindable, "run 'ingest run --start-from POSITION'", "run 'ingest run --start-from POSITION'"),
+    ],
+)
+def test_hints_of_a_checkpoint_are_possible_with_its_source(
+    tmp_path: Path, source: type[Source], resume: str, anew: str
+):
+    checkpoint = Checkpoint(tmp_path, restart_of(source))
+    checkpoint.claim({"path": "/a"})
+    with pytest.raises(ConflictError) as refused:
+        checkpoint.claim({"path": "/b"})
+    assert (refused.value.hint or "").endswith(f"give the pipeline another name or state_dir and {anew}")
+    (tmp_path / "identity.json").write_text("{")
+    with pytest.raises(CheckpointError) as damaged:
+        checkpoint.claim({"path": "/a"})
+    assert damaged.value.hint == f"restore the folder from a copy, or move it away and {resume}"
 
 
 def files(path: Path, state: Path) -> FilesSource:
