@@ -21,7 +21,7 @@ from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
-from ingest.service.sources import live_source, restart_of
+from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -200,7 +200,7 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         checkpoint = _checkpoint(shared, pipeline, opened)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
-        source = live_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
+        source = open_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
         stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)

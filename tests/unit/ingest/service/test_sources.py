@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import CatalogError, CheckpointError, ConfigError, ConflictError, NotFoundError, Source
+from ingest.api import CatalogError, CheckpointError, ConfigError, ConflictError, Source
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
+from ingest.service.files_source import FilesSource
 from ingest.service.kafka_source import KafkaSource
-from ingest.service.sources import FilesSource, live_source, restart_of, start_positions
+from ingest.service.sources import open_source, restart_of, start_positions
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from tests.support.sources import FILES, KAFKA, TICKING, driver_context, pipeline
+from tests.support.sources import FILES, KAFKA, TICKING, pipeline
 
 PLUGIN = "ticking_source"
 
@@ -30,7 +31,7 @@ def live(tmp_path, monkeypatch):
         catalog = Catalog(configuration.plugins)
         times = BatchTimes(tmp_path / "times", lambda: 1)
         checkpoint = Checkpoint(tmp_path / "state")
-        return live_source(catalog, configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
+        return open_source(catalog, configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
 
     return make
 
@@ -83,20 +84,6 @@ def test_hints_of_a_checkpoint_are_possible_with_its_source(
     with pytest.raises(CheckpointError) as damaged:
         checkpoint.claim({"path": "/a"})
     assert damaged.value.hint == f"restore the folder from a copy, or move it away and {resume}"
-
-
-def files(path: Path, state: Path) -> FilesSource:
-    return FilesSource(FilesSource.settings_class()(path=str(path)), driver_context(state))
-
-
-def test_missing_path_is_refused(tmp_path: Path):
-    with pytest.raises(NotFoundError, match="relative paths start at the current folder"):
-        files(tmp_path / "logs", tmp_path / "state").identity()
-
-
-@pytest.mark.parametrize("name", ["", "*.log"], ids=["empty-folder", "glob"])
-def test_path_without_files_yet_is_accepted(tmp_path: Path, name: str):
-    assert files(tmp_path / name, tmp_path / "state").identity() == {"path": str(tmp_path / name)}
 
 
 @pytest.mark.parametrize(
