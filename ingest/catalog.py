@@ -23,7 +23,7 @@ from ingest.suggest import did_you_mean_ours
 COMPONENT_TYPES = tuple(TYPES)
 SINGULAR = {name: each.singular for name, each in TYPES.items()}
 BUILTIN_SOURCES = {
-    "files": ("ingest.sources.files:FilesSourceSettings", "ingest.service.sources:FilesSource"),
+    "files": ("ingest.sources.files:FilesSourceSettings", "ingest.service.files_source:FilesSource"),
     "kafka": ("ingest.sources.kafka:KafkaSourceSettings", "ingest.service.kafka_source:KafkaSource"),
 }
 """Name -> path of its options, path of its class; separate, so that checking a file imports neither Kafka nor Spark."""

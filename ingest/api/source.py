@@ -182,12 +182,15 @@ class Source(ABC, Generic[S]):
 
     Attributes:
         takes_start: whether the source supports `start_from`; all others refuse it.
+        resume_from: the `start_from` that resumes at the acknowledged positions without the checkpoint; None without
+            such a copy of the positions.
     """
 
     kind: ClassVar[str]
     stability: ClassVar[Stability] = Stability.STABLE
     examples: ClassVar[tuple[Example, ...]] = ()
     takes_start: ClassVar[bool] = False
+    resume_from: ClassVar[str | None] = None
 
     def __init__(self, settings: S, context: SourceContext) -> None:
         self.settings = settings

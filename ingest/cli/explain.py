@@ -65,7 +65,7 @@ def explain(
     if events is not None and lines is not None:
         raise ConfigError("--events and --lines were both given", hint="choose one of them")
     given: Iterable[Given | Mapping[str, object]] = (
-        _records(lines)
+        _records(lines, chosen)
         if lines is not None
         else inputs_of(lines_of(events), shown(events))
         if events is not None
@@ -107,11 +107,14 @@ def _pages_of(codes: Iterable[str]) -> list[str]:
     return [f"ingest describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
-def _records(lines: str) -> "Iterable[Given]":
+def _records(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":
     from ingest.cli.lines import shown
-    from ingest.dry_run.raw_lines import records_of_file, records_of_lines
+    from ingest.dry_run.raw_lines import records_of_file, records_of_stream
 
-    return records_of_lines(sys.stdin.buffer, shown(lines)) if lines == "-" else records_of_file(Path(lines))
+    max_event_bytes = pipeline.source.settings.decoding.max_event_bytes
+    if lines == "-":
+        return records_of_stream(sys.stdin.buffer, shown(lines), max_event_bytes)
+    return records_of_file(Path(lines), max_event_bytes)
 
 
 def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Given | Mapping[str, object]]":

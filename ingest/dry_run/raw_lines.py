@@ -1,62 +1,68 @@
-"""Lines of raw files as records, as the files source reads them."""
+"""Lines of raw files as given records, equal to those that the files source reads."""
 
-import gzip
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from ingest.api import NotFoundError
 from ingest.api.notation import to_notation
 from ingest.config.test_cases import Given, GivenRecord
-from ingest.sources.files import files_at
+from ingest.sources.file_names import text_of
+from ingest.sources.lines import PARTITION, files_at, lines_in, lines_of, size_and_time
 
 
-def records_of_lines(lines: Iterable[bytes], topic: str, timestamp_ms: int = 0) -> Iterator[Given]:
+def records_of_stream(stream: IO[bytes], topic: str, max_event_bytes: int) -> Iterator[Given]:
     """
-    A record for each line, with its byte offset.
+    A record for each line of an open file.
 
     Args:
-        lines: with their line ends.
+        stream: at its beginning.
         topic: of the records, in place of a path.
-        timestamp_ms: of the records.
+        max_event_bytes: of the source.
     """
-    offset = 0
-    for line in lines:
-        value = to_notation(line.removesuffix(b"\n").removesuffix(b"\r"))
-        record = GivenRecord(value=value, topic=topic, offset=offset, timestamp_ms=timestamp_ms)
-        yield Given(record=record)
-        offset += len(line)
+    return _records(lines_in(stream, max_event_bytes), topic, timestamp_ms=0)
 
 
-def records_of_file(path: Path, max_line_bytes: int | None = None) -> Iterator[Given]:
+def records_of_file(path: Path, max_event_bytes: int) -> Iterator[Given]:
     """
-    A record for each line of a file, plain or gzip; its timestamp is the file's modification time.
+    A record for each line of a file, plain or gzip.
 
     Args:
         path: the file.
-        max_line_bytes: a longer line is cut, but still too large for an event, and the rest of the file is not read.
+        max_event_bytes: of the source.
 
     Raises:
         NotFoundError: there is no such file.
+        PositionLostError: the file cannot be decompressed.
+        SourceUnavailableError: it cannot be read now.
     """
-    try:
-        timestamp_ms = path.stat().st_mtime_ns // 1_000_000
-        with cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb") as file:
-            lines = file if max_line_bytes is None else _bounded(file, max_line_bytes + len(b"\r\n"))
-            yield from records_of_lines(lines, str(path), timestamp_ms)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder") from error
+    if not path.exists() or path.is_dir():
+        raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder")
+    # a pipe, as of `<(command)`, has no path behind its symbolic link
+    topic = text_of(path.resolve() if path.is_file() else path.absolute())
+    return _records(lines_of(topic, max_event_bytes), topic, size_and_time(path.stat())["mtime_ms"])
 
 
-def _bounded(file: IO[bytes], longest: int) -> Iterator[bytes]:
-    while line := file.readline(longest):
-        yield line
-        if not line.endswith(b"\n"):
-            return
+def first_records(path: str, count: int, max_event_bytes: int) -> Iterator[Given]:
+    """
+    Records of the first lines of the files that the option `path` of the source matches now.
 
-
-def first_records(path: str, count: int, max_line_bytes: int) -> Iterator[Given]:
-    """The first lines of the files that the option `path` of the source matches now."""
-    every = (records_of_file(file, max_line_bytes) for file in files_at(path))
+    Raises:
+        PositionLostError: a file cannot be decompressed.
+        SourceUnavailableError: a file cannot be read now.
+    """
+    every = (
+        _records(lines_of(topic, max_event_bytes), topic, file["mtime_ms"])
+        for topic, file in sorted(dict(files_at(path)).items())
+    )
     return itertools.islice(itertools.chain.from_iterable(every), count)
+
+
+def _records(lines: Iterable[tuple[int, bytes]], topic: str, timestamp_ms: int) -> Iterator[Given]:
+    for offset, line in lines:
+        yield Given(
+            record=GivenRecord(
+                value=to_notation(line), topic=topic, partition=PARTITION, offset=offset, timestamp_ms=timestamp_ms
+            )
+        )

@@ -1,5 +1,6 @@
 """The Kafka source on the driver: start position, checks of the checkpoint, and the consumer group."""
 
+import json
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicIds, TopicRecreatedError
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
+from ingest.spark.streaming.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
@@ -28,6 +30,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
 
     kind = "kafka"
     takes_start = True
+    resume_from = "group"
     examples = (
         Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
         Example(
@@ -125,7 +128,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:
         """Refuse to resume if the topic has deleted unread records; the error names them."""
         newest = self._checkpoint.newest_commit()
-        position = self._checkpoint.first_offsets() if newest is None else self._checkpoint.end_offsets(newest)
+        position = first_offsets(self._checkpoint) if newest is None else self._checkpoint.end_offsets(newest)
         reached = kafka_offsets(position)
         if not reached:
             return
@@ -187,6 +190,25 @@ class KafkaSource(Source[KafkaSourceSettings]):
             return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
             raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
+
+
+def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
+    """
+    The start of the first batch, as Spark's Kafka source stores it in `sources/0/0`; empty before that.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    path = checkpoint.folder / "sources" / "0" / "0"
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_bytes().partition(b"\n")[2])
+    except (OSError, ValueError) as error:
+        raise checkpoint.damaged(path, f"cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise checkpoint.damaged(path, "contains no offsets")
+    return content
 
 
 def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:

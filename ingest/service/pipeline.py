@@ -20,7 +20,7 @@ from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
-from ingest.service.sources import live_source
+from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -208,10 +208,10 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
     with ExitStack() as opened:
-        checkpoint = _checkpoint(shared.configuration, pipeline, opened)
+        checkpoint = _checkpoint(shared, pipeline, opened)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
-        source = live_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
+        source = open_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
         stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
@@ -254,13 +254,14 @@ def connect(action: Callable[[], None], what: str, *, once: bool) -> None:
         _log.warning("not available yet", what=what, reason=str(error))
 
 
-def checkpoint_of(configuration: Configuration, pipeline: str) -> Checkpoint:
-    """The checkpoint of a pipeline, not locked."""
-    return Checkpoint(configuration.state_dir / "checkpoints" / pipeline)
+def checkpoint_folder(configuration: Configuration, pipeline: str) -> Path:
+    """The folder of a pipeline's checkpoint."""
+    return configuration.state_dir / "checkpoints" / pipeline
 
 
-def _checkpoint(configuration: Configuration, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
-    checkpoint = checkpoint_of(configuration, pipeline.name)
+def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
+    restart = restart_of(shared.catalog.load("sources", pipeline.source.kind))
+    checkpoint = Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
     checkpoint.lock()
     opened.callback(checkpoint.unlock)
     checkpoint.verify()

@@ -15,11 +15,12 @@ from ingest.plan.assemble import Plan, plan_of
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.observer import Totals
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -124,7 +125,7 @@ def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
 ) -> tuple[list[LivePipeline], list[BaseException]]:
     """The pipelines that can start, and why the others cannot."""
-    checkpoints = {name: checkpoint_of(shared.configuration, name) for name in plans}
+    checkpoints = {name: Checkpoint(checkpoint_folder(shared.configuration, name)) for name in plans}
     positions = start_positions(checkpoints, options.start_from)
     pipelines: list[LivePipeline] = []
     errors: list[BaseException] = []

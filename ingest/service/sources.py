@@ -1,22 +1,16 @@
-"""Sources on the driver: their context, the files source, and the start position without a checkpoint."""
+"""Sources on the driver: their context, how they are opened, and where they start without a checkpoint."""
 
-import glob
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ingest.api import ConfigError, Example, NotFoundError, Source, SourceContext
+from ingest.api import ConfigError, Source, SourceContext
 from ingest.catalog import Catalog
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
 from ingest.plan import assemble
-from ingest.sources.files import FilesSourceSettings, files_at
 from ingest.spark.streaming.batch_time import BatchTimes
-from ingest.spark.streaming.checkpoint import Checkpoint
-
-if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
-    from ingest.spark.streaming.reading import Frame, Session
+from ingest.spark.streaming.checkpoint import READS_ALL, Checkpoint, Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,57 +28,7 @@ class DriverContext(SourceContext):
     metrics: Metrics
 
 
-class FilesSource(Source[FilesSourceSettings]):
-    r"""
-    Read complete files, one event per line; plain text or gzip.
-
-    An event is identified by the path of its file (`%{topic}`) and its byte offset in the file (`%{offset}`); its time
-    is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events. A
-    file that changes after that is refused until its old content and time are restored.
-
-    A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty,
-    since then its disk may not be mounted. From then on a file at this path is refused, new or restored, because its
-    events would overwrite those of the first. The last 10,000 removals are stored; a file at an older path is read,
-    and its events do overwrite. A daily export therefore needs the date in its file name.
-
-    In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
-    doubled, so every file has a topic of its own.
-    """
-
-    kind = "files"
-    examples = (
-        Example("all log files of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
-        Example("lines that are JSON envelopes", settings="{path: ./data, format: json}"),
-    )
-
-    @classmethod
-    def check(cls, settings: FilesSourceSettings) -> str:
-        """The number of files."""
-        count = len(files_at(settings.path))
-        if not count:
-            raise NotFoundError(
-                f'there is no file at "{settings.path}"', hint="relative paths start at the current folder"
-            )
-        return f"{count} file{'' if count == 1 else 's'}"
-
-    def identity(self) -> Mapping[str, str]:
-        """The absolute path."""
-        path = Path(self.settings.path)
-        if not glob.has_magic(self.settings.path) and not path.exists():
-            raise NotFoundError(
-                f'there is no file at "{self.settings.path}"',
-                hint=f'relative paths start at the current folder, "{Path.cwd()}"',
-            )
-        return {"path": str(path.absolute())}
-
-    def frame(self, session: "Session") -> "Frame":
-        """The stream of lines."""
-        from ingest.spark.streaming.reading import read_files
-
-        return read_files(session, self.settings)
-
-
-def live_source(
+def open_source(
     catalog: Catalog,
     pipeline: Pipeline,
     checkpoint: Checkpoint,
@@ -109,6 +53,17 @@ def live_source(
         pipeline.name, pipeline.timezone, start_from, checkpoint, checkpoint=checkpoint, times=times, metrics=metrics
     )
     return assemble.live_source(pipeline.source, context, catalog)
+
+
+def restart_of(source: type[Source[Any]]) -> Restart:
+    """How pipelines that read a source start without their checkpoint."""
+    if not source.takes_start:
+        return READS_ALL
+    anew = "run 'ingest run --start-from POSITION'"
+    if source.resume_from is None:
+        return Restart(resume=anew, anew=anew)
+    resume = f"run 'ingest run --start-from {source.resume_from}', which resumes at the acknowledged positions"
+    return Restart(resume, anew)
 
 
 def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:

@@ -1,7 +1,4 @@
-"""Options of the files source, and the files that its path matches."""
-
-import glob
-from pathlib import Path
+"""Options of the files source."""
 
 from ingest.api import ByteSize, Decoding, Format, LocalPath, SourceSettings, option
 
@@ -47,10 +44,3 @@ class FilesSourceSettings(SourceSettings):
     def fixed_names(self) -> frozenset[str]:
         """The partition is always 0, the key always empty."""
         return frozenset({"partition", "key"})
-
-
-def files_at(path: str) -> list[Path]:
-    """The files that the option `path` matches now, sorted: those of a folder or a glob, or the one file."""
-    pattern = f"{path}/*" if Path(path).is_dir() else path
-    names = glob.glob(pattern)  # noqa: PTH207 - patterns may be absolute
-    return sorted(Path(name) for name in names if Path(name).is_file())

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
-from ingest.spark.streaming.files_reader import FilesDataSource
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
@@ -129,7 +128,6 @@ def open_session(
         signal.signal(signal.SIGINT, interrupted)
     if not is_submitted():
         _ignore_signals(session.sparkContext)
-    session.dataSource.register(FilesDataSource)
     return session
 
 

@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError
@@ -23,15 +24,37 @@ CRC_HEADER_BYTES = 8
 FOLDERS = ("offsets", "commits", "sources", "times")
 
 
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """
+    How to start a pipeline without its checkpoint; each ends a hint, after "and".
+
+    Attributes:
+        resume: with the same source, at the acknowledged positions if possible.
+        anew: with another source.
+    """
+
+    resume: str
+    anew: str
+
+
+READS_ALL = Restart(resume="start again, which reads everything again", anew="start again, which reads everything")
+
+
 class Checkpoint:
     """
     One pipeline's checkpoint folder.
 
     Called by one thread; `newest_commit` and `end_offsets` by any. Order: `lock`, `verify`, `claim`, then the queries.
+
+    Args:
+        folder: of the checkpoint.
+        restart: how the source starts without it, for hints.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, restart: Restart = READS_ALL) -> None:
         self.folder = folder
+        self._restart = restart
         self._lock = FolderLock(
             folder, kind="checkpoint", hint="stop that process first, or give this pipeline another state_dir"
         )
@@ -81,16 +104,16 @@ class Checkpoint:
         newest_planned, newest_committed = max(planned, default=-1), max(committed, default=-1)
         if newest_committed > newest_planned:
             missing = self.folder / "offsets" / str(newest_committed)
-            raise self._damaged(missing, "is missing, but its commit exists")
+            raise self.damaged(missing, "is missing, but its commit exists")
         for number in range(max(newest_planned - 1, 0), newest_planned):
             for name, numbers in (("offsets", planned), ("commits", committed)):
                 if number not in numbers:
-                    raise self._damaged(self.folder / name / str(number), "is missing")
+                    raise self.damaged(self.folder / name / str(number), "is missing")
         self._verify_file(self.folder / "metadata")
         for number in (newest_planned - 1, newest_planned):
             time = self.folder / "times" / str(number)
             if time.exists() and not time.read_bytes().isdigit():
-                raise self._damaged(time, "is not a time")
+                raise self.damaged(time, "is not a time")
 
     def claim(self, identity: Mapping[str, str]) -> None:
         """
@@ -110,7 +133,7 @@ class Checkpoint:
         try:
             known = json.loads(path.read_bytes())
         except ValueError as error:
-            raise self._damaged(path, "is not JSON") from error
+            raise self.damaged(path, "is not JSON") from error
         # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name):
@@ -118,7 +141,7 @@ class Checkpoint:
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',
                     hint="offsets of one are meaningless for the other: restore the configuration, or give the "
-                    "pipeline another name or state_dir and run 'ingest run --start-from earliest|latest|TIME'",
+                    f"pipeline another name or state_dir and {self._restart.anew}",
                 )
 
     def is_changed(self, fingerprint: str) -> bool:
@@ -160,28 +183,21 @@ class Checkpoint:
         try:
             content = json.loads(path.read_text().split("\n")[2])
         except (OSError, IndexError, ValueError) as error:
-            raise self._damaged(path, f"cannot be read: {error}") from error
+            raise self.damaged(path, f"cannot be read: {error}") from error
         if not isinstance(content, dict):
-            raise self._damaged(path, "contains no offsets")
+            raise self.damaged(path, "contains no offsets")
         return content
 
-    def first_offsets(self) -> dict[str, object]:
-        """
-        The start of the first batch, as Spark's Kafka source stored it; empty before that.
-
-        Raises:
-            CheckpointError: the file is damaged.
-        """
-        path = self.folder / "sources" / "0" / "0"
-        if not path.exists():
-            return {}
-        try:
-            content = json.loads(path.read_bytes().partition(b"\n")[2])
-        except (OSError, ValueError) as error:
-            raise self._damaged(path, f"cannot be read: {error}") from error
-        if not isinstance(content, dict):
-            raise self._damaged(path, "contains no offsets")
-        return content
+    def damaged(self, path: Path, what: str) -> CheckpointError:
+        """The error of a damaged file; it names the last good batch, and how to start without the checkpoint."""
+        before = int(path.name) if path.name.isdecimal() else None
+        both = self._numbers("offsets") & self._numbers("commits")
+        good = max((number for number in both if before is None or number < before), default=None)
+        last = "no batch is known to be good" if good is None else f"the last good batch is {good}"
+        return CheckpointError(
+            f'the checkpoint is damaged: "{path}" {what}; {last}',
+            hint=f"restore the folder from a copy, or move it away and {self._restart.resume}",
+        )
 
     def _numbers(self, name: str) -> frozenset[int]:
         try:
@@ -193,35 +209,24 @@ class Checkpoint:
         try:
             content = path.read_bytes()
         except FileNotFoundError as error:
-            raise self._damaged(path, "is missing") from error
+            raise self.damaged(path, "is missing") from error
         if not content:
-            raise self._damaged(path, "is empty")
+            raise self.damaged(path, "is empty")
         checksums = path.with_name(f".{path.name}.crc")
         if checksums.exists() and not _has_checksums(content, checksums.read_bytes()):
-            raise self._damaged(path, "does not match its checksum")
+            raise self.damaged(path, "does not match its checksum")
         lines = content.decode("utf-8", "replace").split("\n")
         wanted = {"offsets": 3, "commits": 2}.get(path.parent.name)
         try:
             if wanted is not None:
                 if lines[0] != VERSION_LINE or len(lines) < wanted:
-                    raise self._damaged(path, "is truncated")
+                    raise self.damaged(path, "is truncated")
                 for line in lines[1:wanted]:
                     json.loads(line)
             else:
                 json.loads(content)
         except ValueError as error:
-            raise self._damaged(path, "does not have the format of Spark") from error
-
-    def _damaged(self, path: Path, what: str) -> CheckpointError:
-        before = int(path.name) if path.name.isdecimal() else None
-        both = self._numbers("offsets") & self._numbers("commits")
-        good = max((number for number in both if before is None or number < before), default=None)
-        last = "no batch is known to be good" if good is None else f"the last good batch is {good}"
-        return CheckpointError(
-            f'the checkpoint is damaged: "{path}" {what}; {last}',
-            hint="restore the folder from a copy, or move it away and run 'ingest run --start-from group', "
-            "which resumes at the offsets committed to the consumer group",
-        )
+            raise self.damaged(path, "does not have the format of Spark") from error
 
 
 def _has_checksums(content: bytes, checksums: bytes) -> bool:

@@ -1,5 +1,5 @@
 """
-Finished files as a stream: each line is a record, identified by path (as `file_names` writes it) and byte offset.
+Finished files as a stream: each line is a record, as `ingest.sources.lines` defines it.
 
 - The source offset contains the size and modification time of a file at its discovery, so a replay gives the same
   records.
@@ -11,34 +11,26 @@ Finished files as a stream: each line is a record, identified by path (as `file_
   path remains (see `removed_files`).
 """
 
-import errno
-import glob
-import gzip
 import os
-import stat
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import RECORD_SCHEMA, IngestError, PositionLostError, SourceUnavailableError
-from ingest.spark.streaming.file_names import path_of, text_of
+from ingest.api import RECORD_SCHEMA, PositionLostError
+from ingest.sources.file_names import path_of
+from ingest.sources.lines import GONE, PARTITION, files_at, is_gzip, lines_of, size_and_time, unread
 from ingest.spark.streaming.removed_files import RemovedFiles
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work in bounded memory
 RANGE_BYTES = 16 * 1024 * 1024  # of one task: even one large file gives several tasks
-MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is cut, so that it fits into a dead letter
-
-_GONE = (FileNotFoundError, NotADirectoryError)
-"""Errors that mean that a file does not exist; after any other error it may exist."""
 
 Files = dict[str, dict[str, int]]
 """Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
@@ -119,7 +111,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if file["position"] == 0:
                     del end[path]
                 break
-            length = remaining if room is None or path.endswith(".gz") else min(remaining, room)
+            length = remaining if room is None or is_gzip(path) else min(remaining, room)
             file["position"] += length
             room = None if room is None else room - length
         if end == files:
@@ -152,7 +144,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = []
         for path, file in sorted(_files(end).items()):
             begin = start.get(path, {}).get("position", 0)
-            width = file["size"] if path.endswith(".gz") else RANGE_BYTES
+            width = file["size"] if is_gzip(path) else RANGE_BYTES
             for first in range(begin, file["position"], max(width, 1)):
                 stop = min(first + width, file["position"])
                 ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop))
@@ -165,22 +157,13 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         offsets: list[int] = []
         lines: list[bytes] = []
         size = 0
-        try:
-            for offset, line in lines_of(piece, self._max_event_bytes):
-                offsets.append(offset)
-                lines.append(line)
-                size += len(line)
-                if len(lines) == ARROW_ROWS or size >= ARROW_BYTES:
-                    yield _arrow(piece, offsets, lines)
-                    offsets, lines, size = [], [], 0
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            # permanent: the file must not change any more
-            raise PositionLostError(
-                f'"{piece.path}" cannot be decompressed: {error}',
-                hint="move it and the checkpoint away, and start again",
-            ) from error
-        except OSError as error:
-            raise _unread(piece.path, error) from error
+        for offset, line in lines_of(piece.path, self._max_event_bytes, piece.start, piece.stop):
+            offsets.append(offset)
+            lines.append(line)
+            size += len(line)
+            if len(lines) == ARROW_ROWS or size >= ARROW_BYTES:
+                yield _arrow(piece, offsets, lines)
+                offsets, lines, size = [], [], 0
         if lines:
             yield _arrow(piece, offsets, lines)
 
@@ -200,7 +183,7 @@ def discovered(path: str, known: Files) -> Files:
         SourceUnavailableError: a file cannot be examined now.
     """
     found: Files = {}
-    for name, now in _listed(path):
+    for name, now in files_at(path):
         if name in known:
             _check_same(name, known[name], now)
         else:
@@ -219,24 +202,8 @@ def check_unchanged(path: str, known: dict[str, int]) -> None:
     try:
         status = path_of(path).stat()
     except OSError as error:
-        raise _unread(path, error) from error
-    _check_same(path, known, _size_and_time(status))
-
-
-def _unread(path: str, error: OSError) -> IngestError:
-    if isinstance(error, _GONE):
-        return PositionLostError(
-            f'"{path}" was removed before it was read completely',
-            hint="put it back, or move the checkpoint away and start again",
-        )
-    return SourceUnavailableError(
-        f'"{path}" cannot be read: {error.strerror or error}',
-        hint="the pipeline resumes once its user may read the file and the disk returns it",
-    )
-
-
-def _size_and_time(status: os.stat_result) -> dict[str, int]:
-    return {"size": status.st_size, "mtime_ms": status.st_mtime_ns // 1_000_000}
+        raise unread(path, error) from error
+    _check_same(path, known, size_and_time(status))
 
 
 def _check_same(path: str, known: dict[str, int], now: dict[str, int]) -> None:
@@ -264,7 +231,7 @@ def _is_gone(path: str) -> bool:
     try:
         path_of(path).stat()
     except OSError as error:
-        return isinstance(error, _GONE)
+        return isinstance(error, GONE)
     return False
 
 
@@ -284,77 +251,12 @@ def _instant(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def lines_of(piece: FileRange, max_event_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """
-    (offset, line without its end) of a range.
-
-    A line is complete up to MAX_LINE_BYTES even if decoding will reject it, so that its dead letter contains all of it.
-    A longer line is cut there, because a file without line ends must not fill the memory.
-    """
-    with _opened(piece.path) as file:
-        offset = 0
-        if piece.start > 0:
-            # the range begins inside a line unless the byte before it ends one
-            file.seek(piece.start - 1)
-            offset = piece.start - 1 + _skip_line(file)
-        unbounded = piece.path.endswith(".gz")
-        while unbounded or offset < piece.stop:
-            line = file.readline(max(max_event_bytes, MAX_LINE_BYTES) + 2)
-            if not line:
-                return
-            length = len(line)
-            if not line.endswith(b"\n"):
-                length += _skip_line(file)
-            yield offset, line.removesuffix(b"\n").removesuffix(b"\r")
-            offset += length
-
-
-def _skip_line(file: IO[bytes]) -> int:
-    skipped = 0
-    while piece := file.readline(1 << 20):
-        skipped += len(piece)
-        if piece.endswith(b"\n"):
-            break
-    return skipped
-
-
-def _opened(path: str) -> IO[bytes]:
-    file = path_of(path)
-    return cast("IO[bytes]", gzip.open(file, "rb")) if path.endswith(".gz") else file.open("rb", buffering=1 << 20)
-
-
-def _listed(path: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """The files that a path matches, as text, with their size and modification time."""
-    for name in _names(path):
-        file = Path(name)
-        if file.name.startswith((".", "_")):
-            continue
-        try:
-            status = file.stat()
-        except OSError as error:
-            if isinstance(error, _GONE) or error.errno == errno.ELOOP:
-                continue  # removed since, or a symbolic link to nothing
-            raise _unread(text_of(file), error) from error
-        if stat.S_ISREG(status.st_mode):
-            yield text_of(file.resolve()), _size_and_time(status)
-
-
-def _names(path: str) -> list[str]:
-    """The names in a folder, the matches of a glob, or the one file; any may not exist any more."""
-    if os.path.isdir(path):  # noqa: PTH112 - a glob is text, not a path
-        try:
-            return [os.path.join(path, name) for name in os.listdir(path)]  # noqa: PTH118, PTH208 - the same
-        except OSError as error:
-            raise _unread(path, error) from error
-    return glob.glob(path) if glob.has_magic(path) else [path]  # noqa: PTH207 - patterns may be absolute
-
-
 def _arrow(piece: FileRange, offsets: list[int], lines: list[bytes]) -> pa.RecordBatch:
     count = len(lines)
     headers = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
     columns: list[Any] = [
         pa.array([piece.path] * count, pa.string()),
-        pa.array([0] * count, pa.int32()),
+        pa.array([PARTITION] * count, pa.int32()),
         pa.array(offsets, pa.int64()),
         pa.array([b""] * count, pa.binary()),
         pa.array(lines, pa.binary()),

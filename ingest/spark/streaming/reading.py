@@ -84,6 +84,7 @@ def kafka_options(
 
 def read_files(session: SparkSession, source: files.FilesSourceSettings) -> DataFrame:
     """A stream of the lines of finished files."""
+    session.dataSource.register(FilesDataSource)  # a second time replaces the first
     reader = session.readStream.format(FilesDataSource.name())
     return reader.options(path=source.path, max_event_bytes=str(source.max_event_bytes)).load()
 

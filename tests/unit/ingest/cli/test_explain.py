@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -140,12 +141,29 @@ pipelines:
 
     def test_each_line_of_a_file_is_an_event(self, ingest, folder):
         (folder / "a.log").write_bytes(b"one\r\n\xff\nlast")
-        expected = [("a.log:0", "one"), ("a.log:5", {"b64": "/w=="}), ("a.log:7", "last")]
+        path = folder / "a.log"
+        expected = [(f"{path}:0", "one"), (f"{path}:5", {"b64": "/w=="}), (f"{path}:7", "last")]
         assert self.explained(ingest, "--lines", "a.log") == expected
 
     def test_gzip_file(self, ingest, folder):
         (folder / "a.log.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
-        assert self.explained(ingest, "--lines", "a.log.gz") == [("a.log.gz:0", "one"), ("a.log.gz:4", "two")]
+        path = folder / "a.log.gz"
+        assert self.explained(ingest, "--lines", "a.log.gz") == [(f"{path}:0", "one"), (f"{path}:4", "two")]
+
+    def test_damaged_gzip_file_is_an_error(self, ingest, folder):
+        (folder / "a.log.gz").write_bytes(gzip.compress(b"one\n" * 1_000)[:-12])
+        result = ingest("explain", "p.yaml", "--lines", "a.log.gz")
+        assert "error: " in result.err
+        assert f'"{folder}/a.log.gz" cannot be decompressed' in result.err
+
+    def test_pipe(self, ingest):
+        reader, writer = os.pipe()
+        os.write(writer, b"x\n")
+        os.close(writer)
+        try:
+            assert self.explained(ingest, "--lines", f"/dev/fd/{reader}") == [(f"/dev/fd/{reader}:0", "x")]
+        finally:
+            os.close(reader)
 
     def test_stdin(self, ingest, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
@@ -154,14 +172,17 @@ pipelines:
     def test_the_source_decodes_them(self, ingest, folder):
         (folder / "p.yaml").write_text(self.FILE.replace("max_event_bytes", "format: json, max_event_bytes"))
         (folder / "a.log").write_text('{"body": "b"}\nnot an envelope\n')
-        assert self.explained(ingest, "--lines", "a.log") == [("a.log:0", "b"), None]
+        assert self.explained(ingest, "--lines", "a.log") == [(f"{folder}/a.log:0", "b"), None]
 
     def test_default_events_are_the_first_lines_of_the_source(self, ingest, folder):
         (folder / "logs" / "a").write_text("".join(f"{number}\n" for number in range(7)))
         (folder / "logs" / "b").write_text("x" * 300 + "\nafter a line that is too large\n")
         (folder / "logs" / "c").write_text("y\n" * 5)
         found = self.explained(ingest)
-        assert [row and row[1] for row in found] == ["0", "1", "2", "3", "4", "5", "6", None, "y", "y"]
+        assert [row and row[1] for row in found] == [
+            *("0", "1", "2", "3", "4", "5", "6"),
+            *(None, "after a line that is too large", "y"),
+        ]
 
     def test_no_file(self, ingest):
         assert ingest("explain", "p.yaml", "--lines", "none.log").code == 3

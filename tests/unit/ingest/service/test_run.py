@@ -83,5 +83,6 @@ def test_pipeline_that_cannot_start_fails_and_determines_the_exit_code():
 
 def test_run_ends_with_the_first_error_when_no_pipeline_can_start():
     two_pipelines(damaged=("p", "q"))
-    with pytest.raises(CheckpointError, match="checkpoints/p/"):
+    with pytest.raises(CheckpointError, match="checkpoints/p/") as refused:
         run_file(Stop())
+    assert (refused.value.hint or "").endswith("move it away and start again, which reads everything again")

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import CatalogError, ConfigError, NotFoundError
+from ingest.api import CatalogError, CheckpointError, ConfigError, ConflictError, Source
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.metrics import Metrics
+from ingest.service.files_source import FilesSource
 from ingest.service.kafka_source import KafkaSource
-from ingest.service.sources import FilesSource, live_source, start_positions
+from ingest.service.sources import open_source, restart_of, start_positions
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from tests.support.sources import FILES, KAFKA, TICKING, driver_context, pipeline
+from tests.support.sources import FILES, KAFKA, TICKING, pipeline
 
 PLUGIN = "ticking_source"
 
@@ -30,7 +31,7 @@ def live(tmp_path, monkeypatch):
         catalog = Catalog(configuration.plugins)
         times = BatchTimes(tmp_path / "times", lambda: 1)
         checkpoint = Checkpoint(tmp_path / "state")
-        return live_source(catalog, configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
+        return open_source(catalog, configuration.pipelines["p"], checkpoint, times, start_from, Metrics(["p"]))
 
     return make
 
@@ -53,18 +54,36 @@ def test_plugin_that_cannot_be_created_is_named(live):
         live("ticking: {per_second: 1}")
 
 
-def files(path: Path, state: Path) -> FilesSource:
-    return FilesSource(FilesSource.settings_class()(path=str(path)), driver_context(state))
+class Rewindable(Source):
+    """A source of a plugin that starts at a given position, and stores none itself."""
+
+    takes_start = True
 
 
-def test_missing_path_is_refused(tmp_path: Path):
-    with pytest.raises(NotFoundError, match="relative paths start at the current folder"):
-        files(tmp_path / "logs", tmp_path / "state").identity()
-
-
-@pytest.mark.parametrize("name", ["", "*.log"], ids=["empty-folder", "glob"])
-def test_path_without_files_yet_is_accepted(tmp_path: Path, name: str):
-    assert files(tmp_path / name, tmp_path / "state").identity() == {"path": str(tmp_path / name)}
+@pytest.mark.parametrize(
+    ("source", "resume", "anew"),
+    [
+        (FilesSource, "start again, which reads everything again", "start again, which reads everything"),
+        (
+            KafkaSource,
+            "run 'ingest run --start-from group', which resumes at the acknowledged positions",
+            "run 'ingest run --start-from POSITION'",
+        ),
+        (Rewindable, "run 'ingest run --start-from POSITION'", "run 'ingest run --start-from POSITION'"),
+    ],
+)
+def test_hints_of_a_checkpoint_are_possible_with_its_source(
+    tmp_path: Path, source: type[Source], resume: str, anew: str
+):
+    checkpoint = Checkpoint(tmp_path, restart_of(source))
+    checkpoint.claim({"path": "/a"})
+    with pytest.raises(ConflictError) as refused:
+        checkpoint.claim({"path": "/b"})
+    assert (refused.value.hint or "").endswith(f"give the pipeline another name or state_dir and {anew}")
+    (tmp_path / "identity.json").write_text("{")
+    with pytest.raises(CheckpointError) as damaged:
+        checkpoint.claim({"path": "/a"})
+    assert damaged.value.hint == f"restore the folder from a copy, or move it away and {resume}"
 
 
 @pytest.mark.parametrize(

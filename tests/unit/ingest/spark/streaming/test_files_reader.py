@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from ingest.api import PositionLostError, SourceUnavailableError
-from ingest.spark.streaming import files_reader
-from ingest.spark.streaming.files_reader import FileRange, FilesReader, lines_of
+from ingest.dry_run.inputs import record_of
+from ingest.dry_run.raw_lines import first_records, records_of_file
+from ingest.sources import lines as source_lines
+from ingest.sources.lines import lines_of
+from ingest.spark.streaming.files_reader import FileRange, FilesReader
 
 ALL = ReadAllAvailable()
 
@@ -46,8 +49,7 @@ def test_ranges_contain_every_line_once(tmp_path_factory: pytest.TempPathFactory
     path = touch(tmp_path_factory.mktemp("files") / "x", content)
     size = len(content)
     cuts = sorted({0, size, *(border for border in borders if border < size)})
-    pieces = [FileRange(str(path), size, 0, first, stop) for first, stop in pairwise(cuts)]
-    found = [pair for piece in pieces for pair in lines_of(piece, 1_000)]
+    found = [pair for start, stop in pairwise(cuts) for pair in lines_of(str(path), 1_000, start, stop)]
     parts = content.split(b"\n")
     expected = [part.removesuffix(b"\r") for part in (parts if parts[-1] else parts[:-1])]
     assert [line for _, line in found] == expected
@@ -348,10 +350,9 @@ def test_folder_with_glob_characters_in_its_name_is_read(tmp_path: Path):
 
 
 def test_line_that_is_too_large_for_an_event_is_complete_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files_reader, "MAX_LINE_BYTES", 10)
+    monkeypatch.setattr(source_lines, "MAX_LINE_BYTES", 10)
     path = touch(tmp_path / "x", b"a" * 10 + b"\n" + b"b" * 50 + b"\nc\n")
-    whole = FileRange(str(path), path.stat().st_size, 0, 0, path.stat().st_size)
-    assert list(lines_of(whole, 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
+    assert list(lines_of(str(path), 5)) == [(0, b"a" * 10), (11, b"b" * 12), (62, b"c")]
 
 
 @pytest.mark.parametrize("end_of_name", ["", ".gz"])
@@ -376,3 +377,43 @@ def test_file_whose_name_is_not_utf8_is_read(tmp_path: Path, end_of_name: str):
     path.unlink()
     touch(tmp_path / "more", b"two\n")
     assert names(tmp_path, reader.latestOffset(end, ALL)) == [rf"caf\\xe9{end_of_name}", "more"]
+
+
+def test_a_dry_run_has_the_records_that_spark_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+):
+    monkeypatch.setattr(source_lines, "MAX_LINE_BYTES", 10)
+    folder = tmp_path / "logs [1]"
+    folder.mkdir()
+    touch(folder / "plain.log", b"one\n\n\xff\nlast")
+    touch(folder / "windows.log", b"one\r\ntwo\r\r\n")
+    touch(folder / "zipped.log.gz", gzip.compress(b"one\r\ntwo\n" + b"z" * 30 + b"\nlast"))
+    touch(folder / "long.log", b"a" * 10 + b"\r\n" + b"b" * 11 + b"\n" + b"c" * 50 + b"\r\nafter\n" + b"d" * 20)
+    touch(folder / os.fsdecode(b"caf\xe9 %{x}.log"), b"one\n")
+    touch(folder / r"caf\xe9.log", b"two\n")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (folder / "link.log").symlink_to(touch(elsewhere / "linked.gz", gzip.compress(b"three\n")))
+    (folder / "same.log").symlink_to(folder / "plain.log")
+    (folder / "dangling.log").symlink_to("nowhere")
+    (folder / "folder.log").mkdir()
+    for name in (".hidden", "_SUCCESS", "empty.log"):
+        touch(folder / name, b"" if name == "empty.log" else b"hidden\n")
+    monkeypatch.chdir(tmp_path)
+    reader = FilesReader("logs [1]", 5)
+    read = [
+        (row["topic"], row["partition"], row["offset"], row["value"], row["timestamp_ms"])
+        for piece in reader.partitions({}, reader.latestOffset({}, ALL))
+        for batch in reader.read(piece)
+        for row in batch.to_pylist()
+    ]
+    assert len(read) == 4 + 2 + 4 + 5 + 3
+    assert dry(first_records("logs [1]", 100, 5)) == read
+    one_by_one = [
+        record for path in folder.glob("[!._]*.*") if path.is_file() for record in dry(records_of_file(path, 5))
+    ]
+    assert set(one_by_one) == set(read)
+
+
+def dry(given) -> list[tuple[str, int, int, bytes | None, int]]:
+    records = [record_of(number, each.record) for number, each in enumerate(given)]
+    return [(each.topic, each.partition, each.offset, each.value, each.timestamp_ms) for each in records]

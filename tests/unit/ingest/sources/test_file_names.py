@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.spark.streaming.file_names import path_of, text_of
+from ingest.sources.file_names import path_of, text_of
 
 PIECES = st.sampled_from(
     [b"\\", b"x", b"e9", b"8", b"\xe9", b"\xc3", b"\xa9", b"\xed\xa0\x80", "é".encode(), b"a", b"%"]

@@ -1,0 +1,63 @@
+"""The files source on the driver: its path, and the number of files."""
+
+import glob
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.api import Example, NotFoundError, Source
+from ingest.sources.files import FilesSourceSettings
+from ingest.sources.lines import files_at
+
+if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
+    from ingest.spark.streaming.reading import Frame, Session
+
+
+class FilesSource(Source[FilesSourceSettings]):
+    r"""
+    Read complete files, one event per line; plain text or gzip.
+
+    An event is identified by the path of its file (`%{topic}`) and its byte offset in the file (`%{offset}`); its time
+    is the file's modification time. Both are stored when the file is discovered, so a replay yields the same events. A
+    file that changes after that is refused until its old content and time are restored.
+
+    A file that was read to its end may be moved away. The next batch records its removal, unless the folder is empty,
+    since then its disk may not be mounted. From then on a file at this path is refused, new or restored, because its
+    events would overwrite those of the first. The last 10,000 removals are stored; a file at an older path is read,
+    and its events do overwrite. A daily export therefore needs the date in its file name.
+
+    In `%{topic}`, a byte of the path that is not UTF-8 is written as `\xe9`, and a backslash before such text is
+    doubled, so every file has a topic of its own.
+    """
+
+    kind = "files"
+    examples = (
+        Example("all log files of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
+        Example("lines that are JSON envelopes", settings="{path: ./data, format: json}"),
+    )
+
+    @classmethod
+    def check(cls, settings: FilesSourceSettings) -> str:
+        """The number of files."""
+        count = len(dict(files_at(settings.path)))
+        if not count:
+            raise NotFoundError(
+                f'there is no file at "{settings.path}"', hint="relative paths start at the current folder"
+            )
+        return f"{count} file{'' if count == 1 else 's'}"
+
+    def identity(self) -> Mapping[str, str]:
+        """The absolute path."""
+        path = Path(self.settings.path)
+        if not glob.has_magic(self.settings.path) and not path.exists():
+            raise NotFoundError(
+                f'there is no file at "{self.settings.path}"',
+                hint=f'relative paths start at the current folder, "{Path.cwd()}"',
+            )
+        return {"path": str(path.absolute())}
+
+    def frame(self, session: "Session") -> "Frame":
+        """The stream of lines."""
+        from ingest.spark.streaming.reading import read_files
+
+        return read_files(session, self.settings)
