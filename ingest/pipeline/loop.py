@@ -80,7 +80,7 @@ def run_until_durable(
     on_attempt: Callable[[Counts], None] = lambda _counts: None,
 ) -> tuple[Counts, list[bytes]]:
     """
-    Run a micro-batch until its destinations have committed it.
+    Run a micro-batch until its destinations have committed it; see `Committer` for the order of their calls.
 
     Args:
         micro_batch: what to run.
