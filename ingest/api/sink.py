@@ -183,10 +183,15 @@ class Committer(ABC):
     Commits to a destination, on the driver.
 
     Called by one thread of the pipeline, except for `stop_probe`. Order: `recover` at each start of the pipeline; then
-    for each attempt at a micro-batch `prepare`, and after its tasks either `commit` or `abort`. `commit` must be
-    idempotent: it is repeated until it returns, and runs again for a batch that a killed process had committed but not
-    acknowledged. A second commit of the same batch replaces the first: after a corrected configuration it may hold
-    other events.
+    for each attempt at a micro-batch `prepare`, its tasks, and one of:
+
+    - `commit`, if all tasks succeeded. It must be idempotent: it is retried unless it fails with STOP, and runs again
+      for a batch that was committed but not acknowledged, because the process was killed or another destination of
+      the batch failed. A second commit replaces the first: after a corrected configuration it may hold other events.
+    - `abort`, if a task did not succeed.
+    - Neither, if the pipeline stops first: the process is killed, or `prepare` or `commit` of any destination of the
+      batch fails for good. Some destinations may be committed then. What the others staged stays there until `recover`
+      or a later `prepare` removes it.
 
     An exception that is no IngestError stops the pipeline, as with `TaskSink`; one of `abort`, `stop_probe` or `close`
     is logged.

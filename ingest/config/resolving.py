@@ -53,25 +53,25 @@ def _given(node: Node) -> tuple[dict[str, object], ...]:
     return tuple({str(key): value for key, value in event.items()} for event in given)
 
 
-def _pipeline(partial_config: PartialPipeline, file: PartialConfig, tables: dict[str, Table]) -> Pipeline:
-    assert partial_config.source is not None  # noqa: S101 - there are no errors
-    assert partial_config.dead_letters is not None  # noqa: S101
-    sinks = tuple(_with_store(sink, file.only_store()) for sink in partial_config.sinks)
-    options = partial_config.options
+def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: dict[str, Table]) -> Pipeline:
+    assert pipeline.source is not None  # noqa: S101 - there are no errors
+    assert pipeline.dead_letters is not None  # noqa: S101
+    sinks = tuple(_with_store(sink, partial_config.only_store()) for sink in pipeline.sinks)
+    options = pipeline.options
     return Pipeline(
-        name=partial_config.name,
-        location=partial_config.location,
-        source=partial_config.source,
-        decorators=tuple(partial_config.decorators),
+        name=pipeline.name,
+        location=pipeline.location,
+        source=pipeline.source,
+        decorators=tuple(pipeline.decorators),
         sinks=sinks,
-        dead_letters=_dead_letters(partial_config.dead_letters, partial_config.source),
+        dead_letters=_dead_letters(pipeline.dead_letters, pipeline.source),
         on_error=options.on_error,
         error_budget=options.error_budget,
         timezone=options.timezone,
         existing=options.attributes.existing,
         trigger_every_s=options.trigger.every,
         description=options.description,
-        fingerprint=_fingerprint(partial_config, file, sinks, tables),
+        fingerprint=_fingerprint(pipeline, partial_config, sinks, tables),
     )
 
 
@@ -93,22 +93,28 @@ def _dead_letters(dead_letters: Component[Model], source: Component[SourceSettin
 
 
 def _fingerprint(
-    partial_config: PartialPipeline,
-    file: PartialConfig,
+    pipeline: PartialPipeline,
+    partial_config: PartialConfig,
     sinks: tuple[Component[SinkSettings], ...],
     tables: dict[str, Table],
 ) -> str:
     """A hash that does not depend on comments, the order of keys, or the use of chains and includes."""
     stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
     excluded = {"description", "decorators"}  # no effect; replaced by the expanded list
-    own = {key: plain(node, masked=True) for key, node in partial_config.node.entries.items() if key not in excluded}
+    own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
     content = {
         "pipeline": own,
-        "decorators": [plain(node, masked=True) for node in partial_config.decorator_nodes],
+        "decorators": [plain(node, masked=True) for node in pipeline.decorator_nodes],
         "sinks": stores,
-        "stores": {name: plain(file.store_names[name], masked=True) for name in stores if name in file.store_names},
+        "stores": {
+            name: plain(partial_config.store_names[name], masked=True)
+            for name in stores
+            if name in partial_config.store_names
+        },
         "tables": {
-            name: plain(file.tables[name].node, masked=True) for name, table in tables.items() if table.store in stores
+            name: plain(partial_config.tables[name].node, masked=True)
+            for name, table in tables.items()
+            if table.store in stores
         },
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

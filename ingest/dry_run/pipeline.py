@@ -78,14 +78,13 @@ class DryRun:
             BadInputError: an input is not an event.
             IngestError: a decorator is unavailable.
         """
-        plan = self._without_stop
+        plan = replace(self._without_stop, sinks=(), stores={}) if until_decorators else self._without_stop
         records = Inputs(live_decoder(plan))
         observer = OutputObserver(records, self._policies, self._plan.on_error, has_sinks=not until_decorators)
         chain = live_chain(plan, observer.watch)
-        names = () if until_decorators else plan.stores
-        stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in names}
+        stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in plan.stores}
         mutators = {name: store.mutator for name, store in stores.items()}
-        bindings, guarded = ([], []) if until_decorators else live_bindings(plan, mutators)
+        bindings, guarded = live_bindings(plan, mutators)
         task = Task(
             pipeline=plan.pipeline,
             fingerprint=plan.fingerprint,

@@ -91,9 +91,8 @@ class DryStore:
             capabilities=capabilities,
             buffer_bytes=1 << 20,
             deletes=may_delete(plan, name),
+            families=None if settings.creates_tables else _OpenTables(store, frozenset(declared)),
             max_put_bytes=settings.max_put_bytes,
         )
-        if not settings.creates_tables:
-            self.mutator.families = _OpenTables(store, frozenset(declared))
         driver = DriverStore(store)
         self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared))

@@ -82,7 +82,7 @@ def run_until_durable(
     check: Callable[[Counts, Sequence[bytes]], None] = lambda _counts, _dead_letters: None,
 ) -> tuple[Counts, list[bytes]]:
     """
-    Run a micro-batch until its destinations have committed it.
+    Run a micro-batch until its destinations have committed it; see `Committer` for the order of their calls.
 
     Args:
         micro_batch: what to run.

@@ -1,5 +1,5 @@
 """
-One partition of one micro-batch: records through the chain into the stores, and a receipt with their outcomes.
+One task of one micro-batch: records through the chain to the destinations, and a receipt with their outcomes.
 
 Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts on an error's disposition.
 """
@@ -88,14 +88,16 @@ class TaskObserver(Protocol):
 
 class Task:
     """
-    A live pipeline; a worker process caches it and runs it once for each partition of each micro-batch.
+    The decoder, chain and sinks of a pipeline, connected to its destinations; `run` processes one task of a batch.
+
+    A worker process creates it once and uses it for all its tasks of the pipeline.
 
     Args:
         pipeline: name, for dead letters.
         fingerprint: of the configuration, for dead letters.
         decode: see `ingest.sources.decoding.Decoder.decode`.
         on_error: failure action for records that cannot be decoded.
-        dead_letters: collects the dead letters of a task.
+        dead_letters: collects the dead letters of one run.
         bindings: the sinks, each of which writes to one of the destinations.
         destinations: by name.
         time_limit: for the calls that process one event; entered while records are read.
@@ -149,7 +151,7 @@ class Task:
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt != "":
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
-            # partitions would be blocked for minutes before the driver gets the report
+            # tasks would be blocked for minutes before the driver gets the report
             return _ended(receipt, TaskStatus.BLOCKED, self._blocked[1])
         if self._observer is not None:
             self._observer.started()

@@ -97,7 +97,7 @@ class TimeLimit:
         """
         if self.ended > MAX_ENDED:
             raise OutOfTimeTooOftenError(
-                f"more than {MAX_ENDED} events of one partition and batch took longer than {LIMIT_S:g} s in a "
+                f"more than {MAX_ENDED} events of one task took longer than {LIMIT_S:g} s in a "
                 f'decorator or sink, the last one in "{component}"',
                 hint="correct it: 'ingest explain' runs it on single events",
             )

@@ -2,7 +2,7 @@
 Composition root: builds a plan from a checked configuration, and live components from a plan.
 
 A plan is data: checked settings and import paths, resolved on the driver and pickled once. Each worker process builds
-the live pipeline from it once. Workers never import names from YAML, only the paths that the driver resolved.
+a task from it once. Workers never import names from YAML, only the paths that the driver resolved.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

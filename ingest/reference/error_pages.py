@@ -235,7 +235,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
     "timeouts": (
         IngestError,
-        "More than 20 events of a partition in one micro-batch took longer than 3 s in a decorator.",
+        "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),

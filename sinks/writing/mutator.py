@@ -53,6 +53,7 @@ class BufferedMutator:
         buffer_bytes: bound on all send buffers together; the fold buffer is extra.
         deletes: whether there may be deletes; then nothing is sent before the end of a flush cycle, and the buffer has
             no bound.
+        families: of the store's tables; None to read them from the store when a mutation needs them.
         max_put_bytes: maximum size of a put with the cells of several events, from the store's settings; None for none.
         folded_bytes: size of the fold buffer, if there are no deletes.
         staged_bytes: minimum size of the send buffer for a store that the driver writes.
@@ -74,6 +75,7 @@ class BufferedMutator:
         capabilities: Capabilities,
         buffer_bytes: int,
         deletes: bool,
+        families: KnownFamilies | None = None,
         max_put_bytes: int | None = None,
         folded_bytes: int = BUFFERED_BYTES,
         staged_bytes: int = STAGED_BYTES,
@@ -82,7 +84,7 @@ class BufferedMutator:
         self._senders = tuple(senders)
         self.store_name = store_name
         self.capabilities = capabilities
-        self.families = KnownFamilies(self._families_in_store, clock)
+        self.families = KnownFamilies(self._families_in_store, clock) if families is None else families
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         if capabilities.written_by_driver:
             # staged files store timestamp and WAL flag with each mutation

@@ -38,7 +38,12 @@ class StoreCommitter(Committer):
         self._sender: Sender | None = None
 
     def recover(self) -> None:
-        """Open the store, create its declared tables, and remove files that an earlier process staged."""
+        """
+        Open the store of the driver.
+
+        Its first opening runs `prepare` of `DriverStore`. For a store that only the driver may write, the service
+        creates the declared tables there and removes files that an earlier process staged.
+        """
         if self._store is not None:
             self._store.open()
 

@@ -1,8 +1,9 @@
 """
 Runs a task in a Python worker process of Spark.
 
-Spark reuses worker processes, so the live pipeline (compiled chain, prepared column names, open connections) is built
-once in each process and cached in the only module-level cache of this product; see the ADR on the workers' cache.
+Spark reuses worker processes, so the `Task` of a pipeline (compiled chain, prepared column names, open connections) is
+created once in each process and cached in the only module-level cache of this product; see the ADR on the workers'
+cache.
 """
 
 import gc
@@ -27,7 +28,7 @@ _live: dict[str, tuple[bytes, Task]] = {}
 
 def process(pipeline: str, plan: bytes, spec: TaskSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
-    Run one partition and return its receipt as rows.
+    Run one task, of one or several splits, and return its receipt as rows.
 
     If a part of the pipeline is missing in this process, the status is STOP; if it is unavailable for now, BLOCKED.
     """

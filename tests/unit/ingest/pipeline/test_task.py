@@ -1,4 +1,4 @@
-"""One partition from records to a receipt, into a memory store."""
+"""One task, from records to a receipt, into a memory store."""
 
 import asyncio
 import errno
