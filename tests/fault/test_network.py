@@ -177,7 +177,7 @@ def test_repeated_resets(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("seconds", [1, 20, 120])
-def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
+def test_stalled_network_loses_no_events(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
     """The network stalls and then delivers all data; the timeout is longer."""
     run = started(ledger_run, f"F06 stall of {seconds} s", proxy, timeout="180s")
     connections = proxy.counts.connections

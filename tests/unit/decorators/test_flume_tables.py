@@ -84,7 +84,7 @@ def rows(*cases):
         ("%Y-%m-%d/%H00", ["%Y-%m-%d/%H00"], "2011-06-28/1500"),
     ),
 )
-def test_escapes(tags, expected):
+def test_flume_escapes_have_the_same_result(tags, expected):
     """The tables of escape expressions."""
     attributes = {"other": b"text", "nested": b"%{host}", "nanos": b"no", "body": b"no"}
     event = Event(b"whole body", attributes, TIME_MS, 42, "web1", Priority.WARN)
@@ -175,7 +175,7 @@ AB = {"a": b"1", "b": b"2"}
         ("nullDeco", "- null_deco", AB, AB),
     ),
 )
-def test_transformations(decorators, attributes, expected):
+def test_flume_decorators_have_the_same_result(decorators, attributes, expected):
     """The table of per-event transformations; `format`, which changes the body, follows below."""
     found = result_of(decorators, event_of(BODY, attributes, host="h", write_once=True))
     if isinstance(found, list):

@@ -45,7 +45,7 @@ def headers(settings="{}"):
         ("{rest_attribute: r}", b"A: 1", {"a": b"1", "r": b""}),
     ],
 )
-def test_lines(attributes_after, refusal_of, settings, body, expected):
+def test_lines_become_attributes_or_fail(attributes_after, refusal_of, settings, body, expected):
     if expected is None:
         assert refusal_of(Headers, settings, body) == "bad_header_line"
     else:

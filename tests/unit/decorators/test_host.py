@@ -26,7 +26,7 @@ from ingest.testing.events import event_of, settings_of
         ("form: full, domain: example.com", "::1", "::1"),
     ],
 )
-def test_formats(options, host, expected):
+def test_host_is_written_in_the_form(options, host, expected):
     for settings, before, place in (
         (f"{{attribute: x, {options}}}", {}, "x"),
         (f"{{source: s, attribute: x, {options}}}", {"s": host}, "x"),

@@ -39,7 +39,7 @@ def pieces_of(text):
         ("ö", 1, "aöb".encode(), b"b"),
     ],
 )
-def test_piece(attributes_after, separator, index, body, expected):
+def test_piece_with_the_index_becomes_the_attribute(attributes_after, separator, index, body, expected):
     settings = f'{{separator: "{separator}", index: {index}, attribute: x}}'
     assert attributes_after(Split, settings, body) == {"x": expected}
 

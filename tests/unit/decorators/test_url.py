@@ -38,7 +38,7 @@ NAMES = ("scheme", "user", "host", "port", "path", "query", "fragment")
         (b"/%41%zz", {"path": b"/%41%zz"}),
     ],
 )
-def test_parts(attributes_after, url, expected):
+def test_parts_become_attributes(attributes_after, url, expected):
     assert attributes_after(Url, "{}", url) == expected
 
 

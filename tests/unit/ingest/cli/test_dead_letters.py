@@ -45,7 +45,7 @@ def offsets(result):
 
 
 class TestList:
-    def test_table(self, ingest, positions):
+    def test_dead_letters_are_listed_in_a_table(self, ingest, positions):
         result = ingest("dead-letters", "list", FILE)
         assert result.code == 0
         assert [line.split()[0] for line in result.out.splitlines()[2:]] == positions
@@ -65,7 +65,7 @@ class TestList:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, positions, options, expected):
+    def test_options_select_the_listed_dead_letters(self, ingest, positions, options, expected):
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ class TestList:
         result = ingest("dead-letters", "list", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
-    def test_none(self, ingest, pipeline):
+    def test_absence_of_dead_letters_is_reported(self, ingest, pipeline):
         result = ingest("dead-letters", "list", FILE)
         assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")
 
 
 class TestShow:
-    def test_text(self, ingest, positions):
+    def test_dead_letter_is_shown_as_text(self, ingest, positions):
         result = ingest("dead-letters", "show", FILE, positions[1], "--pipeline", "ticks")
         assert result.code == 0
         shown = dict(line.split("  ", 1) for line in result.out.splitlines())
@@ -137,7 +137,7 @@ class TestSeveralEvents:
 
 
 class TestReplay:
-    def test_all(self, ingest, positions):
+    def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
@@ -160,7 +160,7 @@ class TestReplay:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, positions, options, selected):
+    def test_options_select_the_replayed_dead_letters(self, ingest, positions, options, selected):
         result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 

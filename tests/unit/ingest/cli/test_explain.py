@@ -147,7 +147,7 @@ pipelines:
         (folder / "a.log.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
         assert self.explained(ingest, "--lines", "a.log.gz") == [("a.log.gz:0", "one"), ("a.log.gz:4", "two")]
 
-    def test_stdin(self, ingest, monkeypatch):
+    def test_lines_are_read_from_stdin(self, ingest, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
         assert self.explained(ingest, "--lines", "-") == [("<stdin>:0", "x")]
 

@@ -81,13 +81,13 @@ class TestScan:
         ],
         ids=str,
     )
-    def test_range(self, ingest, store, options, expected):
+    def test_options_select_rows(self, ingest, store, options, expected):
         assert keys(ingest(*SCAN, *options)) == expected
 
     @pytest.mark.parametrize(
         "options", [["--columns", "cf:q,other"], ["--columns", "cf:q", "--columns", "other:"]], ids=str
     )
-    def test_columns(self, ingest, store, options):
+    def test_options_select_columns(self, ingest, store, options):
         cells = ingest(*SCAN, "--limit", 1, *options).json["cells"]
         assert [cell[:2] for cell in cells] == [["cf", "q"], ["other", ""]]
 
@@ -114,7 +114,7 @@ class TestScan:
     def test_escaped_column(self, ingest, store):
         assert len(ingest(*SCAN, "--limit", 1, "--columns", "cf:\\xff").json["cells"]) == 1
 
-    def test_versions(self, ingest, store):
+    def test_older_versions_are_included(self, ingest, store):
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
 
@@ -127,7 +127,7 @@ class TestScan:
 
 
 class TestGet:
-    def test_row(self, ingest, store):
+    def test_row_is_shown_with_the_selected_cells(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "\\xff\\x00", "--columns", "cf:q", "--versions", "3")
         assert result.code == 0
         assert result.out == (
@@ -267,7 +267,7 @@ class TestTableApply:
 
 
 class TestWhichStore:
-    def test_declared(self, ingest, folder):
+    def test_table_of_the_file_is_found_without_a_store_name(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         ingest("table", "apply", "p.yaml")
         assert ingest("scan", "p.yaml", "declared").code == 0

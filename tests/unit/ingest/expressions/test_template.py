@@ -68,7 +68,7 @@ class TestEscapesOfFlume:
             ("%z", b"+0000"),
         ],
     )
-    def test_tag(self, tag: str, expected: bytes) -> None:
+    def test_tag_renders_alone_and_within_text(self, tag: str, expected: bytes) -> None:
         of = event(other=b"attribute")
         assert rendered(tag, of) == expected
         assert rendered(f"<{tag}|{tag}>", of) == b"<" + expected + b"|" + expected + b">"

@@ -65,7 +65,7 @@ def test_python_options():
     }
 
 
-def test_kerberos():
+def test_kerberos_login_is_set_in_both_clients():
     sasl = {"mechanism": "gssapi", "principal": "i@E", "keytab": "/k"}
     found = connection(security={"sasl": sasl})
     assert found.java_options()["sasl.jaas.config"] == (

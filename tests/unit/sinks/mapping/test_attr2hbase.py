@@ -159,7 +159,7 @@ class TestRowKey:
 
 
 class TestTable:
-    def test_template(self):
+    def test_variables_of_the_table_are_expanded(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
         assert only(mapper(table="logs_%{app}").map(event, BATCH_MS))[0] == "logs_shop"
 
@@ -168,7 +168,7 @@ class TestTable:
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
         assert error_of({"table": "%{app}"}, event) == "bad_table_name"
 
-    def test_namespace(self):
+    def test_table_may_have_a_namespace(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"})
         assert only(mapper(table="ns:logs").map(event, BATCH_MS))[0] == "ns:logs"
 
@@ -182,10 +182,10 @@ EVENT = {"2hb_": b"r", "2hb_f:q": b"v"}
 
 
 class TestTime:
-    def test_batch(self):
+    def test_cells_have_the_time_of_the_batch_by_default(self):
         assert only(mapper().map(Event(b"", dict(EVENT), timestamp_ms=-5), BATCH_MS))[1].timestamp_ms == BATCH_MS
 
-    def test_event(self):
+    def test_cells_may_have_the_time_of_the_event(self):
         mapped = only(mapper(timestamp="event").map(Event(b"", dict(EVENT), timestamp_ms=5), BATCH_MS))
         assert mapped[1].timestamp_ms == 5
 
@@ -226,7 +226,7 @@ class TestRules:
         ],
         ids=["row", "family", "column", "empty-qualifier"],
     )
-    def test_delete(self, delete, expected):
+    def test_rule_deletes_a_row_family_or_column(self, delete, expected):
         assert self.put(Priority.DEBUG, rules=[{"when": self.DEBUG, "delete": delete}]) == expected
 
     def test_delete_without_the_log(self):

@@ -183,7 +183,7 @@ class TestDamage:
         Path(file.path).write_bytes(Path(file.path).read_bytes()[:5])
         self.check(file, "ends within a frame's head")
 
-    def test_empty(self, file):
+    def test_empty_file_is_refused(self, file):
         Path(file.path).write_bytes(b"")
         self.check(file, f"it should have {file.size_bytes} bytes")
 
@@ -193,7 +193,7 @@ class TestDamage:
         Path(file.path).write_bytes(content)
         self.check(file, "a frame is longer than the file")
 
-    def test_gone(self, file):
+    def test_missing_file_is_refused(self, file):
         Path(file.path).unlink()
         self.check(file, "is gone")
 

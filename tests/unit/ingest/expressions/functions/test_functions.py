@@ -266,7 +266,7 @@ class TestNumber:
         first, second = (rendered("%{inverted(x)}", x=b"%d" % number) for number in (a, b))
         assert (first > second) == (a < b)
 
-    def test_decimals(self) -> None:
+    def test_arithmetic_accepts_decimals(self) -> None:
         values = {"a": b"7.5", "b": b"-2"}
         template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)}"
         assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7"

@@ -46,7 +46,7 @@ OWN = {"cf:offset": "7", "cf:partition": "3", "cf:timestamp": "5", "cf:topic": "
         ({"type": "regex_filter", "regex": "te.t"}, {}, {}),
     ],
 )  # fmt: skip
-def test_interceptors(options, event, expected, cells):
+def test_interceptor_changes_the_event_as_in_flume(options, event, expected, cells):
     row, found = cells(interceptor(**options), EVENT | event)
     wanted = OWN | {f"cf:{name}": value for name, value in expected.items()}
     assert (row, found) == ("r1", {name: value for name, value in wanted.items() if value is not None})
@@ -125,7 +125,7 @@ def test_row_key_with_the_time_uses_that_of_the_record(name, cells, imported):
         ({"regex": "it's", "excludeEvents": "true"}, True),
     ],
 )
-def test_filter(options, kept, outcomes):
+def test_regex_filter_keeps_or_drops_matching_events(options, kept, outcomes):
     (line,) = outcomes(interceptor(type="regex_filter", **options), EVENT)
     assert (line["outcome"], line["reason"]) == (("kept", None) if kept else ("dropped", "regex_filter"))
 
@@ -261,7 +261,9 @@ class TestKafka:
         ],
     )
     @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "GSSAPI"])
-    def test_protection(self, protocol, tls, sasl, insecure, mechanism, imported, configuration):
+    def test_security_is_imported_without_the_password(
+        self, protocol, tls, sasl, insecure, mechanism, imported, configuration
+    ):
         text = changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1:9092, k2:9092")
         text += f"a.sources.r.kafka.consumer.security.protocol = {protocol}\n"
         text += f"a.sources.r.kafka.consumer.sasl.mechanism = {mechanism}\n"

@@ -142,7 +142,7 @@ def test_dates_are_in_the_given_zone(zone, hour, attributes):
         ("mult(0)", []),
     ],
 )
-def test_samplers(decorators, offsets, outcomes):
+def test_sampler_keeps_the_same_events(decorators, offsets, outcomes):
     text = f'{decorators} value("2hb_","r") value("2hb_f:q","v") attr2hbase("t")'
     kept = [n for n in range(COUNT) if outcomes(text, {"body": "x", "offset": n})[0]["outcome"] == "kept"]
     assert kept == offsets
