@@ -133,7 +133,7 @@ def test_dash_follows_on_dash(on_dash, expected):
         ("é$status", "é200".encode(), {"status": b"200"}, 0),
     ],
 )  # fmt: skip
-def test_custom_formats(errors_of, form, line, expected, time_ms):
+def test_custom_format_is_parsed_or_rejected(errors_of, form, line, expected, time_ms):
     settings = "{formats: '" + form.replace("'", "''") + "'}"
     if expected is None:
         assert errors_of(AccessLog, settings) == [("bad_pattern", ("formats", 0))]

@@ -166,7 +166,7 @@ class TestLibrary:
         assert found(pattern, text) == expected
 
     @given(st.ip_addresses())
-    def test_every_address(self, address):
+    def test_every_address_matches(self, address):
         texts = [str(address), address.exploded]
         if isinstance(address, ipaddress.IPv6Address):
             texts.append(f"{ipaddress.IPv6Address(int(address) >> 32 << 32)}%lo")
@@ -182,12 +182,12 @@ class TestLibrary:
             assert whole("IPV6", text) is is_address
 
     @given(st.datetimes(), st.sampled_from(["", "Z", "+01:00"]), st.sampled_from(["T", " "]))
-    def test_every_time(self, moment, zone, between):
+    def test_every_time_matches(self, moment, zone, between):
         assert whole("TIMESTAMP_ISO8601", moment.isoformat(between) + zone)
         assert whole("HTTPDATE", f"{moment:%d/%b/}{moment.year:04}:{moment:%H:%M:%S} +0000")
 
     @given(st.uuids())
-    def test_every_uuid(self, identity: uuid.UUID):
+    def test_every_uuid_matches(self, identity: uuid.UUID):
         assert whole("UUID", str(identity))
 
 

@@ -72,7 +72,7 @@ def test_conversion_is_idempotent(name, settings):
         ("{source: s}", {"s": ""}, "no_host"),
     ],
 )
-def test_no_host(refusal_of, attributes_after, settings, attributes, code):
+def test_missing_host_follows_on_missing(refusal_of, attributes_after, settings, attributes, code):
     assert refusal_of(Host, settings, b"", attributes) == code
     keeping = settings.replace("}", ", on_missing: keep}")
     assert "x" not in attributes_after(Host, keeping, b"", attributes)

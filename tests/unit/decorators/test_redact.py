@@ -214,7 +214,7 @@ def test_tokens_are_redacted(text, expected):
         (["\\xff+"], b"a\xff\xffb", b"a#b"),
     ],
 )
-def test_custom_patterns(patterns, text, expected):
+def test_matches_of_custom_patterns_are_redacted(patterns, text, expected):
     assert redacted(text, patterns=patterns) == expected
 
 
@@ -228,7 +228,7 @@ def test_custom_patterns(patterns, text, expected):
         (16, ["ipv4"], b"10.0.0.1", b"#"),
     ],
 )
-def test_keep_last(keep_last, find, text, expected):
+def test_last_characters_are_kept(keep_last, find, text, expected):
     assert redacted(text, find, keep_last=keep_last) == expected
 
 

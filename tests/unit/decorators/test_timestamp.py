@@ -141,7 +141,7 @@ def test_zone_name_in_the_format():
     assert settings.lint_warnings() == {}
 
 
-def test_absent_attribute(refusal_of):
+def test_absent_attribute_follows_on_invalid(refusal_of):
     assert refusal_of(Timestamp, "{source: time}") == "no_attribute"
     assert time_of("x", "{source: time, on_invalid: keep}") == -1
 

@@ -114,7 +114,7 @@ class TestShow:
         line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
         assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
 
-    def test_unknown_position(self, ingest, positions):
+    def test_unknown_position_exits_with_3(self, ingest, positions):
         assert ingest("dead-letters", "show", FILE, "9").code == 3
 
 
@@ -170,7 +170,7 @@ class TestReplay:
         ingest("dead-letters", "replay", FILE, positions[0])
         assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
 
-    def test_by_position(self, ingest, positions):
+    def test_dead_letter_is_replayed_by_position(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, positions[0])
         assert result.code == 0
         assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
@@ -181,7 +181,7 @@ class TestReplay:
         assert result.err.startswith('error: no dead letter "9" in ')
         assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
-    def test_by_id(self, ingest, positions):
+    def test_dead_letter_is_replayed_by_id(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
         assert (result.code, result.json["replayed"]) == (0, 1)
 

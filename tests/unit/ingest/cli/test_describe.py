@@ -176,7 +176,7 @@ def test_page_explains_relative_paths(ingest, name):
     assert "a relative path is relative to the working directory of the command" in path["doc"]
 
 
-def test_unexpected_argument(ingest):
+def test_unexpected_argument_exits_with_2(ingest):
     assert ingest("describe", "split", "more").code == 2
 
 
@@ -186,7 +186,7 @@ class TestError:
         assert result.code == 0
         assert result.out.startswith("no_match\nNo pattern of the decorator matches")
 
-    def test_as_json(self, ingest):
+    def test_page_of_a_code_is_written_as_json(self, ingest):
         page = ingest("describe", "error", "locked", "--output", "json").json
         assert (page["code"], page["exit_code"]) == ("locked", 4)
 
@@ -204,7 +204,7 @@ class TestError:
             page.code for page in error_pages()
         ]
 
-    def test_unknown_code(self, ingest):
+    def test_unknown_code_has_a_suggestion(self, ingest):
         result = ingest("describe", "error", "no_mtch")
         assert (result.code, 'did you mean "no_match"?' in result.err) == (3, True)
         assert 'did you mean "bad_access_line"?' in ingest("describe", "error", "bad_acces").err

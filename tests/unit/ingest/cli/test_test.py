@@ -14,7 +14,7 @@ def write_failing(folder):
     )
 
 
-def test_passing_tests(ingest, pipeline):
+def test_passing_tests_are_listed(ingest, pipeline):
     result = ingest("test", "pipeline.yaml")
     assert result.code == 0
     assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a malformed line fails\n")

@@ -47,7 +47,7 @@ def test_csv_rows_are_read(path, text, separator, expected):
         (b'a,b\n1,"2"x\n', "it is not valid CSV"),
     ],
 )
-def test_invalid_csv(path, text, reason):
+def test_invalid_csv_is_rejected(path, text, reason):
     path.write_bytes(text)
     with pytest.raises(ValueError, match=reason):
         read(csv_rows(path, ","))

@@ -76,7 +76,7 @@ def test_text_of_the_server(name: str) -> None:
     assert len(str(error)) < 500
 
 
-def test_empty_text() -> None:
+def test_error_without_a_text_is_unavailable() -> None:
     error = translated(HBaseIOError(message=b""), table="t")
     assert isinstance(error, StoreUnavailableError)
     assert "no reason given" in str(error)

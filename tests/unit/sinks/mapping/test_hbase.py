@@ -205,7 +205,7 @@ class TestRowKey:
         given = event(key=b"", attributes={"x": b""})
         assert error_of(mapper(row="%{key}%{x}", on_missing=on_missing), given).code == "empty_row_key"
 
-    def test_longest_key(self):
+    def test_only_a_longer_key_is_refused(self):
         assert only(mapper().map(event(key=b"k" * 32_767), BATCH_MS))[1].row == b"k" * 32_767
         assert error_of(mapper(), event(key=b"k" * 32_768)).code == "row_key_too_long"
 

@@ -27,7 +27,7 @@ def rendered(text: str, zone: str = "UTC", **attributes: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_documented_example(example: FunctionExample) -> None:
+def test_documented_example_has_its_result(example: FunctionExample) -> None:
     template = Template.parse(example.template)
     if example.error is not None:
         with pytest.raises(ExpressionError) as raised:
@@ -40,7 +40,7 @@ def test_documented_example(example: FunctionExample) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
 class TestDeclaration:
-    def test_is_documented(self, function: Function) -> None:
+    def test_function_is_documented(self, function: Function) -> None:
         assert function.doc.endswith(".")
         assert all(parameter.doc for parameter in function.parameters)
         assert len(function.examples) >= 2

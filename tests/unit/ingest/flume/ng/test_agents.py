@@ -147,7 +147,7 @@ def test_uuids_are_the_same_on_a_replay(cells):
     ],
 )
 @pytest.mark.parametrize("sink", ["hbase2", "hbase", "HBase2", "HBASE", "org.apache.flume.sink.hbase2.HBase2Sink"])
-def test_simple_serializer(more, row, expected, sink, cells):
+def test_simple_serializer_writes_the_same_cells(more, row, expected, sink, cells):
     text = changed(BASE, "a.sinks.k.type", sink)
     for name, value in more.items():
         text += f"a.sinks.k.serializer.{name} = {value}\n"
@@ -168,7 +168,7 @@ def test_simple_serializer(more, row, expected, sink, cells):
         ({"regex": "(.*)", "colNames": "payload", "rowKeyIndex": "-1"}, "", ("5-web:3:7", {"cf:payload": ""})),
     ],
 )
-def test_regex_serializer(more, body, expected, cells):
+def test_regex_serializer_writes_the_same_cells(more, body, expected, cells):
     text = BASE + REGEX
     for name, value in more.items():
         text = changed(text, f"a.sinks.k.serializer.{name}", value)
@@ -223,7 +223,7 @@ class TestKafka:
             "raw",
         )
 
-    def test_all_settings(self, configuration):
+    def test_all_settings_are_imported(self, configuration):
         text = BASE + (
             "a.sources.r.kafka.topics.regex = web-.*\n"
             "a.sources.r.kafka.consumer.group.id = g\n"
@@ -246,7 +246,7 @@ class TestKafka:
         text = changed(changed(BASE, "a.sources.r.type", written), "a.channels.c.type", "MEMORY")
         assert source_of(configuration, text).topics == ["web"]
 
-    def test_former_names(self, configuration):
+    def test_former_names_are_imported(self, configuration):
         text = BASE.replace("kafka.topics", "topic").replace("kafka.bootstrap.servers", "brokerList")
         found = source_of(configuration, text + "a.sources.r.groupId = old\n")
         assert (found.topics, found.group, found.brokers) == (["web"], "old", "localhost:9092")

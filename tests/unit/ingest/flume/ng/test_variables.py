@@ -61,11 +61,11 @@ def simple(**options):
         ({"table": "${T}", "columnFamily": "x_${F}"}, ("tab", "default5", {"x_fam:pCol": "r1 text"})),
     ],
 )
-def test_simple_serializer(options, expected, put):
+def test_variables_of_a_simple_serializer_are_expanded(options, expected, put):
     assert put(simple(**options)) == expected
 
 
-def test_regex_serializer(put):
+def test_variables_of_a_regex_serializer_are_expanded(put):
     text = changed(changed(BASE + REGEX, "a.sinks.k.table", "${T}"), "a.sinks.k.columnFamily", "${F}")
     assert put(text) == ("tab", "r1", {"fam:rest": "text"})
 

@@ -118,7 +118,7 @@ def test_omitted_decorator_is_in_a_comment_and_the_report(name, imported):
         ('exDate("d","yyyy")', body("x", d="?"), {"d": "?"}),
     ],
 )  # fmt: skip
-def test_same_effect(decorators, event, after, attributes):
+def test_decorator_has_the_same_effect(decorators, event, after, attributes):
     assert attributes(decorators, event) == after
 
 
