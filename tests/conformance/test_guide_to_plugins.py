@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_command(folder: Path, command: tuple[str, ...], expected: str) -> None:
+def test_command_of_the_guide_succeeds(folder: Path, command: tuple[str, ...], expected: str) -> None:
     # safe path: no modules are imported from the folder, as with the installed command
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     done = subprocess.run(

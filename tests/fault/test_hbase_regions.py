@@ -105,7 +105,7 @@ def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, ad
 
 
 @pytest.mark.seeds(1)
-def test_master_restarted(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
+def test_writes_continue_while_the_master_restarts(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
     """F11: killed under load and restarted later; writes need no master."""
     run = started(ledger_run, "F11 master restarted", cluster)
     with run.produce_in_background(RATE):

@@ -158,7 +158,7 @@ def test_thrift_server_frozen(ledger_run: LedgerRuns, hbase: HBase) -> None:
 
 
 @pytest.mark.slow
-def test_repeated_resets(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+def test_repeated_resets_lose_no_events(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """Connections are reset repeatedly, during requests and responses."""
     run = started(ledger_run, "F05 repeated resets", proxy, timeout="10s")
     with run.produce_in_background(1_500):
@@ -177,7 +177,7 @@ def test_repeated_resets(ledger_run: LedgerRuns, proxy: Proxy) -> None:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("seconds", [1, 20, 120])
-def test_stall(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
+def test_stalled_network_loses_no_events(ledger_run: LedgerRuns, proxy: Proxy, seconds: int) -> None:
     """The network stalls and then delivers all data; the timeout is longer."""
     run = started(ledger_run, f"F06 stall of {seconds} s", proxy, timeout="180s")
     connections = proxy.counts.connections
@@ -219,7 +219,9 @@ def test_stall_longer_than_the_timeout(ledger_run: LedgerRuns, proxy: Proxy) -> 
     [("100 KB/s", {"bytes_per_s": 100_000}, 12_000), ("1-byte pieces", {"slice_bytes": 1}, 4_000)],
     ids=["100KB", "1byte"],
 )
-def test_slow_network(ledger_run: LedgerRuns, proxy: Proxy, name: str, faults: dict[str, int], events: int) -> None:
+def test_slow_network_does_not_increase_memory(
+    ledger_run: LedgerRuns, proxy: Proxy, name: str, faults: dict[str, int], events: int
+) -> None:
     """A slow network does not increase memory."""
     run = started(ledger_run, f"F06 {name}", proxy, timeout="180s", events=3_000)
     before = proxy.counts.up_bytes

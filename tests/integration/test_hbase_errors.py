@@ -171,7 +171,7 @@ class TestRejected:
 
 
 class TestRefused:
-    def test_missing_table(self, store: HBaseStore) -> None:
+    def test_missing_table_is_refused(self, store: HBaseStore) -> None:
         name = unique("absent")
         for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1), Delete(b"r", 1, b"cf")):
             with pytest.raises(StoreRefusedError, match=f'no table "{name}"'):
@@ -188,7 +188,7 @@ class TestRefused:
             connection.create_table(table, {"cf": {}})
         store.apply(table, [Put(b"r", GOOD, 1)])
 
-    def test_disabled_table(self, hbase: HBase, store: HBaseStore, table: str) -> None:
+    def test_disabled_table_is_refused_until_enabled(self, hbase: HBase, store: HBaseStore, table: str) -> None:
         with hbase.connection() as connection:
             connection.disable_table(table)
         with pytest.raises(StoreRefusedError, match="is disabled"):
@@ -240,7 +240,7 @@ class TestRefused:
 
 
 @pytest.mark.slow  # the Thrift server itself retries for 8 s
-def test_busy_region(hbase: HBase, store: HBaseStore) -> None:
+def test_busy_region_raises_a_busy_error(hbase: HBase, store: HBaseStore) -> None:
     table = table_with(hbase, hbase__hregion__memstore__block__multiplier="-1")
     for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1, b"cf")):
         with pytest.raises(StoreBusyError, match="Over memstore limit"):

@@ -46,7 +46,7 @@ def read(settings, line, **options):
         (b'"-" 200 - "\xff" "-"', {"referrer": b"\xff"}),
     ],
 )
-def test_lines(tail, expected):
+def test_line_sets_its_fields(tail, expected):
     event = read("{}", HEAD + tail)
     assert (event.attributes, event.timestamp_ms) == (
         {"client": b"h", "time": TIME, "status": b"200"} | expected,
@@ -78,7 +78,7 @@ def test_virtual_host_formats(name):
         ("keep", {"ident": b"-", "user": b"-", "request": b"-", "bytes": b"-"}),
     ],
 )
-def test_dash(on_dash, expected):
+def test_dash_follows_on_dash(on_dash, expected):
     event = read(f"{{on_dash: {on_dash}}}", HEAD + b'"-" 200 -')
     assert event.attributes == {"client": b"h", "time": TIME, "status": b"200"} | expected
 
@@ -133,7 +133,7 @@ def test_dash(on_dash, expected):
         ("é$status", "é200".encode(), {"status": b"200"}, 0),
     ],
 )  # fmt: skip
-def test_custom_formats(errors_of, form, line, expected, time_ms):
+def test_custom_format_is_parsed_or_rejected(errors_of, form, line, expected, time_ms):
     settings = "{formats: '" + form.replace("'", "''") + "'}"
     if expected is None:
         assert errors_of(AccessLog, settings) == [("bad_pattern", ("formats", 0))]

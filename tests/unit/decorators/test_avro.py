@@ -68,7 +68,7 @@ def avro(schema, content):
         ({"type": "record", "name": "I", "fields": [{"name": "y", "type": "int"}]}, {"y": 1}, {"x.y": b"1"}),
     ],
 )
-def test_types(attributes_after, kind, value, expected):
+def test_value_of_each_type_becomes_text(attributes_after, kind, value, expected):
     schema = record(("x", kind))
     # what has a logical type is written as what it is without
     is_decimal = "decimal" in json.dumps(kind)
@@ -95,7 +95,7 @@ def test_union_of_records(attributes_after):
 
 
 @pytest.mark.parametrize(("on_null", "expected"), [("unset", {}), ("empty", {"x": b""})])
-def test_nulls(attributes_after, on_null, expected):
+def test_null_follows_on_null(attributes_after, on_null, expected):
     settings = settings_with(record(("x", ["null", "int"])), f"{{on_null: {on_null}}}")
     assert attributes_after(Avro, settings, b"\0") == expected
 
@@ -133,7 +133,7 @@ def test_number_beyond_64_bits_keeps_its_digits_in_an_array(attributes_after):
     assert attributes_after(Avro, settings_with(node), b"\x02" + b"\x80" * 10 + b"\x01\0\0") == {"v": b"[%d]" % 2**69}
 
 
-def test_headers(attributes_after, refusal_of):
+def test_header_is_checked_and_removed(attributes_after, refusal_of):
     schema = record(("x", "int"))
     single = settings_with(schema, "{header: single_object}")
     # the fingerprint of the schema's canonical form, worked out apart from the product's code

@@ -23,7 +23,7 @@ from ingest.testing.events import event_of, settings_of
         ("title", b"\xffab \xfeCD", b"\xffAb \xfeCd"),
     ],
 )
-def test_letter_cases(attributes_after, to, before, after):
+def test_letters_change_to_the_case(attributes_after, to, before, after):
     assert attributes_after(Case, f"{{source: a, to: {to}}}", attributes={"a": before}) == {"a": after}
 
 

@@ -46,7 +46,7 @@ def cef(settings="{}"):
         (b"cs1=x cs1Label=Rule", {"cs1": b"x", "cs1Label": b"Rule"}),
     ],
 )
-def test_extension(attributes_after, extension, expected):
+def test_extension_sets_its_keys(attributes_after, extension, expected):
     assert attributes_after(Cef, "{}", HEAD + extension) == HEADER | expected
 
 
@@ -62,7 +62,7 @@ def test_extension(attributes_after, extension, expected):
         (b"<134>1 2026-11-21T10:00:00Z h a - - - CEF:0|V|P|1|7|n|5|", (b"0", b"V", b"P", b"1", b"7", b"n", b"5")),
     ],
 )
-def test_header(attributes_after, body, fields):
+def test_header_sets_seven_fields(attributes_after, body, fields):
     assert attributes_after(Cef, "{}", body) == dict(zip(NAMES, fields, strict=True))
 
 
@@ -79,7 +79,7 @@ def test_header(attributes_after, body, fields):
         (b"deviceCustomDate1=1 deviceCustomDate1Label=Seen Label=x", {"Seen": b"1", "Label": b"x"}),
     ],
 )
-def test_labels(attributes_after, extension, expected):
+def test_labels_become_names(attributes_after, extension, expected):
     assert attributes_after(Cef, "{fold_labels: true}", HEAD + extension) == HEADER | expected
 
 

@@ -138,7 +138,7 @@ def test_invalid_value_fails(refusal_of, options, value, code):
     ("on_invalid", "after"),
     [("keep", {"a": b"\0\7", "b": b"x"}), ("empty", {"a": b"\0\7", "b": b""}), ("unset", {"a": b"\0\7"})],
 )
-def test_on_invalid(attributes_after, on_invalid, after):
+def test_invalid_value_follows_on_invalid(attributes_after, on_invalid, after):
     text = f"{{attributes: [a, b], encode: int16, on_invalid: {on_invalid}}}"
     assert attributes_after(Convert, text, attributes={"a": "7", "b": "x"}) == after
 

@@ -18,7 +18,7 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: {a: c, x: d}, on_missing: empty}", {"a": b"1", "b": b"2", "c": b"1", "d": b""}),
     ],
 )
-def test_copies_values(attributes_after, settings, after):
+def test_value_is_copied(attributes_after, settings, after):
     assert attributes_after(Copy, settings, "body", {"a": "1", "b": "2"}) == after
 
 

@@ -32,7 +32,7 @@ ABC = "{columns: [a, b, c]}"
         ("{columns: [a, b], on_count: fit}", b"1", {"a": b"1"}),
     ],
 )
-def test_fields(attributes_after, settings, body, expected):
+def test_fields_are_named_by_columns(attributes_after, settings, body, expected):
     assert attributes_after(Csv, settings, body) == expected
 
 

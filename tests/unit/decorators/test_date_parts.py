@@ -22,7 +22,7 @@ def parts_of(text, timestamp_ms, **attributes):
     return {name: value.decode() for name, value in event.attributes.items() if name not in attributes}
 
 
-def test_all_parts():
+def test_all_parts_are_set():
     assert parts_of(f"{{parts: {ALL}, zone: America/Denver}}", 1309275728023) == {
         "year": "2011", "quarter": "2", "month": "06", "day": "28", "hour": "09", "minute": "42", "second": "08",
         "millisecond": "023", "weekday": "2", "iso_year": "2011", "iso_week": "26", "day_of_year": "179",

@@ -47,7 +47,7 @@ def bodies(settings, body):
         ("{form: separated, separator: '\u00e9'}", b"\xff\xc3\xa9\xfe", [b"\xff", b"\xfe"]),
     ],
 )
-def test_parts(settings, body, expected):
+def test_each_part_becomes_an_event(settings, body, expected):
     assert bodies(settings, body) == expected
 
 
@@ -138,7 +138,7 @@ def test_array_nested_too_deep_follows_on_invalid(on_invalid, count):
         ("{source: a}", b"[]", "no_attribute"),
     ],
 )
-def test_errors(settings, body, code):
+def test_body_without_valid_parts_fails(settings, body, code):
     with pytest.raises(DecorateError) as caught:
         make(settings).decorate(event_of(body))
     assert caught.value.code == code

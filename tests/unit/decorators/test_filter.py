@@ -11,16 +11,16 @@ def filtered(text, **event):
 
 
 @pytest.mark.parametrize(("host", "kept"), [("a", True), ("b", False)])
-def test_keep_condition(host, kept):
+def test_only_events_that_meet_keep_pass(host, kept):
     assert filtered("{keep: \"%{host} == 'a'\"}", host=host) is kept
 
 
 @pytest.mark.parametrize(("host", "kept"), [("a", False), ("b", True)])
-def test_drop_condition(host, kept):
+def test_events_that_meet_drop_are_dropped(host, kept):
     assert filtered("{drop: \"%{host} == 'a'\"}", host=host) is kept
 
 
-def test_drop_reason():
+def test_drop_reason_is_the_option_or_the_kind():
     for text, reason in (("", "filter"), (", reason: noise", "noise")):
         decorator = Filter(settings_of(Filter.settings_class(), f"{{drop: \"%{{host}} == 'a'\"{text}}}"))
         assert decorator.drop_reason == reason

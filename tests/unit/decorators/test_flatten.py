@@ -34,7 +34,7 @@ from ingest.testing.events import event_of, settings_of
         ("{attributes: [a, b], on_invalid: keep}", {"a": "7", "b": "[7]"}, {"a": b"7", "b.0": b"7"}),
     ],
 )  # fmt: skip
-def test_flattens_attributes(attributes_after, settings, before, after):
+def test_attributes_are_flattened(attributes_after, settings, before, after):
     assert attributes_after(Flatten, settings, attributes=before) == after
 
 

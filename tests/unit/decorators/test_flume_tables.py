@@ -84,7 +84,7 @@ def rows(*cases):
         ("%Y-%m-%d/%H00", ["%Y-%m-%d/%H00"], "2011-06-28/1500"),
     ),
 )
-def test_escapes(tags, expected):
+def test_flume_escapes_have_the_same_result(tags, expected):
     """The tables of escape expressions."""
     attributes = {"other": b"text", "nested": b"%{host}", "nanos": b"no", "body": b"no"}
     event = Event(b"whole body", attributes, TIME_MS, 42, "web1", Priority.WARN)
@@ -175,7 +175,7 @@ AB = {"a": b"1", "b": b"2"}
         ("nullDeco", "- null_deco", AB, AB),
     ),
 )
-def test_transformations(decorators, attributes, expected):
+def test_flume_decorators_have_the_same_result(decorators, attributes, expected):
     """The table of per-event transformations; `format`, which changes the body, follows below."""
     found = result_of(decorators, event_of(BODY, attributes, host="h", write_once=True))
     if isinstance(found, list):
@@ -256,7 +256,7 @@ ACCESS = "- ex_date: {source: date, pattern: 'dd/MMM/yyyy:HH:mm:ss Z'}"
         ),
     ),
 )
-def test_ex_date(decorators, zone, text, expected):
+def test_ex_date_sets_the_parts_of_a_date(decorators, zone, text, expected):
     """The table of exDate."""
     (event,) = result_of(decorators, event_of("", {"date": text}, write_once=True), zone)
     assert {part: event.attributes[f"date{part}"] for part in expected} == expected
@@ -358,7 +358,7 @@ def columns(attributes, body=b"", **options):
         ("writeToWal: false", {"write_to_wal": False}, "write_to_wal", False),
     ),
 )
-def test_attr2hbase_parameters(options, name, expected):
+def test_attr2hbase_parameters_become_options(options, name, expected):
     """The table of parameters of attr2hbase."""
     found = options_of(**options)
     assert (found if name is None else getattr(found, name)) == expected
@@ -387,7 +387,7 @@ SYSTEM_IDS = ["`2hb_`, no sys", "`2hb_`, sys", "empty, sys", "empty, no sys"]
         ("2hb_a:b:c", "2hb_a:b:c", [b"a:b:c"] * 2 + [b"2hb_a:b:c"] * 2),
     ),
 )
-def test_attr2hbase_columns(attribute, expected, number, options):
+def test_attr2hbase_writes_attributes_to_their_columns(attribute, expected, number, options):
     """The table of attributes and their columns."""
     column = expected[number]
     assert columns({attribute: b"foo"}, **options) == ({} if column is None else {column: b"foo"})
@@ -408,7 +408,7 @@ def test_attr2hbase_row_key_attribute(options):
     ),
 )
 @pytest.mark.parametrize("body", [b"EventVal", b""], ids=["non-empty body", "empty body"])
-def test_attr2hbase_body(body, options, is_written):
+def test_attr2hbase_writes_the_body_if_configured(body, options, is_written):
     """The table of when the body is written."""
     assert columns({}, body, **options) == ({b"f:q": body} if is_written and body else {})
 

@@ -74,7 +74,7 @@ def after(decorator, body, **options):
         ("subdivisions", b'[{"iso_code":"ENG"},{"iso_code":"LND"}]'),
     ],
 )
-def test_fields(path, field, expected):
+def test_field_of_each_type_becomes_text(path, field, expected):
     assert after(make(path, fields={field: "x"}), "81.2.69.160").get("x") == expected
 
 
@@ -89,7 +89,7 @@ def test_fields(path, field, expected):
         ("10.0.0.1", {}),
     ],
 )
-def test_addresses(path, address, expected):
+def test_address_is_found_by_its_network(path, address, expected):
     decorator = make(path)
     assert after(decorator, address) == after(decorator, address) == expected
 

@@ -138,12 +138,12 @@ class TestLibrary:
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
-    def test_pattern(self, name, texts, others):
+    def test_pattern_matches_only_its_texts(self, name, texts, others):
         assert [text for text in texts if not whole(name, text)] == []
         assert [text for text in others if whole(name, text)] == []
 
     def test_every_pattern_is_tested_and_documented(self):
-        (mark,) = self.test_pattern.pytestmark
+        (mark,) = self.test_pattern_matches_only_its_texts.pytestmark
         assert {case[0] for case in mark.args[1]} == LIBRARY.keys()
         documented = re.search(r"Known patterns: ([^.]+)\.", inspect.getdoc(Grok))
         assert documented[1].replace("\n", " ").split(", ") == sorted(LIBRARY)
@@ -166,7 +166,7 @@ class TestLibrary:
         assert found(pattern, text) == expected
 
     @given(st.ip_addresses())
-    def test_every_address(self, address):
+    def test_every_address_matches(self, address):
         texts = [str(address), address.exploded]
         if isinstance(address, ipaddress.IPv6Address):
             texts.append(f"{ipaddress.IPv6Address(int(address) >> 32 << 32)}%lo")
@@ -182,12 +182,12 @@ class TestLibrary:
             assert whole("IPV6", text) is is_address
 
     @given(st.datetimes(), st.sampled_from(["", "Z", "+01:00"]), st.sampled_from(["T", " "]))
-    def test_every_time(self, moment, zone, between):
+    def test_every_time_matches(self, moment, zone, between):
         assert whole("TIMESTAMP_ISO8601", moment.isoformat(between) + zone)
         assert whole("HTTPDATE", f"{moment:%d/%b/}{moment.year:04}:{moment:%H:%M:%S} +0000")
 
     @given(st.uuids())
-    def test_every_uuid(self, identity: uuid.UUID):
+    def test_every_uuid_matches(self, identity: uuid.UUID):
         assert whole("UUID", str(identity))
 
 
@@ -221,7 +221,7 @@ class TestPatterns:
             ("(?<a>.)$", b"\xff", {"a": b"\xff"}),
         ],
     )
-    def test_captures(self, attributes_after, pattern, text, expected):
+    def test_named_captures_become_attributes(self, attributes_after, pattern, text, expected):
         settings = "{patterns: ['" + pattern.replace("'", "''") + "']}"
         assert attributes_after(Grok, settings, text) == expected
 
@@ -242,7 +242,7 @@ class TestPatterns:
             ("boolean", b"yes", None),
         ],
     )
-    def test_types(self, attributes_after, refusal_of, kind, text, expected):
+    def test_typed_capture_is_converted_or_refused(self, attributes_after, refusal_of, kind, text, expected):
         settings = f"{{patterns: ['^(?<b>)%{{GREEDYDATA:a:{kind}}}']}}"
         if expected is None:
             assert refusal_of(Grok, settings, text) == ("not_a_bool" if kind == "boolean" else "not_a_number")
@@ -292,7 +292,7 @@ def test_anchored_patterns_match_the_whole_text(attributes_after):
 
 
 class TestNoMatch:
-    def test_fails(self, refusal_of):
+    def test_text_without_a_match_fails(self, refusal_of):
         assert refusal_of(Grok, "{patterns: ['%{INT}', '%{IP}']}", b"x") == "no_match"
 
     def test_drops_with_on_no_match_drop(self):

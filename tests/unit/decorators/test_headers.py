@@ -45,7 +45,7 @@ def headers(settings="{}"):
         ("{rest_attribute: r}", b"A: 1", {"a": b"1", "r": b""}),
     ],
 )
-def test_lines(attributes_after, refusal_of, settings, body, expected):
+def test_lines_become_attributes_or_fail(attributes_after, refusal_of, settings, body, expected):
     if expected is None:
         assert refusal_of(Headers, settings, body) == "bad_header_line"
     else:
@@ -73,7 +73,7 @@ def test_lines(attributes_after, refusal_of, settings, body, expected):
         (b"=?utf-8?X?a?= =?", "=?utf-8?X?a?= =?"),
     ],
 )
-def test_encoded_words(attributes_after, value, expected):
+def test_encoded_words_are_decoded(attributes_after, value, expected):
     body = b"Subject: " + value
     assert attributes_after(Headers, "{decode_words: true}", body) == {"subject": expected.encode()}
 

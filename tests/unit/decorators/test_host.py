@@ -26,7 +26,7 @@ from ingest.testing.events import event_of, settings_of
         ("form: full, domain: example.com", "::1", "::1"),
     ],
 )
-def test_formats(options, host, expected):
+def test_host_is_written_in_the_form(options, host, expected):
     for settings, before, place in (
         (f"{{attribute: x, {options}}}", {}, "x"),
         (f"{{source: s, attribute: x, {options}}}", {"s": host}, "x"),
@@ -72,7 +72,7 @@ def test_conversion_is_idempotent(name, settings):
         ("{source: s}", {"s": ""}, "no_host"),
     ],
 )
-def test_no_host(refusal_of, attributes_after, settings, attributes, code):
+def test_missing_host_follows_on_missing(refusal_of, attributes_after, settings, attributes, code):
     assert refusal_of(Host, settings, b"", attributes) == code
     keeping = settings.replace("}", ", on_missing: keep}")
     assert "x" not in attributes_after(Host, keeping, b"", attributes)

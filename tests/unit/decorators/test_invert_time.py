@@ -27,7 +27,7 @@ def inverted(text, time_ms):
         (LARGEST, b"0000000000000000000", "0000000000000000"),
     ],
 )
-def test_both_forms(time_ms, text, long):
+def test_time_is_inverted_in_both_encodings(time_ms, text, long):
     assert inverted("{attribute: a}", time_ms) == text
     assert inverted("{attribute: a, encoding: int64}", time_ms).hex() == long
 
@@ -64,7 +64,7 @@ def test_fraction_of_a_millisecond_before_1970_is_before_1970(refusal_of):
     assert caught.value.code == refusal_of(InvertTime, "{source: a}", "", {"a": "-0.5"}) == "negative_number"
 
 
-def test_several_attributes(attributes_after):
+def test_several_attributes_are_inverted(attributes_after):
     text = "{attributes: {a: b, x: y}, encoding: int64, on_missing: empty}"
     after = attributes_after(InvertTime, text, attributes={"a": str(LARGEST - 1)})
     assert after == {"a": b"%d" % (LARGEST - 1), "b": bytes(7) + b"\1", "y": b""}

@@ -29,7 +29,7 @@ from ingest.testing.events import event_of
         ("ff02::1", "multicast"), ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "multicast"),
     ],
 )  # fmt: skip
-def test_class(attributes_after, address, expected):
+def test_address_has_its_class(attributes_after, address, expected):
     assert attributes_after(Ip, "{class_attribute: c}", address.encode()) == {"c": expected.encode()}
 
 

@@ -25,7 +25,7 @@ from ingest.testing.events import event_of, settings_of
     ],
     ids=["leaves", "nested", "odd-names", "twice", "unicode", "empty", "names", "only", "only-null"],
 )
-def test_members(attributes_after, settings, body, expected):
+def test_members_become_attributes(attributes_after, settings, body, expected):
     assert attributes_after(Json, settings, body) == expected
 
 
@@ -123,12 +123,12 @@ def test_numbers_keep_their_digits(attributes_after, number):
         ("unset", {}),
     ],
 )
-def test_arrays(attributes_after, arrays, expected):
+def test_array_follows_its_option(attributes_after, arrays, expected):
     assert attributes_after(Json, f"{{arrays: {arrays}}}", '{"a": [1, "x", {"b": [null]}], "e": []}') == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("unset", {}), ("empty", {"a": b"", "b.c": b""})])
-def test_nulls(attributes_after, policy, expected):
+def test_null_follows_on_null(attributes_after, policy, expected):
     assert attributes_after(Json, f"{{on_null: {policy}}}", '{"a": null, "b": {"c": null}}') == expected
 
 

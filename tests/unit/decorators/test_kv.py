@@ -33,7 +33,7 @@ from ingest.testing.events import event_of, settings_of
         ("{prefix: '2hb_f:', only: [b]}", b"a=1 b=2", {"2hb_f:b": b"2"}),
     ],
 )
-def test_pairs(attributes_after, settings, body, expected):
+def test_pairs_become_attributes(attributes_after, settings, body, expected):
     assert attributes_after(Kv, settings, body) == expected
 
 

@@ -70,7 +70,7 @@ def test_pairs_of_version_two(attributes_after, rest, expected):
         (rb"LEEF:2.0|a\|b|c\\|x\y|=|", (b"2.0", b"a|b", b"c\\", rb"x\y", b"=")),
     ],
 )
-def test_header(attributes_after, body, fields):
+def test_header_sets_five_fields(attributes_after, body, fields):
     assert attributes_after(Leef, "{}", body) == header(*fields)
 
 

@@ -25,7 +25,7 @@ from ingest.testing.events import event_of, settings_of
         ("{add: é}", {"\udcff": "1"}, {"é\udcff": b"1"}),
     ],
 )  # fmt: skip
-def test_names(attributes_after, settings, before, after):
+def test_prefix_changes_the_selected_names(attributes_after, settings, before, after):
     assert attributes_after(Prefix, settings, attributes=before) == after
 
 

@@ -102,7 +102,7 @@ def settings(text="{}", files=THREE, message="p.M"):
         ({"w": wrappers_pb2.BoolValue(value=False)}, {"w": b"false"}),
     ],
 )  # fmt: skip
-def test_fields(attributes_after, content, expected):
+def test_field_of_each_type_becomes_text(attributes_after, content, expected):
     known = {name: value for name, value in content.items() if name not in ("at", "took", "w")}
     message = M(**known)
     for name in content.keys() - known.keys():
@@ -149,7 +149,7 @@ def test_unknown_fields_are_ignored(attributes_after):
         (b"\0\0\0\0\x01\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "bad_protobuf"),
     ],
 )
-def test_header(attributes_after, refusal_of, head, code):
+def test_confluent_header_is_skipped_or_refused(attributes_after, refusal_of, head, code):
     text = settings("{header: confluent}")
     if code is None:
         assert attributes_after(Protobuf, text, head + b"\x18\x01") == {"i": b"1"}

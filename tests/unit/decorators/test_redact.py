@@ -38,7 +38,7 @@ def redacted(text, find=None, **options):
         (b"x" * 300 + b"@a.io", b"x" * 44 + b"#"),
     ],
 )
-def test_email(text, expected):
+def test_email_addresses_are_redacted(text, expected):
     assert redacted(text, ["email"]) == expected
 
 
@@ -72,7 +72,7 @@ def test_email(text, expected):
         (b"9" * 40, b"9" * 40),
     ],
 )
-def test_card(text, expected):
+def test_card_numbers_are_redacted(text, expected):
     assert redacted(text, ["card"]) == expected
 
 
@@ -199,7 +199,7 @@ def test_any_address_is_found(address):
         (b"a high mark", b"a high mark"),
     ],
 )
-def test_token(text, expected):
+def test_tokens_are_redacted(text, expected):
     assert redacted(text, ["token"]) == expected
 
 
@@ -214,7 +214,7 @@ def test_token(text, expected):
         (["\\xff+"], b"a\xff\xffb", b"a#b"),
     ],
 )
-def test_custom_patterns(patterns, text, expected):
+def test_matches_of_custom_patterns_are_redacted(patterns, text, expected):
     assert redacted(text, patterns=patterns) == expected
 
 
@@ -228,7 +228,7 @@ def test_custom_patterns(patterns, text, expected):
         (16, ["ipv4"], b"10.0.0.1", b"#"),
     ],
 )
-def test_keep_last(keep_last, find, text, expected):
+def test_last_characters_are_kept(keep_last, find, text, expected):
     assert redacted(text, find, keep_last=keep_last) == expected
 
 
@@ -237,7 +237,7 @@ def test_all_at_once():
     assert redacted(line, ["email", "card", "ipv4", "ipv6", "token"]) == b"# # # # token=# id=7"
 
 
-def test_targets(attributes_after):
+def test_only_the_selected_attributes_are_redacted(attributes_after):
     text = "{find: [ipv4], attributes: ['*']}"
     assert attributes_after(Redact, text, "10.0.0.1", {"a": "10.0.0.1", "b": "x"}) == {"a": b"[redacted]", "b": b"x"}
     text = "{find: [ipv4], attributes: [b, c]}"
@@ -359,7 +359,7 @@ def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Redact, settings) == expected
 
 
-def test_defaults():
+def test_defaults_mask_whole_matches_in_the_body():
     settings = settings_of(Redact.settings_class(), "{find: [email, card]}")
     assert (settings.replacement, settings.keep_last, settings.changes_body) == ("[redacted]", 0, True)
 

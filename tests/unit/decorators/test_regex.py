@@ -42,7 +42,7 @@ class TestOneGroup:
         ],
         ids=["third", "whole", "no-match", "out-of-range", "no-groups", "bytes", "dot-stops-at-newline"],
     )
-    def test_group(self, attributes_after, pattern, index, body, expected):
+    def test_group_becomes_the_attribute(self, attributes_after, pattern, index, body, expected):
         settings = f"{{pattern: '{pattern}', index: {index}, attribute: x}}"
         assert attributes_after(Regex, settings, body) == {"x": expected}
 

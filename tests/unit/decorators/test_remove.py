@@ -27,7 +27,7 @@ FOUR = {"a": "1", "ab": "2", "": "3", "\udcff": "4"}
         ("{pattern: ''}", []),
     ],
 )
-def test_remaining_attributes(attributes_after, settings, left):
+def test_only_other_attributes_remain(attributes_after, settings, left):
     assert list(attributes_after(Remove, settings, attributes=FOUR)) == left
 
 

@@ -26,7 +26,7 @@ from ingest.testing.events import event_of, settings_of
     ],
     ids=["name", "swap", "onto", "same", "absent", "empty", "group", "unmatched", "by name", "first", "both", "bytes"],
 )
-def test_names(attributes_after, settings, before, after):
+def test_attributes_get_their_new_names(attributes_after, settings, before, after):
     assert attributes_after(Rename, settings, attributes=before) == after
 
 

@@ -30,7 +30,7 @@ def test_first_matching_rule_sets_the_route(attributes_after, settings, attribut
     assert attributes_after(Route, f"{{{settings}}}", b"", attributes).get("route") == expected
 
 
-def test_another_attribute(attributes_after):
+def test_destination_is_set_in_the_given_attribute(attributes_after):
     found = attributes_after(Route, "{rules: [{when: exists(body), to: x}], attribute: '2hb_f:to'}", b"a")
     assert found == {"2hb_f:to": b"x"}
 

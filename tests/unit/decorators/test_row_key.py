@@ -38,7 +38,7 @@ def key_of(settings, attributes=None, **event):
         ("encoding: inverted_int64", "9223372036854775807", b"\0" * 8),
     ],
 )
-def test_encodings(part, value, expected):
+def test_part_is_written_in_its_encoding(part, value, expected):
     assert key_of(f"{{parts: [{{value: '%{{a}}', {part}}}]}}", {"a": value}) == expected
 
 
@@ -120,7 +120,7 @@ def test_buckets_are_evenly_filled():
         ("{parts: [{value: '9223372036854775808', encoding: int64}]}", "number_too_large"),
     ],
 )
-def test_errors(refusal_of, settings, code):
+def test_event_without_a_valid_key_fails(refusal_of, settings, code):
     assert refusal_of(RowKey, settings, b"", {"a": "x|y"}) == code
 
 

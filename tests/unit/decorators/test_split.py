@@ -39,7 +39,7 @@ def pieces_of(text):
         ("ö", 1, "aöb".encode(), b"b"),
     ],
 )
-def test_piece(attributes_after, separator, index, body, expected):
+def test_piece_with_the_index_becomes_the_attribute(attributes_after, separator, index, body, expected):
     settings = f'{{separator: "{separator}", index: {index}, attribute: x}}'
     assert attributes_after(Split, settings, body) == {"x": expected}
 
@@ -63,7 +63,7 @@ def test_plain_text_and_pattern_split_alike(text, index):
     assert found[0] == found[1] == dict(enumerate(re.split(b"a", text))).get(index, b"")
 
 
-def test_several_pieces(attributes_after):
+def test_pieces_become_the_listed_attributes(attributes_after):
     found = attributes_after(Split, "{separator: ':', attributes: [a, '', c, d]}", b"1:2:3")
     assert found == {"a": b"1", "c": b"3", "d": b""}
 

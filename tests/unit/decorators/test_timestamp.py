@@ -59,7 +59,7 @@ def ms(*parts):
         ("%F%%%T,%L", "2010-07-26%11:48:05,007", ms(2010, 7, 26, 11, 48, 5) + 7),
     ],
 )
-def test_formats(format, text, expected):  # noqa: A002 - the option's subject
+def test_time_is_parsed_in_the_format(format, text, expected):  # noqa: A002 - the option's subject
     assert time_of(text, f"{{formats: ['{format}']}}") == expected
 
 
@@ -141,7 +141,7 @@ def test_zone_name_in_the_format():
     assert settings.lint_warnings() == {}
 
 
-def test_absent_attribute(refusal_of):
+def test_absent_attribute_follows_on_invalid(refusal_of):
     assert refusal_of(Timestamp, "{source: time}") == "no_attribute"
     assert time_of("x", "{source: time, on_invalid: keep}") == -1
 

@@ -25,7 +25,7 @@ from ingest.testing.events import event_of, settings_of
         (", characters: 'éx', end: start", b"x\xc3\xa9\xc3", b"\xc3"),
     ],
 )
-def test_trims_ends(attributes_after, options, before, after):
+def test_ends_are_trimmed(attributes_after, options, before, after):
     assert attributes_after(Trim, f"{{source: a{options}}}", attributes={"a": before}) == {"a": after}
 
 

@@ -41,7 +41,7 @@ class TestTruncate:
             ("{max_bytes: 1KiB}", b"", b""),
         ],
     )
-    def test_truncates(self, settings, text, expected):
+    def test_text_is_cut_within_the_limit(self, settings, text, expected):
         assert truncated(text, settings) == expected
 
     @given(st.text(), st.integers(1, 40))
@@ -57,7 +57,7 @@ class TestTruncate:
         assert text.startswith(found)
         assert min(most - 3, len(text)) <= len(found) <= most
 
-    def test_attributes(self, attributes_after):
+    def test_only_the_selected_attributes_are_truncated(self, attributes_after):
         settings = "{max_bytes: 2B, attributes: [a, c]}"
         assert attributes_after(Truncate, settings, "xyz", {"a": "123", "b": "123"}) == {"a": b"12", "b": b"123"}
         settings = "{max_bytes: 2B, attributes: ['*']}"

@@ -38,11 +38,11 @@ NAMES = ("scheme", "user", "host", "port", "path", "query", "fragment")
         (b"/%41%zz", {"path": b"/%41%zz"}),
     ],
 )
-def test_parts(attributes_after, url, expected):
+def test_parts_become_attributes(attributes_after, url, expected):
     assert attributes_after(Url, "{}", url) == expected
 
 
-def test_percent_decoding(attributes_after):
+def test_parts_are_percent_decoded(attributes_after):
     assert attributes_after(Url, "{decode: true, prefix: 'u.'}", b"http://a%40b@h/%ff%zz?%41#%42") == {
         "u.scheme": b"http",
         "u.user": b"a@b",

@@ -51,7 +51,7 @@ CHROME = b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, 
         ),
     ],
 )
-def test_agents(attributes_after, agent, expected):
+def test_parts_of_an_agent_become_attributes(attributes_after, agent, expected):
     assert attributes_after(UserAgent, "{}", agent) == expected
 
 

@@ -73,7 +73,7 @@ def test_id_of_a_value_differs_from_ids_of_origins():
     assert id_of("{attribute: id}", event) != id_of("{attribute: id, value: '%{body}'}", event)
 
 
-def test_absent_attribute(refusal_of, attributes_after):
+def test_absent_attribute_follows_on_missing(refusal_of, attributes_after):
     assert refusal_of(Uuid, "{attribute: id, value: '%{a}'}") == "no_attribute"
     assert attributes_after(Uuid, "{attribute: id, value: '%{a}', on_missing: unset}") == {}
     empty = attributes_after(Uuid, "{attribute: id, value: '%{a}', on_missing: empty, namespace: dns}")

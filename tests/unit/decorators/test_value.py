@@ -4,11 +4,11 @@ from decorators.template import Value
 from ingest.testing.events import event_of, settings_of
 
 
-def test_literal(attributes_after):
+def test_literal_value_is_set(attributes_after):
     assert attributes_after(Value, "{attribute: a, value: '2'}") == {"a": b"2"}
 
 
-def test_expansion(attributes_after):
+def test_variables_of_the_value_are_expanded(attributes_after):
     found = attributes_after(Value, "{attribute: a, value: '%{host}-%{x}%%'}", attributes={"x": b"\xff"}, host="h")
     assert found["a"] == b"h-\xff%"
 

@@ -193,7 +193,7 @@ class TestPlugins:
             Catalog([broken])
         assert caught.value.code == code
 
-    def test_missing_module(self):
+    def test_missing_module_has_a_hint(self):
         with pytest.raises(CatalogError) as caught:
             Catalog([Plugin("no_such_module.inside")])
         assert caught.value.hint == "install the package that contains it, or put its file beside the pipeline file"

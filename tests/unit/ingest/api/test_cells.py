@@ -28,7 +28,7 @@ FAMILIES = {b"f", b"g"}
         (Delete(b"r", 1, b"f", b""), None),
     ],
 )
-def test_why_never(mutation, reason):
+def test_only_rejected_mutations_have_a_reason(mutation, reason):
     assert rejection_reason(mutation, FAMILIES) == reason
 
 

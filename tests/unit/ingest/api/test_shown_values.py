@@ -20,7 +20,7 @@ from ingest.testing.events import event_of, settings_of
         (b"", '""'),
     ],
 )
-def test_value(value, expected):
+def test_value_is_quoted_and_escaped(value, expected):
     assert shown(value) == expected
 
 
@@ -40,7 +40,7 @@ def test_long_value_is_cut_and_the_cut_stands_outside():
         (Ip, "{class_attribute: c, on_invalid: error}", '"a\\nb" is not an IP address'),
     ],
 )
-def test_message(decorator, options, message):
+def test_message_of_a_decorator_shows_the_value_escaped(decorator, options, message):
     with pytest.raises(DecorateError) as caught:
         decorator(settings_of(decorator.settings_class(), options)).decorate(event_of("a\nb"))
     assert caught.value.message == message

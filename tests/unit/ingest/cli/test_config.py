@@ -72,7 +72,7 @@ pipelines:
     assert sink["families"]["deny"] == ["h"]
 
 
-def test_schema(ingest):
+def test_schema_is_the_same_json_in_both_outputs(ingest):
     result = ingest("config", "schema")
     assert (result.code, json.loads(result.out)["title"]) == (0, "attr2hbase pipelines")
     assert ingest("config", "schema", "--output", "json").json == json.loads(result.out)

@@ -45,7 +45,7 @@ def offsets(result):
 
 
 class TestList:
-    def test_table(self, ingest, positions):
+    def test_dead_letters_are_listed_in_a_table(self, ingest, positions):
         result = ingest("dead-letters", "list", FILE)
         assert result.code == 0
         assert [line.split()[0] for line in result.out.splitlines()[2:]] == positions
@@ -65,7 +65,7 @@ class TestList:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, positions, options, expected):
+    def test_options_select_the_listed_dead_letters(self, ingest, positions, options, expected):
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ class TestList:
         result = ingest("dead-letters", "list", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
-    def test_none(self, ingest, pipeline):
+    def test_absence_of_dead_letters_is_reported(self, ingest, pipeline):
         result = ingest("dead-letters", "list", FILE)
         assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")
 
 
 class TestShow:
-    def test_text(self, ingest, positions):
+    def test_dead_letter_is_shown_as_text(self, ingest, positions):
         result = ingest("dead-letters", "show", FILE, positions[1], "--pipeline", "ticks")
         assert result.code == 0
         shown = dict(line.split("  ", 1) for line in result.out.splitlines())
@@ -114,7 +114,7 @@ class TestShow:
         line = ingest("explain", FILE, "--events", "one.jsonl", "--output", "json").json
         assert (line["outcome"], line["event"]["host"], line["event"]["timestamp_ms"]) == ("kept", "h1", 500)
 
-    def test_unknown_position(self, ingest, positions):
+    def test_unknown_position_exits_with_3(self, ingest, positions):
         assert ingest("dead-letters", "show", FILE, "9").code == 3
 
 
@@ -137,7 +137,7 @@ class TestSeveralEvents:
 
 
 class TestReplay:
-    def test_all(self, ingest, positions):
+    def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
@@ -160,7 +160,7 @@ class TestReplay:
         ],
         ids=str,
     )
-    def test_selection(self, ingest, positions, options, selected):
+    def test_options_select_the_replayed_dead_letters(self, ingest, positions, options, selected):
         result = ingest("dead-letters", "replay", FILE, "--output", "json", *options)
         assert (result.code, result.json["replayed"]) == (0, selected)
 
@@ -170,7 +170,7 @@ class TestReplay:
         ingest("dead-letters", "replay", FILE, positions[0])
         assert ingest("scan", FILE, "mytable", "--output", "json").json["cells"][0][2] == 999
 
-    def test_by_position(self, ingest, positions):
+    def test_dead_letter_is_replayed_by_position(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, positions[0])
         assert result.code == 0
         assert ingest("scan", FILE, "mytable", "--output", "json").json["row"] == "monday.txt:000000"
@@ -181,7 +181,7 @@ class TestReplay:
         assert result.err.startswith('error: no dead letter "9" in ')
         assert ingest("dead-letters", "replay", FILE, positions[0], "--output", "json").json["replayed"] == 1
 
-    def test_by_id(self, ingest, positions):
+    def test_dead_letter_is_replayed_by_id(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "ticks/monday.txt/0/0/0/regex", "--output", "json")
         assert (result.code, result.json["replayed"]) == (0, 1)
 

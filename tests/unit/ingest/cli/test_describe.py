@@ -141,7 +141,7 @@ def test_unknown_component_has_a_suggestion(ingest):
     assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
 
 
-def test_function(ingest):
+def test_function_has_a_page(ingest):
     result = ingest("describe", "bucket")
     assert result.out.startswith(
         "bucket  function of expressions, stable\n\n%{bucket(value, count)}\n\nA number from 0 to count - 1"
@@ -176,17 +176,17 @@ def test_page_explains_relative_paths(ingest, name):
     assert "a relative path is relative to the working directory of the command" in path["doc"]
 
 
-def test_unexpected_argument(ingest):
+def test_unexpected_argument_exits_with_2(ingest):
     assert ingest("describe", "split", "more").code == 2
 
 
 class TestError:
-    def test_code(self, ingest):
+    def test_code_has_a_page(self, ingest):
         result = ingest("describe", "error", "no_match")
         assert result.code == 0
         assert result.out.startswith("no_match\nNo pattern of the decorator matches")
 
-    def test_as_json(self, ingest):
+    def test_page_of_a_code_is_written_as_json(self, ingest):
         page = ingest("describe", "error", "locked", "--output", "json").json
         assert (page["code"], page["exit_code"]) == ("locked", 4)
 
@@ -198,13 +198,13 @@ class TestError:
     def test_every_problem_of_a_configuration(self, ingest):
         assert ingest("describe", "error", "unreachable").code == 0
 
-    def test_list(self, ingest):
+    def test_all_codes_are_listed(self, ingest):
         assert "unknown_family" in ingest("describe", "error").out
         assert [entry["code"] for entry in ingest("describe", "error", "--output", "json").json] == [
             page.code for page in error_pages()
         ]
 
-    def test_unknown_code(self, ingest):
+    def test_unknown_code_has_a_suggestion(self, ingest):
         result = ingest("describe", "error", "no_mtch")
         assert (result.code, 'did you mean "no_match"?' in result.err) == (3, True)
         assert 'did you mean "bad_access_line"?' in ingest("describe", "error", "bad_acces").err

@@ -145,7 +145,7 @@ pipelines:
         expected = [(f"{path}:0", "one"), (f"{path}:5", {"b64": "/w=="}), (f"{path}:7", "last")]
         assert self.explained(ingest, "--lines", "a.log") == expected
 
-    def test_gzip_file(self, ingest, folder):
+    def test_gzip_file_is_decompressed(self, ingest, folder):
         (folder / "a.log.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
         path = folder / "a.log.gz"
         assert self.explained(ingest, "--lines", "a.log.gz") == [(f"{path}:0", "one"), (f"{path}:4", "two")]
@@ -165,7 +165,7 @@ pipelines:
         finally:
             os.close(reader)
 
-    def test_stdin(self, ingest, monkeypatch):
+    def test_lines_are_read_from_stdin(self, ingest, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
         assert self.explained(ingest, "--lines", "-") == [("<stdin>:0", "x")]
 
@@ -184,7 +184,7 @@ pipelines:
             *(None, "after a line that is too large", "y"),
         ]
 
-    def test_no_file(self, ingest):
+    def test_missing_file_is_reported(self, ingest):
         assert ingest("explain", "p.yaml", "--lines", "none.log").code == 3
         result = ingest("explain", "p.yaml")
         assert (result.code, "give a raw log with --lines" in result.err) == (2, True)
@@ -312,7 +312,7 @@ REFUSED = 'attr2hbase: unknown_family: no family "b" in table "t"; add it under 
         (HBASE, "", "failed"),
     ],
 )
-def test_undeclared_family(ingest, folder, store, options, expected):
+def test_event_of_an_undeclared_family_follows_on_unknown(ingest, folder, store, options, expected):
     shown = explained(ingest, folder, store=store, family="b", options=options, body="1:2").out
     assert shown.splitlines()[0] == f"event 0 {expected}"
     assert (REFUSED in shown) is (expected == "failed")
@@ -324,7 +324,7 @@ def test_missing_events_exit_with_3(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
 
 
-def test_malformed_line(ingest, pipeline):
+def test_malformed_line_is_reported_with_its_place(ingest, pipeline):
     (pipeline / "bad.jsonl").write_text('{"body": "1:2"}\nnonsense\n')
     result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
     assert result.code == 2
@@ -407,7 +407,7 @@ pipelines:
   two: *p
 """
 
-    def test_is_chosen(self, ingest, folder):
+    def test_pipeline_is_selected_by_name(self, ingest, folder):
         (folder / "p.yaml").write_text(self.TWO)
         (folder / "e.jsonl").write_text('{"body": "k"}')
         result = ingest("explain", "p.yaml", "--events", "e.jsonl", "--pipeline", "two")

@@ -124,7 +124,7 @@ def test_report_as_json(ingest, folder):
 
 
 class TestTree:
-    def test_as_json(self, ingest):
+    def test_tree_is_written_as_json(self, ingest):
         result = ingest("import-flume", "--text", '{ a => < b(1, x="y") ? c(d("e")) > }', "--ast", "--output", "json")
         assert result.json == {
             "chain": [
@@ -138,7 +138,7 @@ class TestTree:
             ]
         }
 
-    def test_as_text(self, ingest):
+    def test_tree_is_written_as_text(self, ingest):
         result = ingest("import-flume", "--text", "{a=>[b,c()]}", "--ast")
         assert (result.code, result.out, result.err) == (0, "a [ b, c ]\n", "")
 

@@ -60,7 +60,7 @@ class TestErrors:
         assert result.err.startswith("error: ")
         assert "absent.yaml" in result.err
 
-    def test_as_json(self, ingest, folder):
+    def test_error_is_written_as_json(self, ingest, folder):
         result = ingest("test", "absent.yaml", "--output", "json")
         assert result.code == 3
         assert json.loads(result.err)["error"]["code"] == "not_found"
@@ -135,7 +135,7 @@ class TestColours:
     @pytest.mark.parametrize(
         "arguments", ["--no-color test pipeline.yaml", "test --no-color pipeline.yaml", "-h --no-color"]
     )
-    def test_no_color(self, pipeline, terminal, arguments):
+    def test_colours_can_be_disabled(self, pipeline, terminal, arguments):
         assert "\x1b[3" not in terminal(*arguments.split())
 
     def test_no_color_of_the_environment(self, pipeline, terminal):

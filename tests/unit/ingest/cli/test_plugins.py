@@ -23,18 +23,18 @@ def louder(packages):
 
 @pytest.mark.usefixtures("louder")
 class TestPackage:
-    def test_list(self, ingest):
+    def test_list_names_the_provider(self, ingest):
         (entry,) = [each for each in ingest("describe", "--output", "json").json if each["name"] == "loud"]
         expected = {"type": "decorators", "name": "loud", "summary": "Say it louder.", "provider": "louder 1.2"}
         assert entry == expected
         assert "Say it louder. (from louder 1.2)" in ingest("describe").out
 
-    def test_page(self, ingest):
+    def test_page_names_the_provider(self, ingest):
         page = ingest("describe", "loud", "--output", "json").json[0]
         assert (page["provider"], page["options"][0]["name"]) == ("louder 1.2", "mark")
         assert "\nProvided by louder 1.2.\n" in ingest("describe", "loud").out
 
-    def test_validate(self, ingest, folder):
+    def test_validate_reports_the_provider(self, ingest, folder):
         (folder / "p.yaml").write_text(pipeline("loud"))
         result = ingest("validate", "p.yaml")
         assert (result.code, result.err.splitlines()[0]) == (0, 'decorator "loud" is from louder 1.2')

@@ -71,7 +71,7 @@ def test_spark_of_the_user(command, monkeypatch, tmp_path):
     assert command()[0] == str(tmp_path / "spark" / "bin" / "spark-submit")
 
 
-def test_missing_spark(ingest, pipeline, monkeypatch):
+def test_missing_spark_is_reported(ingest, pipeline, monkeypatch):
     monkeypatch.setenv("SPARK_HOME", "/nowhere")
     result = ingest("submit", "pipeline.yaml", "--print")
     assert (result.code, 'there is no "/nowhere/bin/spark-submit"' in result.err) == (3, True)

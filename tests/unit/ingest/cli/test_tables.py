@@ -81,13 +81,13 @@ class TestScan:
         ],
         ids=str,
     )
-    def test_range(self, ingest, store, options, expected):
+    def test_options_select_rows(self, ingest, store, options, expected):
         assert keys(ingest(*SCAN, *options)) == expected
 
     @pytest.mark.parametrize(
         "options", [["--columns", "cf:q,other"], ["--columns", "cf:q", "--columns", "other:"]], ids=str
     )
-    def test_columns(self, ingest, store, options):
+    def test_options_select_columns(self, ingest, store, options):
         cells = ingest(*SCAN, "--limit", 1, *options).json["cells"]
         assert [cell[:2] for cell in cells] == [["cf", "q"], ["other", ""]]
 
@@ -111,30 +111,30 @@ class TestScan:
         result = ingest(name, "pipeline.yaml", "mytable", *row, "--columns", columns)
         assert (result.code, result.out, result.err) == (3, "", f"error: {message}")
 
-    def test_escaped_column(self, ingest, store):
+    def test_escaped_column_is_selected(self, ingest, store):
         assert len(ingest(*SCAN, "--limit", 1, "--columns", "cf:\\xff").json["cells"]) == 1
 
-    def test_versions(self, ingest, store):
+    def test_older_versions_are_included(self, ingest, store):
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
 
-    def test_unknown_table(self, ingest, store):
+    def test_unknown_table_exits_with_3(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "absent")
         assert (result.code, result.out) == (3, "")
 
-    def test_missing_store(self, ingest, pipeline):
+    def test_missing_store_exits_with_3(self, ingest, pipeline):
         assert ingest("scan", "pipeline.yaml", "mytable").code == 3
 
 
 class TestGet:
-    def test_row(self, ingest, store):
+    def test_row_is_shown_with_the_selected_cells(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "\\xff\\x00", "--columns", "cf:q", "--versions", "3")
         assert result.code == 0
         assert result.out == (
             "\\xff\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         )
 
-    def test_missing_row(self, ingest, store):
+    def test_missing_row_is_reported(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "a3")
         assert (result.code, result.out) == (3, "")
         assert 'no row "a3" in table "mytable"' in result.err
@@ -214,7 +214,7 @@ class TestTablePlan:
         assert [(row["family"], row["what"]) for row in result.json["differences"]] == [("other", "undeclared")]
         assert ingest(*PLAN).err == "all tables are as declared\n"
 
-    def test_nothing_declared(self, ingest, declare):
+    def test_file_without_tables_has_nothing_to_do(self, ingest, declare):
         declare("")
         result = ingest(*PLAN)
         assert (result.code, result.err) == (0, 'nothing to do: "p.yaml" declares no tables\n')
@@ -255,7 +255,7 @@ class TestTableApply:
         assert len(ingest(*SCAN, "--columns", "cf").lines) == 0
         assert len(ingest(*SCAN, "--columns", "other").lines) == 4
 
-    def test_nothing_declared(self, ingest, pipeline):
+    def test_file_without_tables_has_nothing_to_do(self, ingest, pipeline):
         result = ingest("table", "apply", "pipeline.yaml")
         assert (result.code, result.err) == (0, 'nothing to do: "pipeline.yaml" declares no tables\n')
 
@@ -267,7 +267,7 @@ class TestTableApply:
 
 
 class TestWhichStore:
-    def test_declared(self, ingest, folder):
+    def test_table_of_the_file_is_found_without_a_store_name(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)
         ingest("table", "apply", "p.yaml")
         assert ingest("scan", "p.yaml", "declared").code == 0

@@ -14,7 +14,7 @@ def write_failing(folder):
     )
 
 
-def test_passing_tests(ingest, pipeline):
+def test_passing_tests_are_listed(ingest, pipeline):
     result = ingest("test", "pipeline.yaml")
     assert result.code == 0
     assert result.out == ("passed  one tick is one row\npassed  a comment is dropped, a malformed line fails\n")
@@ -51,7 +51,7 @@ def test_results_as_json(ingest, pipeline):
     assert result.json["tests"][0]["differences"][0]["path"] == ["puts", 0, "cells", "colfam:value"]
 
 
-def test_junit(ingest, pipeline):
+def test_junit_report_lists_all_tests(ingest, pipeline):
     write_failing(pipeline)
     assert ingest("test", "p.yaml", "--junit", "report.xml").code == 1
     suite = ET.parse("report.xml").getroot()[0]  # noqa: S314 - ours

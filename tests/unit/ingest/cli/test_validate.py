@@ -62,7 +62,7 @@ def test_problems_as_text(ingest, folder):
     assert result.err.endswith("11 errors\n")
 
 
-def test_valid_file(ingest, pipeline):
+def test_valid_file_exits_with_0(ingest, pipeline):
     result = ingest("validate", "pipeline.yaml")
     assert (result.code, result.out) == (0, "")
     assert result.err == "pipeline.yaml: fine, 1 pipeline, 2 tests\nnext: ingest test pipeline.yaml\n"
@@ -114,7 +114,7 @@ class TestConnect:
         assert 'PROBLEM  source of pipeline "ticks" (p.yaml:' in result.out
         assert 'there is no file at "./tocks"' in result.out
 
-    def test_unavailable_servers(self, ingest, folder, unused_port):
+    def test_unavailable_servers_are_reported(self, ingest, folder, unused_port):
         ingest("init", "--template", "hbase")
         text = (folder / "pipeline.yaml").read_text()
         text = text.replace("localhost:9092", f"localhost:{unused_port}").replace("port: 9090", f"port: {unused_port}")
@@ -190,7 +190,7 @@ pipelines:
 
         return validate
 
-    def test_existing_topics(self, validated):
+    def test_existing_topics_are_described(self, validated):
         result = validated("there", "there-dead")
         assert result.code == 0
         assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
@@ -214,7 +214,7 @@ pipelines:
         assert dead_letters["warning"]["message"].endswith("retention.ms is 604800000")
         assert dead_letters["warning"]["hint"].endswith("--add-config retention.ms=-1'")
 
-    def test_missing_topics(self, validated):
+    def test_missing_topics_are_reported(self, validated):
         result = validated("ticks", "ticks-dead")
         assert result.code == 3
         for location, what, topic, options in (

@@ -164,7 +164,7 @@ VALUES = st.one_of(st.none(), st.binary(max_size=3), st.integers(0, 12).map(lamb
 
 
 @given(ATOMS, ATOMS, ATOMS, VALUES, VALUES)
-def test_boolean_laws(p: str, q: str, r: str, a: bytes | None, n: bytes | None) -> None:
+def test_conditions_obey_boolean_laws(p: str, q: str, r: str, a: bytes | None, n: bytes | None) -> None:
     of = Event(b"", {name: value for name, value in (("a", a), ("n", n)) if value is not None})
 
     def true(text: str) -> bool:

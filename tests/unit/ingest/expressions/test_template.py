@@ -68,7 +68,7 @@ class TestEscapesOfFlume:
             ("%z", b"+0000"),
         ],
     )
-    def test_tag(self, tag: str, expected: bytes) -> None:
+    def test_tag_renders_alone_and_within_text(self, tag: str, expected: bytes) -> None:
         of = event(other=b"attribute")
         assert rendered(tag, of) == expected
         assert rendered(f"<{tag}|{tag}>", of) == b"<" + expected + b"|" + expected + b">"
@@ -82,7 +82,7 @@ class TestEscapesOfFlume:
     def test_result_is_not_expanded_again(self) -> None:
         assert rendered("%{body}", Event(b"%{host}")) == b"%{host}"
 
-    def test_date_path(self) -> None:
+    def test_date_path_is_rendered(self) -> None:
         assert rendered("%Y-%m-%d/%H00") == b"2011-06-28/1500"
 
     @pytest.mark.parametrize("text", [r"$1\1", "$", "\\"])
@@ -119,7 +119,7 @@ class TestPartsOfTheEvent:
 
 class TestBytes:
     @given(st.binary(), st.binary(), st.text(max_size=5).filter(lambda text: "%" not in text))
-    def test_pass_unchanged(self, value: bytes, body: bytes, text: str) -> None:
+    def test_any_bytes_pass_unchanged(self, value: bytes, body: bytes, text: str) -> None:
         of = Event(body, {"x": value})
         between = text.encode("utf-8", "surrogatepass")
         assert rendered("%{x}", of) == value

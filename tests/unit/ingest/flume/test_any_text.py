@@ -77,7 +77,7 @@ def runs(text):
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.recursive(sinks, groups, max_leaves=5))
-def test_any_flow(tree):
+def test_any_flow_is_imported_or_refused(tree):
     assert runs(tree.written())
 
 
@@ -86,7 +86,7 @@ def test_any_flow(tree):
 @example("a.sinks")
 @example("a.sinks=")
 @example(".sinks = x\n.sources = y")
-def test_any_text(text):
+def test_any_text_is_imported_or_refused(text):
     assert runs(lengthened(text))
 
 
@@ -152,6 +152,6 @@ def spelled(value):
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in NAMES.items()}))
-def test_any_agent(options):
+def test_any_agent_is_imported_or_refused(options):
     lines = [f"{name} = {spelled(value)}\n" for name, value in options.items()]
     assert runs(FIXED + "".join(lines))

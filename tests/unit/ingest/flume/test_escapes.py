@@ -41,7 +41,7 @@ def event(**more):
         ("%%%", "%%"),
     ],
 )
-def test_same_result(pattern, result):
+def test_escape_has_the_same_result(pattern, result):
     assert Template.parse(template_of(pattern).template).render(event()) == result.encode()
 
 

@@ -57,7 +57,7 @@ from ingest.flume.patterns import ONE_CHARACTER, UntranslatableError, in_full, o
         (r"a\ b\-c\/", "a b-c/", "a b-c/"),
     ],
 )
-def test_same_match(java, text, found):
+def test_java_pattern_finds_the_same_match(java, text, found):
     match = pattern_of(java).search(text.encode())
     assert (None if match is None else match[0].decode()) == found
 
@@ -70,7 +70,7 @@ def test_global_flags_are_at_the_start():
     ("java", "text", "is_found"),
     [("a|ab", "ab", True), ("a", "ab", False), ("(?i)A", "a", True), ("a", "a\n", False), (".*", "a\nb", False)],
 )
-def test_in_full(java, text, is_found):
+def test_java_pattern_matches_the_whole_text(java, text, is_found):
     assert (in_full(java).search(text.encode()) is not None) is is_found
 
 

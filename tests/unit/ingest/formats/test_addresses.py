@@ -36,7 +36,7 @@ def test_address_has_one_canonical_text(text, canonical):
         b"\xff", b"10.0.0.1\x00", b"1:2:3:4:5:6:7:8:9", "\u0661\u0660.0.0.1".encode(),
     ],
 )  # fmt: skip
-def test_invalid_address(text):
+def test_invalid_address_is_not_packed(text):
     assert packed(text) is None
 
 
@@ -64,10 +64,10 @@ def test_any_text_agrees_with_python(text):
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"])
-def test_this_machine(host):
+def test_names_of_this_machine_are_recognised(host):
     assert is_this_machine(host)
 
 
 @pytest.mark.parametrize("host", ["kafka", "0.0.0.1", "::", "10.0.0.1", "localhost.example.org", "1270.0.0.1", ""])
-def test_another_machine(host):
+def test_names_of_other_machines_are_not_of_this_one(host):
     assert not is_this_machine(host)

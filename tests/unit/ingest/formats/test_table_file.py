@@ -34,7 +34,7 @@ def path(tmp_path_factory):
         (b"a,\xc3\xa9\n\xff\x85\x0b,\x1c\n", ",", (["a", "é"], [[b"\xff\x85\x0b", b"\x1c"]])),
     ],
 )
-def test_csv(path, text, separator, expected):
+def test_csv_rows_are_read(path, text, separator, expected):
     path.write_bytes(text)
     assert read(csv_rows(path, separator)) == expected
 
@@ -47,7 +47,7 @@ def test_csv(path, text, separator, expected):
         (b'a,b\n1,"2"x\n', "it is not valid CSV"),
     ],
 )
-def test_invalid_csv(path, text, reason):
+def test_invalid_csv_is_rejected(path, text, reason):
     path.write_bytes(text)
     with pytest.raises(ValueError, match=reason):
         read(csv_rows(path, ","))
@@ -76,7 +76,7 @@ def test_csv_is_read_back_unchanged(path, rows):
         ('[{"a": "\\u00e9", "b": false}, {"b": 1e9}]', (["a", "b"], [["é".encode(), b"false"], [None, b"1e9"]])),
     ],
 )
-def test_json(path, text, expected):
+def test_json_rows_are_read(path, text, expected):
     path.write_text(text)
     assert read(json_rows(path)) == expected
 
@@ -123,7 +123,7 @@ def sqlite(tmp_path):
     return make
 
 
-def test_sqlite(sqlite):
+def test_sqlite_rows_are_read(sqlite):
     path = sqlite(
         ('create table "a ""t" (k text, n integer, r real, b blob)',),
         ('insert into "a ""t" values (?, ?, ?, ?)', ("é", 2**60, 0.5, b"\xff\x00")),

@@ -32,7 +32,7 @@ def test_invalid_brokers_are_rejected(brokers):
         connection(brokers=brokers, security={"insecure": True})
 
 
-def test_java_options():
+def test_settings_become_java_options():
     security = {"tls": {"ca_file": "/ca.pem", "key_file": "/no/such.pem", "key_password": "k"}, "sasl": SASL}
     assert connection(security=security, options={"fetch.max.bytes": 5, "check.crcs": True}).java_options() == {
         "bootstrap.servers": "localhost:9092",
@@ -52,7 +52,7 @@ def test_java_options():
     }
 
 
-def test_python_options():
+def test_settings_become_python_options():
     assert connection(security={"tls": {"ca_file": "/ca.pem"}, "sasl": SASL}).python_options() == {
         "bootstrap_servers": ["localhost:9092"],
         "security_protocol": "SASL_SSL",
@@ -65,7 +65,7 @@ def test_python_options():
     }
 
 
-def test_kerberos():
+def test_kerberos_login_is_set_in_both_clients():
     sasl = {"mechanism": "gssapi", "principal": "i@E", "keytab": "/k"}
     found = connection(security={"sasl": sasl})
     assert found.java_options()["sasl.jaas.config"] == (

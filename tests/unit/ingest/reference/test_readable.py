@@ -32,7 +32,7 @@ def test_shown_bytes_are_parsed_back(value):
         (b"a\nb", "a\\x0ab"),
     ],
 )
-def test_readable_bytes(value, shown):
+def test_bytes_are_shown_as_readable_text(value, shown):
     assert readable(value) == shown
 
 
@@ -49,7 +49,7 @@ def test_escapes_may_be_in_upper_case():
         (2**63 - 1, str(2**63 - 1)),
     ],
 )
-def test_readable_time(timestamp_ms, shown):
+def test_time_is_shown_as_readable_text(timestamp_ms, shown):
     assert moment(timestamp_ms) == shown
 
 

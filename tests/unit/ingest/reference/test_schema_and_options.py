@@ -45,7 +45,7 @@ class TestSchema:
     def test_every_reference_has_a_definition(self):
         assert set(self.refs(self.schema)) <= {f"#/$defs/{name}" for name in self.schema["$defs"]}
 
-    def test_is_json(self):
+    def test_schema_is_json(self):
         assert json.loads(json.dumps(self.schema)) == self.schema
 
     def test_variable_is_allowed_for_a_number(self):

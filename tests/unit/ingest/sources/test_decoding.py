@@ -109,7 +109,7 @@ class TestTombstones:
     def test_drop_returns_the_reason(self):
         assert Decoder().decode(record(None)) == "tombstone"
 
-    def test_error_raises(self):
+    def test_tombstone_fails_with_the_option_error(self):
         with pytest.raises(DecodeError) as caught:
             Decoder(tombstones="error").decode(record(None))
         assert caught.value.code == "tombstone"

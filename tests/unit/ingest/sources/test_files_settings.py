@@ -3,11 +3,11 @@
 from ingest.sources.files import FilesSourceSettings
 
 
-def test_defaults():
+def test_only_the_path_is_required():
     source = FilesSourceSettings.model_validate({"path": "x"})
     assert (source.path, source.format, source.max_event_bytes) == ("x", "raw", 1 << 20)
 
 
-def test_options():
+def test_format_and_maximum_size_are_read():
     source = FilesSourceSettings.model_validate({"path": "x", "format": "json", "max_event_bytes": "2KiB"})
     assert (source.format, source.max_event_bytes) == ("json", 2048)

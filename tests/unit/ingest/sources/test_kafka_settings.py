@@ -30,7 +30,7 @@ def test_group_is_named_after_the_pipeline():
         ({"t": {"0": 5, "12": 0}}, Start("offsets", offsets={"t": {0: 5, 12: 0}})),
     ],
 )
-def test_start(written, start):
+def test_start_is_read_and_can_be_pickled(written, start):
     found = source({"timezone": "Europe/Paris"}, start=written).start
     assert found == start
     assert pickle.loads(pickle.dumps(found)) == start  # noqa: S301 - our own

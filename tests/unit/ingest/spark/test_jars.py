@@ -64,7 +64,7 @@ def test_connector_has_the_version_of_pyspark():
         ({"HOME": "/h"}, "/h/.cache/attr2hbase/jars/spark"),
     ],
 )
-def test_cache_folder(monkeypatch, environment, folder):
+def test_cache_folder_follows_the_environment(monkeypatch, environment, folder):
     for name in ("ATTR2HBASE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

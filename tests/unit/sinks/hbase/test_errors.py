@@ -76,7 +76,7 @@ def test_text_of_the_server(name: str) -> None:
     assert len(str(error)) < 500
 
 
-def test_empty_text() -> None:
+def test_error_without_a_text_is_unavailable() -> None:
     error = translated(HBaseIOError(message=b""), table="t")
     assert isinstance(error, StoreUnavailableError)
     assert "no reason given" in str(error)
@@ -160,7 +160,7 @@ def test_long_reasons_are_cut() -> None:
         (TProtocolException(4, "bad version"), StoreUnavailableError, "`transport`, `protocol` and `port`"),
     ],
 )
-def test_connection(error: Exception, kind: type[Exception], expected: str) -> None:
+def test_error_of_a_connection_is_translated(error: Exception, kind: type[Exception], expected: str) -> None:
     found = translated(error, table="t", where="h:1")
     assert type(found) is kind
     assert expected in str(found)

@@ -69,7 +69,7 @@ def row_of(key: bytes, columns: Mapping[bytes, bytes], *, is_delete: bool, wal: 
 
 @pytest.mark.parametrize("protocol", WIRES)
 @given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES)
-def test_puts(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
+def test_puts_have_the_bytes_of_happybase(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     for _ in range(2):  # first encoded, then cached
         made = [messages.put(row, columns, wal=wal) for row, columns in rows]
@@ -81,7 +81,7 @@ def test_puts(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -
 
 @pytest.mark.parametrize("protocol", WIRES)
 @given(table=BYTES, rows=ROWS, wal=st.booleans(), timestamp_ms=TIMES)
-def test_deletes(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
+def test_deletes_have_the_bytes_of_happybase(protocol: str, table: bytes, rows, wal: bool, timestamp_ms: int) -> None:
     messages = Messages(WIRES[protocol][0](), bool)
     made = [messages.delete(row, list(columns), wal=wal) for row, columns in rows]
     expected = [row_of(row, dict.fromkeys(columns, b""), is_delete=True, wal=wal) for row, columns in rows]

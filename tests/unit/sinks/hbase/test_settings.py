@@ -7,7 +7,7 @@ from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.store import HBaseStore
 
 
-def test_defaults() -> None:
+def test_no_option_is_required() -> None:
     settings = HBaseSettings()
     assert (settings.host, settings.port, settings.timeout, settings.connections) == ("localhost", 9090, 180.0, 1)
     assert (settings.worker_connections, settings.max_put_bytes) == (1, 1 << 20)

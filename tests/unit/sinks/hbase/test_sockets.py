@@ -41,7 +41,7 @@ def test_second_address_of_a_name(monkeypatch, listener):
     made.close()
 
 
-def test_ipv6_address(monkeypatch):
+def test_ipv6_address_is_connected(monkeypatch):
     with socket.socket(socket.AF_INET6) as server:
         try:
             server.bind(("::1", 0))

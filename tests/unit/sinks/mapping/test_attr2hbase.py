@@ -45,7 +45,7 @@ class TestNames:
     def test_prefix_is_case_sensitive(self):
         assert cells_of({"2HB_f:q": b"v"}) is None
 
-    def test_another_prefix(self):
+    def test_only_attributes_with_the_prefix_are_written(self):
         assert cells_of({"x-f:q": b"v", "2hb_f:q": b"w"}, attr_prefix="x-") == {b"f:q": b"v"}
 
     def test_values_are_bytes_and_may_be_empty(self):
@@ -90,7 +90,7 @@ class TestSystemCells:
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=2**63)
         assert error_of({"sys_family": "s"}, event) == "bad_timestamp"
 
-    def test_negative_time(self):
+    def test_negative_time_is_written_in_eight_bytes(self):
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=-1)
         assert only(mapper(sys_family="s").map(event, BATCH_MS))[1].columns[b"s:timestamp"] == b"\xff" * 8
 
@@ -146,7 +146,7 @@ class TestRowKey:
     def test_empty_key_is_an_error(self):
         assert error_of({}, Event(b"", {"2hb_": b"", "2hb_f:q": b"v"})) == "empty_row_key"
 
-    def test_longest_key(self):
+    def test_longest_key_is_written(self):
         event = Event(b"", {"2hb_": b"k" * 32_767, "2hb_f:q": b"v"})
         assert only(mapper().map(event, BATCH_MS))[1].row == b"k" * 32_767
 
@@ -159,7 +159,7 @@ class TestRowKey:
 
 
 class TestTable:
-    def test_template(self):
+    def test_variables_of_the_table_are_expanded(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
         assert only(mapper(table="logs_%{app}").map(event, BATCH_MS))[0] == "logs_shop"
 
@@ -168,7 +168,7 @@ class TestTable:
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
         assert error_of({"table": "%{app}"}, event) == "bad_table_name"
 
-    def test_namespace(self):
+    def test_table_may_have_a_namespace(self):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v"})
         assert only(mapper(table="ns:logs").map(event, BATCH_MS))[0] == "ns:logs"
 
@@ -182,10 +182,10 @@ EVENT = {"2hb_": b"r", "2hb_f:q": b"v"}
 
 
 class TestTime:
-    def test_batch(self):
+    def test_cells_have_the_time_of_the_batch_by_default(self):
         assert only(mapper().map(Event(b"", dict(EVENT), timestamp_ms=-5), BATCH_MS))[1].timestamp_ms == BATCH_MS
 
-    def test_event(self):
+    def test_cells_may_have_the_time_of_the_event(self):
         mapped = only(mapper(timestamp="event").map(Event(b"", dict(EVENT), timestamp_ms=5), BATCH_MS))
         assert mapped[1].timestamp_ms == 5
 
@@ -226,7 +226,7 @@ class TestRules:
         ],
         ids=["row", "family", "column", "empty-qualifier"],
     )
-    def test_delete(self, delete, expected):
+    def test_rule_deletes_a_row_family_or_column(self, delete, expected):
         assert self.put(Priority.DEBUG, rules=[{"when": self.DEBUG, "delete": delete}]) == expected
 
     def test_delete_without_the_log(self):
@@ -272,11 +272,11 @@ class TestGuards:
     def error(self, attributes, **options):
         return error_of(options, Event(b"", {"2hb_": b"r"} | attributes))
 
-    def test_allowed_families(self):
+    def test_only_allowed_families_are_written(self):
         assert cells_of({"2hb_web:q": b"v"}, families={"allow": ["web"]}) == {b"web:q": b"v"}
         assert self.error({"2hb_app:q": b"v"}, families={"allow": ["web"]}) == "family_not_allowed"
 
-    def test_denied_families(self):
+    def test_denied_families_are_refused(self):
         assert self.error({"2hb_app:q": b"v"}, families={"deny": ["app"]}) == "family_not_allowed"
 
     def test_cached_rejection_is_repeated(self):

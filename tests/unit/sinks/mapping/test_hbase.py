@@ -118,7 +118,7 @@ class TestBytes:
             ("raw", b"7", b"7"),
         ],
     )
-    def test_encoding(self, encoding, body, expected):
+    def test_value_is_written_in_its_encoding(self, encoding, body, expected):
         assert cells_of(cell(encoding=encoding), given=event(body)) == {b"f:q": expected}
 
     def test_error_of_an_encoding_names_the_cell(self):
@@ -205,7 +205,7 @@ class TestRowKey:
         given = event(key=b"", attributes={"x": b""})
         assert error_of(mapper(row="%{key}%{x}", on_missing=on_missing), given).code == "empty_row_key"
 
-    def test_longest_key(self):
+    def test_only_a_longer_key_is_refused(self):
         assert only(mapper().map(event(key=b"k" * 32_767), BATCH_MS))[1].row == b"k" * 32_767
         assert error_of(mapper(), event(key=b"k" * 32_768)).code == "row_key_too_long"
 
@@ -215,7 +215,7 @@ class TestRowKey:
 
 
 class TestTable:
-    def test_template(self):
+    def test_variables_of_the_table_are_expanded(self):
         assert only(mapper(table="logs_%{host}").map(event(host="web"), BATCH_MS))[0] == "logs_web"
 
     def test_invalid_table_name_is_an_error(self):
@@ -253,7 +253,7 @@ class TestNames:
         assert only(one.map(event(host="a"), BATCH_MS))[1].columns == {b"f:FIXED": b"v", b"f:a": b"v"}
         assert error_of(one, event(host="A")).code == "bad_column_name"
 
-    def test_limits(self):
+    def test_row_above_a_limit_fails(self):
         two = mapper(cell(qualifier="a"), cell("%{x}", qualifier="b", on_missing="unset"), columns={"max_per_row": 1})
         assert only(two.map(event(b"v"), BATCH_MS))[1].columns == {b"f:a": b"v"}
         assert error_of(two, event(b"v", attributes={"x": b""})).code == "too_many_columns"
@@ -281,10 +281,10 @@ class TestNames:
 
 
 class TestTime:
-    def test_batch(self):
+    def test_cells_have_the_time_of_the_batch_by_default(self):
         assert only(mapper().map(event(timestamp_ms=-5), BATCH_MS))[1].timestamp_ms == BATCH_MS
 
-    def test_event(self):
+    def test_cells_may_have_the_time_of_the_event(self):
         assert only(mapper(timestamp="event").map(event(timestamp_ms=5), BATCH_MS))[1].timestamp_ms == 5
         assert error_of(mapper(timestamp="event"), event(timestamp_ms=-1)).code == "bad_timestamp"
 
@@ -302,7 +302,7 @@ class TestDeletes:
         ],
         ids=["row", "family", "column"],
     )
-    def test_rule(self, delete, expected):
+    def test_rule_deletes_a_row_family_or_column(self, delete, expected):
         one = mapper(rules=[{"when": self.DEBUG, "delete": delete}])
         assert only(one.map(self.GIVEN, BATCH_MS)) == ("t", expected)
         assert isinstance(only(one.map(event(), BATCH_MS))[1], Put)
@@ -319,7 +319,7 @@ class TestDeletes:
         one = mapper(rules=[{"when": self.DEBUG, "write_to_wal": False}])
         assert [only(one.map(each, BATCH_MS))[1].wal for each in (self.GIVEN, event())] == [False, True]
 
-    def test_tombstone(self):
+    def test_tombstone_deletes_the_row(self):
         assert only(mapper().map(event(tombstone=True), BATCH_MS)) == ("t", Delete(b"r", BATCH_MS))
 
 

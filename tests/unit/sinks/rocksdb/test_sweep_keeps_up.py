@@ -51,7 +51,7 @@ def cells_per_readable_cell(
 
 
 @pytest.mark.parametrize("order", ["in turn", "any"])
-def test_overwritten_rows(tmp_path, order):
+def test_sweep_keeps_up_with_overwritten_rows(tmp_path, order):
     draw = random.Random(7)
     rows = 10 * ROWS
 
@@ -91,7 +91,7 @@ def test_sampled_offsets_are_uniform():
 
 
 @pytest.mark.parametrize(("keys", "limit"), [("rise", 1.3), ("of any age", 1.7)])
-def test_expired_cells(tmp_path, keys, limit):
+def test_sweep_keeps_up_with_expired_cells(tmp_path, keys, limit):
     draw = random.Random(7)
     family = FamilySpec(b"f", ttl_s=20 * 3600)
 

@@ -168,32 +168,32 @@ class TestDamage:
         assert file.path in str(caught.value)
         assert text in str(caught.value)
 
-    def test_flipped_bit(self, file):
+    def test_file_with_a_flipped_bit_is_refused(self, file):
         content = bytearray(Path(file.path).read_bytes())
         content[40] ^= 1
         Path(file.path).write_bytes(content)
         self.check(file, "at byte 0: the checksum differs")
 
-    def test_cut_short(self, file):
+    def test_file_that_is_cut_short_is_refused(self, file):
         content = Path(file.path).read_bytes()
         Path(file.path).write_bytes(content[:-1])
         self.check(file, "ends within a frame")
 
-    def test_head_cut_short(self, file):
+    def test_file_cut_within_a_head_is_refused(self, file):
         Path(file.path).write_bytes(Path(file.path).read_bytes()[:5])
         self.check(file, "ends within a frame's head")
 
-    def test_empty(self, file):
+    def test_empty_file_is_refused(self, file):
         Path(file.path).write_bytes(b"")
         self.check(file, f"it should have {file.size_bytes} bytes")
 
-    def test_length_out_of_range(self, file):
+    def test_frame_longer_than_the_file_is_refused(self, file):
         content = bytearray(Path(file.path).read_bytes())
         content[3] = 0xFF
         Path(file.path).write_bytes(content)
         self.check(file, "a frame is longer than the file")
 
-    def test_gone(self, file):
+    def test_missing_file_is_refused(self, file):
         Path(file.path).unlink()
         self.check(file, "is gone")
 

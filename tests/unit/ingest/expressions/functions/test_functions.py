@@ -27,7 +27,7 @@ def rendered(text: str, zone: str = "UTC", **attributes: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_documented_example(example: FunctionExample) -> None:
+def test_documented_example_has_its_result(example: FunctionExample) -> None:
     template = Template.parse(example.template)
     if example.error is not None:
         with pytest.raises(ExpressionError) as raised:
@@ -40,7 +40,7 @@ def test_documented_example(example: FunctionExample) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
 class TestDeclaration:
-    def test_is_documented(self, function: Function) -> None:
+    def test_function_is_documented(self, function: Function) -> None:
         assert function.doc.endswith(".")
         assert all(parameter.doc for parameter in function.parameters)
         assert len(function.examples) >= 2
@@ -266,7 +266,7 @@ class TestNumber:
         first, second = (rendered("%{inverted(x)}", x=b"%d" % number) for number in (a, b))
         assert (first > second) == (a < b)
 
-    def test_decimals(self) -> None:
+    def test_arithmetic_accepts_decimals(self) -> None:
         values = {"a": b"7.5", "b": b"-2"}
         template = "%{add(a, b)} %{sub(a, b)} %{mul(a, b)} %{div(a, b)} %{mod(a, b)} %{int(a)}"
         assert rendered(template, **values) == b"5.5 9.5 -15.0 -4 -0.5 7"

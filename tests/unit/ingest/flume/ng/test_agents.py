@@ -46,7 +46,7 @@ OWN = {"cf:offset": "7", "cf:partition": "3", "cf:timestamp": "5", "cf:topic": "
         ({"type": "regex_filter", "regex": "te.t"}, {}, {}),
     ],
 )  # fmt: skip
-def test_interceptors(options, event, expected, cells):
+def test_interceptor_changes_the_event_as_in_flume(options, event, expected, cells):
     row, found = cells(interceptor(**options), EVENT | event)
     wanted = OWN | {f"cf:{name}": value for name, value in expected.items()}
     assert (row, found) == ("r1", {name: value for name, value in wanted.items() if value is not None})
@@ -125,7 +125,7 @@ def test_row_key_with_the_time_uses_that_of_the_record(name, cells, imported):
         ({"regex": "it's", "excludeEvents": "true"}, True),
     ],
 )
-def test_filter(options, kept, outcomes):
+def test_regex_filter_keeps_or_drops_matching_events(options, kept, outcomes):
     (line,) = outcomes(interceptor(type="regex_filter", **options), EVENT)
     assert (line["outcome"], line["reason"]) == (("kept", None) if kept else ("dropped", "regex_filter"))
 
@@ -147,7 +147,7 @@ def test_uuids_are_the_same_on_a_replay(cells):
     ],
 )
 @pytest.mark.parametrize("sink", ["hbase2", "hbase", "HBase2", "HBASE", "org.apache.flume.sink.hbase2.HBase2Sink"])
-def test_simple_serializer(more, row, expected, sink, cells):
+def test_simple_serializer_writes_the_same_cells(more, row, expected, sink, cells):
     text = changed(BASE, "a.sinks.k.type", sink)
     for name, value in more.items():
         text += f"a.sinks.k.serializer.{name} = {value}\n"
@@ -168,7 +168,7 @@ def test_simple_serializer(more, row, expected, sink, cells):
         ({"regex": "(.*)", "colNames": "payload", "rowKeyIndex": "-1"}, "", ("5-web:3:7", {"cf:payload": ""})),
     ],
 )
-def test_regex_serializer(more, body, expected, cells):
+def test_regex_serializer_writes_the_same_cells(more, body, expected, cells):
     text = BASE + REGEX
     for name, value in more.items():
         text = changed(text, f"a.sinks.k.serializer.{name}", value)
@@ -223,7 +223,7 @@ class TestKafka:
             "raw",
         )
 
-    def test_all_settings(self, configuration):
+    def test_all_settings_are_imported(self, configuration):
         text = BASE + (
             "a.sources.r.kafka.topics.regex = web-.*\n"
             "a.sources.r.kafka.consumer.group.id = g\n"
@@ -246,7 +246,7 @@ class TestKafka:
         text = changed(changed(BASE, "a.sources.r.type", written), "a.channels.c.type", "MEMORY")
         assert source_of(configuration, text).topics == ["web"]
 
-    def test_former_names(self, configuration):
+    def test_former_names_are_imported(self, configuration):
         text = BASE.replace("kafka.topics", "topic").replace("kafka.bootstrap.servers", "brokerList")
         found = source_of(configuration, text + "a.sources.r.groupId = old\n")
         assert (found.topics, found.group, found.brokers) == (["web"], "old", "localhost:9092")
@@ -261,7 +261,9 @@ class TestKafka:
         ],
     )
     @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "GSSAPI"])
-    def test_protection(self, protocol, tls, sasl, insecure, mechanism, imported, configuration):
+    def test_security_is_imported_without_the_password(
+        self, protocol, tls, sasl, insecure, mechanism, imported, configuration
+    ):
         text = changed(BASE, "a.sources.r.kafka.bootstrap.servers", "k1:9092, k2:9092")
         text += f"a.sources.r.kafka.consumer.security.protocol = {protocol}\n"
         text += f"a.sources.r.kafka.consumer.sasl.mechanism = {mechanism}\n"

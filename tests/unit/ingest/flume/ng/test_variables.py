@@ -61,16 +61,16 @@ def simple(**options):
         ({"table": "${T}", "columnFamily": "x_${F}"}, ("tab", "default5", {"x_fam:pCol": "r1 text"})),
     ],
 )
-def test_simple_serializer(options, expected, put):
+def test_variables_of_a_simple_serializer_are_expanded(options, expected, put):
     assert put(simple(**options)) == expected
 
 
-def test_regex_serializer(put):
+def test_variables_of_a_regex_serializer_are_expanded(put):
     text = changed(changed(BASE + REGEX, "a.sinks.k.table", "${T}"), "a.sinks.k.columnFamily", "${F}")
     assert put(text) == ("tab", "r1", {"fam:rest": "text"})
 
 
-def test_interceptors(put):
+def test_variables_of_interceptors_are_expanded(put):
     text = interceptor(type="static", key="dc", value="${DC}${env:NONE:-%d}")
     assert put(text)[2]["cf:dc"] == "ams%d"
     assert put(interceptor(type="uuid", prefix="${DC}-"))[2]["cf:id"].startswith("ams-")
@@ -81,7 +81,7 @@ def test_group_of_an_expression_is_not_a_variable(put):
     assert put(text)[2]["cf:rest"] == "tExt"
 
 
-def test_source(bound):
+def test_variables_of_a_source_are_expanded(bound):
     text = changed(BASE, "a.sources.r.kafka.bootstrap.servers", "${BROKERS}, ${env:K}:9093")
     text = changed(text, "a.sources.r.kafka.topics", "${TOPIC}, b")
     text = changed(text, "a.sources.r.kafka.consumer.group.id", "${G}")
@@ -93,7 +93,7 @@ def test_source(bound):
     assert found.security.insecure
 
 
-def test_login(imported):
+def test_variable_of_a_password_is_not_imported(imported):
     text = changed(BASE, "a.sources.r.kafka.consumer.security.protocol", "SASL_SSL")
     text = changed(text, "a.sources.r.kafka.consumer.sasl.mechanism", "PLAIN")
     text += 'a.sources.r.kafka.consumer.sasl.jaas.config = X username="${env:ME}" password="${env:HIDDEN}";\n'

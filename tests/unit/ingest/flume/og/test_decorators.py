@@ -118,7 +118,7 @@ def test_omitted_decorator_is_in_a_comment_and_the_report(name, imported):
         ('exDate("d","yyyy")', body("x", d="?"), {"d": "?"}),
     ],
 )  # fmt: skip
-def test_same_effect(decorators, event, after, attributes):
+def test_decorator_has_the_same_effect(decorators, event, after, attributes):
     assert attributes(decorators, event) == after
 
 
@@ -142,7 +142,7 @@ def test_dates_are_in_the_given_zone(zone, hour, attributes):
         ("mult(0)", []),
     ],
 )
-def test_samplers(decorators, offsets, outcomes):
+def test_sampler_keeps_the_same_events(decorators, offsets, outcomes):
     text = f'{decorators} value("2hb_","r") value("2hb_f:q","v") attr2hbase("t")'
     kept = [n for n in range(COUNT) if outcomes(text, {"body": "x", "offset": n})[0]["outcome"] == "kept"]
     assert kept == offsets

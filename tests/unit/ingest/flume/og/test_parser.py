@@ -108,7 +108,7 @@ def function(name):
         ),
     ],
 )  # fmt: skip
-def test_grammar(text, expected):
+def test_text_has_its_syntax_tree(text, expected):
     assert plain(tree(text)) == expected
 
 

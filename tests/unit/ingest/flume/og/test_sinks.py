@@ -98,7 +98,7 @@ def test_table_of_the_body(sink, body, columns, cells):
         ('hbase("t","r","f","q","1","f","q","2")', {"body": ""}, ("r", {"f:q": "2"})),
     ],
 )
-def test_same_cells(text, event, expected, cells):
+def test_sink_writes_the_same_cells(text, event, expected, cells):
     assert cells(text, event) == expected
 
 
@@ -137,7 +137,7 @@ def test_write_ahead_log(text, wal, outcomes):
         ('hbase("t","r","f","q","v")', 2 << 20),
     ],
 )
-def test_write_buffer(text, size_bytes, configuration):
+def test_size_of_the_write_buffer_is_imported(text, size_bytes, configuration):
     (pipeline,) = configuration(text).pipelines.values()
     assert pipeline.sinks[0].settings.write_buffer_size == size_bytes
 

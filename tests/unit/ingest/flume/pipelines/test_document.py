@@ -29,7 +29,7 @@ def read(text):
     return plain(found.root)
 
 
-def test_whole_file():
+def test_document_is_written_as_a_whole_file():
     made = render(document({"attribute": "a", "value": "%{b}"}, options={"timezone": "UTC"}, chain="common"))
     assert (
         made.text
