@@ -83,13 +83,20 @@ class Replayer:
     ) -> tuple[Counts, list[bytes]]:
         """Run records at a batch time, each into its sinks; records counted as stored are durable."""
         return run_until_durable(
-            MicroBatch(_name(records, batch_time_ms), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True),
+            MicroBatch(
+                _name(records, batch_time_ms, only), batch_time_ms, f"{time.monotonic_ns()}", only, are_apart=True
+            ),
             self._committers,
             _InProcess(self._task, records),
         )
 
 
-def _name(records: Sequence[Record], batch_time_ms: int) -> str:
-    """A batch name derived from the records: a subset of the dead letters is a different batch."""
-    places = sha256(repr([record.place for record in records]).encode()).hexdigest()
-    return f"{batch_time_ms}-{places[:16]}"
+def _name(records: Sequence[Record], batch_time_ms: int, only: Mapping[RecordPlace, frozenset[str]]) -> str:
+    """
+    A batch name derived from the records and their sinks: a subset of the dead letters is a different batch.
+
+    A sink without a store replaces a batch of the same name. So a repeated replay, of the same records into the same
+    sinks, stores their events once, while a replay into other sinks removes nothing.
+    """
+    parts = [(record.place, sorted(only.get(record.place, ()))) for record in records]
+    return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"
