@@ -11,7 +11,9 @@ from typing import Self, TypeVar
 from ingest.api import Record, RecordPlace, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.replay import Components, ReplayStoppedError
+from ingest.durable.lock import FolderLock
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
@@ -46,15 +48,23 @@ class Replayer:
     Runs records through a pipeline; see `ingest.dead_letters.replay.Process`.
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
+    Another replay of the pipeline on this machine is refused too, as it would replay the same dead letters.
     """
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
         self._configuration = configuration
         self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        # also if the queue is a topic: the marks of its dead letters are in this folder
+        self._lock = FolderLock(
+            folder_of(configuration.state_dir, pipeline.name),
+            kind="dead-letter folder",
+            hint="wait until that replay has ended",
+        )
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
+            opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._committers = committers_of(self._configuration, self._plan, stores, folder="replay")
             for committer in self._committers.values():

@@ -202,3 +202,23 @@ def test_replays_of_one_record_into_different_sinks_are_different_batches(ingest
     assert (stored(folder / "lines"), stored(folder / "others")) == (["x"], [])
     assert replay(ingest, "--code", "code_two") == 1
     assert (stored(folder / "lines"), stored(folder / "others")) == (["x"], ["x"])
+
+
+def test_second_replay_at_the_same_time_is_refused(ingest, folder, file, monkeypatch):
+    file()
+    publish(folder, ("lines", 0, b"x"))
+    others = []
+    mark = FileDeadLetters.mark
+
+    def replay_again(queue, marks):
+        monkeypatch.setattr(FileDeadLetters, "mark", mark)
+        others.append(ingest("dead-letters", "replay", "p.yaml", "--output", "json"))
+        mark(queue, marks)
+
+    monkeypatch.setattr(FileDeadLetters, "mark", replay_again)
+    assert replay(ingest) == 1
+    (other,) = others
+    assert (other.code, other.out) == (4, "")
+    assert '"code":"locked"' in other.err.replace(": ", ":")
+    assert "wait until that replay has ended" in other.err
+    assert ingest("dead-letters", "replay", "p.yaml", "--all").code == 0
