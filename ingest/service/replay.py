@@ -11,7 +11,9 @@ from typing import Self
 from ingest.api import Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.replay import Components
+from ingest.durable.lock import FolderLock
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
@@ -24,15 +26,23 @@ class Replayer:
     Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
+    Another replay of the pipeline on this machine is refused too, as it would replay the same dead letters.
     """
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
         self._configuration = configuration
         self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        # also if the queue is a topic: the marks of its dead letters are in this folder
+        self._lock = FolderLock(
+            folder_of(configuration.state_dir, pipeline.name),
+            kind="dead-letter folder",
+            hint="wait until that replay has ended",
+        )
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
+            opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._committers = committers_of(self._configuration, self._plan, stores, folder="replay")
             for committer in self._committers.values():
@@ -61,7 +71,7 @@ class Replayer:
     ) -> tuple[Counts, list[bytes]]:
         """Run records at a batch time, each into its sinks; records counted as stored are durable."""
         micro_batch = MicroBatch(
-            _name(records, batch_time_ms),
+            _name(records, batch_time_ms, sinks_by_record),
             batch_time_ms,
             f"{time.monotonic_ns()}",
             sinks_by_record=sinks_by_record,
@@ -70,7 +80,12 @@ class Replayer:
         return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
 
 
-def _name(records: Sequence[Record], batch_time_ms: int) -> str:
-    """A batch name derived from the records: a subset of the dead letters is a different batch."""
-    places = sha256(repr([record.place for record in records]).encode()).hexdigest()
-    return f"{batch_time_ms}-{places[:16]}"
+def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:
+    """
+    A batch name derived from the records and their sinks: a subset of the dead letters is a different batch.
+
+    A sink without a store replaces a batch of the same name. So a repeated replay, of the same records into the same
+    sinks, stores their events once, while a replay into other sinks removes nothing.
+    """
+    parts = [(record.place, sorted(sinks_by_record.get(record.place, ()))) for record in records]
+    return f"{batch_time_ms}-{sha256(repr(parts).encode()).hexdigest()[:16]}"

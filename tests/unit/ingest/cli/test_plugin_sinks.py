@@ -120,28 +120,105 @@ def test_describe_shows_an_installed_one(ingest, folder, monkeypatch):
     assert "Folder of the files" in shown
 
 
-def test_replay_writes_to_it(ingest, folder, file):
+def publish(folder, *failures, code="bad_line"):
+    """Publish dead letters of a batch, each the component and the number and body of its record."""
     queue = FileDeadLetters(folder / "state", "p")
-    values = (b"corrected", b"refused")
-    queue.publish(
-        [
-            DeadLetter(
-                record=Record("a.log", 0, offset, None, value, 500),
-                fan_out=0,
-                attributes={},
-                pipeline="p",
-                component="lines",
-                code="bad_line",
-                message="this line is refused",
-                batch_time_ms=1_000,
-                fingerprint="f",
-            ).to_json()
-            for offset, value in enumerate(values)
-        ],
-        0,
-        1_000,
-    )
-    result = ingest("dead-letters", "replay", file(), "--output", "json")
+    dead_letters = [
+        DeadLetter(
+            record=Record("a.log", 0, offset, None, value, 500),
+            fan_out=0,
+            attributes={},
+            pipeline="p",
+            component=component,
+            code=code.format(component),
+            message="this line is refused",
+            batch_time_ms=1_000,
+            fingerprint="f",
+        )
+        for component, offset, value in failures
+    ]
+    queue.publish([each.to_json() for each in dead_letters], 0, 1_000)
+
+
+def replay(ingest, *options):
+    """Replay; returns how many dead letters are replayed."""
+    return ingest("dead-letters", "replay", "p.yaml", "--output", "json", *options).json["replayed"]
+
+
+def stored(folder):
+    """The lines that readers see."""
+    return sorted(line for path in folder.glob("[0-9]*") for line in path.read_text().splitlines())
+
+
+def corrected(*decorators):
+    """The pipeline file with these decorators."""
+    return PIPELINE.replace("    sinks:", f"    decorators: [{', '.join(decorators)}]\n    sinks:")
+
+
+CORRECT_REFUSED = "{replace: {text: refused, replacement: good}}"
+CORRECT_BUG = "{replace: {text: bug, replacement: fine}}"
+
+
+def test_replay_writes_to_it(ingest, folder, file):
+    file()
+    publish(folder, ("lines", 0, b"corrected"), ("lines", 1, b"refused"))
+    result = ingest("dead-letters", "replay", "p.yaml", "--output", "json")
     assert (result.json["replayed"], result.json["failed_again"]) == (1, {"bad_line": 1})
-    assert [path.read_text() for path in (folder / "lines").glob("[0-9]*")] == ["corrected\n"]
+    assert stored(folder / "lines") == ["corrected"]
     assert not [*(folder / "lines").glob(".*/*")]
+
+
+def test_replay_after_a_kill_stores_what_was_corrected_in_between(ingest, folder, file, monkeypatch):
+    file(corrected(CORRECT_REFUSED))
+    publish(folder, ("lines", 0, b"refused"), ("lines", 1, b"bug"))
+
+    def kill(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileDeadLetters, "mark", kill)
+        assert ingest("dead-letters", "replay", "p.yaml").code == 130
+    assert stored(folder / "lines") == ["good"]
+    file(corrected(CORRECT_REFUSED, CORRECT_BUG))
+    assert replay(ingest) == 2
+    assert stored(folder / "lines") == ["fine", "good"]
+
+
+def test_corrected_replay_of_a_fan_out_stores_its_failed_event(ingest, folder, file):
+    split = "{explode: {form: lines}}"
+    file(corrected(split))
+    publish(folder, ("lines", 0, b"sibling\nbug"))
+    assert replay(ingest) == 0
+    assert stored(folder / "lines") == ["sibling"]
+    file(corrected(split, CORRECT_BUG))
+    assert replay(ingest) == 1
+    assert stored(folder / "lines") == ["fine", "sibling"]
+
+
+def test_replays_of_one_record_into_different_sinks_are_different_batches(ingest, folder, file):
+    file(PIPELINE.replace("./lines}", "./lines, label: one}") + "      - lines: {path: ./others, label: two}\n")
+    publish(folder, ("one", 0, b"x"), ("two", 0, b"x"), code="code_{}")
+    assert replay(ingest, "--code", "code_one") == 1
+    assert (stored(folder / "lines"), stored(folder / "others")) == (["x"], [])
+    assert replay(ingest, "--code", "code_two") == 1
+    assert (stored(folder / "lines"), stored(folder / "others")) == (["x"], ["x"])
+
+
+def test_second_replay_at_the_same_time_is_refused(ingest, folder, file, monkeypatch):
+    file()
+    publish(folder, ("lines", 0, b"x"))
+    others = []
+    mark = FileDeadLetters.mark
+
+    def replay_again(queue, marks):
+        monkeypatch.setattr(FileDeadLetters, "mark", mark)
+        others.append(ingest("dead-letters", "replay", "p.yaml", "--output", "json"))
+        mark(queue, marks)
+
+    monkeypatch.setattr(FileDeadLetters, "mark", replay_again)
+    assert replay(ingest) == 1
+    (other,) = others
+    assert (other.code, other.out) == (4, "")
+    assert '"code":"locked"' in other.err.replace(": ", ":")
+    assert "wait until that replay has ended" in other.err
+    assert ingest("dead-letters", "replay", "p.yaml", "--all").code == 0
