@@ -80,6 +80,12 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
         for name, decorator in names.known.items():
             if _is_malformed_cell(name, prefix, sink) and not any(name.startswith(other) for other in others):
                 _warn_malformed_cell(name, prefix, decorator, pipeline, binding)
+        for index, decorator in enumerate(pipeline.decorators):
+            start = decorator.settings.other_names or ""
+            if _is_malformed_cell(start, prefix, sink) and not any(
+                start.startswith(other) or other.startswith(start) for other in others
+            ):
+                _warn_malformed_cells(start, prefix, decorator, pipeline.decorators[index + 1 :], binding)
 
 
 def _names_in_tests(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]:
@@ -212,6 +218,23 @@ def _warn_malformed_cell(
     message = f'the attribute "{name}" does not become a cell: its name has no family and qualifier'
     hint = f'name it "{prefix}family:qualifier", or set `sys_family` in the sink'
     binding.warning(Kind.NOT_A_CELL, place_of(name, setter), message, hint)
+
+
+def _warn_malformed_cells(
+    start: str, prefix: str, setter: Component[Settings], later: Iterable[Component[Settings]], binding: Binding
+) -> None:
+    """Warn of a prefix of many names; not if they may contain a colon after it, or if a later decorator uses them."""
+    if ":" in start.removeprefix(prefix) or ":" in str(getattr(setter.settings, "separator", "")):
+        return
+    for decorator in later:
+        settings = decorator.settings
+        renames_by_pattern = settings.other_names is not None and not settings.reads()
+        makes_row_key = prefix in settings.sets()
+        if renames_by_pattern or (not makes_row_key and any(name.startswith(start) for name in _used_by(decorator))):
+            return
+    message = f'attributes that start with "{start}" do not become cells: their names have no family and qualifier'
+    hint = f'write "{start}:", for the family "{start.removeprefix(prefix)}", or set `sys_family` in the sink'
+    binding.warning(Kind.NOT_A_CELL, setter.place("prefix"), message, hint)
 
 
 def _used_by(decorator: Component[Settings]) -> Iterator[str]:

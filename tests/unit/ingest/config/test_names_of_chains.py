@@ -160,6 +160,62 @@ def test_attribute_that_does_not_become_a_cell_is_a_warning(problems, name):
     assert problems(KEY, CELL, decorator, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
 
+@pytest.mark.parametrize("source", [FILES, KAFKA])
+@pytest.mark.parametrize(
+    ("decorator", "place"),
+    [
+        ("access_log: {prefix: 2hb_web}", "7:30"),
+        ("json: {prefix: '2hb_web'}", "7:24"),
+        ("kv: {prefix: 2hb_web}", "7:22"),
+        ("prefix: {add: 2hb_web}", "7:9"),
+    ],
+)
+def test_prefix_of_attributes_that_do_not_become_cells_is_a_warning(problems, source, decorator, place):
+    found = (
+        f'{place}: not-a-cell: warning: attributes that start with "2hb_web" do not become cells: their names have '
+        'no family and qualifier; write "2hb_web:", for the family "web", or set `sys_family` in the sink'
+    )
+    key = "value: {attribute: '2hb_', value: \"%{'2hb_webclient'}-%{offset}\"}"
+    assert problems(decorator, CELL, KEY, source=source) == [found]
+    assert problems(decorator, CELL, key, source=source) == [found]
+    assert problems(decorator, CELL, KEY, source=source, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
+    assert (
+        problems(decorator, CELL, KEY, source=source, sinks="[{attr2hbase: {table: t, attr_prefix: 2hb_web}}]")[1:]
+        == []
+    )
+    for user in (
+        "rename: {attributes: {2hb_webclient: '2hb_web:client'}}",
+        "rename: {pattern: '^2hb_web', replacement: '2hb_web:'}",
+        "prefix: {strip: 2hb_web, add: '2hb_web:'}",
+        "copy: {source: 2hb_webclient, attribute: '2hb_web:client'}",
+        "value: {attribute: '2hb_web:client', value: '%{2hb_webclient}'}",
+    ):
+        assert problems(decorator, user, CELL, KEY, source=source) == []
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "json: {prefix: '2hb_web:'}",
+        "json: {prefix: '2hb_'}",
+        "json: {prefix: '2hb'}",
+        "json: {prefix: '2hb_web', separator: ':'}",
+        "json: {prefix: web}",
+        "access_log",
+    ],
+)
+def test_prefix_of_possible_cells_or_of_other_attributes_is_no_warning(problems, decorator):
+    assert problems(decorator, CELL, KEY) == []
+
+
+def test_prefix_of_attributes_for_another_sink_is_no_warning(problems):
+    sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
+    decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k}}")
+    for prefix in ("2hb_u_a:", "2hb_u_", "2hb_u"):
+        assert problems(*decorators, f"json: {{prefix: '{prefix}'}}", sinks=sinks) == []
+    assert len(problems(*decorators, "json: {prefix: '2hb_u_a'}", sinks=sinks)) == 1
+
+
 def test_row_key_of_another_sink_is_no_malformed_cell(problems):
     sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
     decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k, '2hb_u_a:b': c}}")
