@@ -88,6 +88,7 @@ _EQUIVALENTS = [
 ]
 _MAX_NAME = 100  # characters; bounds the cost of difflib
 _MIN_PREFIX = 4  # characters
+_FEW_CHANGES = 0.9  # of difflib; one character of a word of six or more
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
@@ -103,6 +104,20 @@ def closest(name: str, known: Iterable[str]) -> str | None:
         return near[0]
     # difflib also rates differences in case, and between "-" and "_", too low
     return {_folded(other): other for other in known}.get(_folded(name))
+
+
+def misspelled(name: str, known: Iterable[str]) -> str | None:
+    """
+    The known word that a name is with letters transposed, repeated or left out; None for any other name.
+
+    Stricter than `closest`, for names that may be meant: `ofset` and `kye`, but not `keys`, `vhost` or `host_name`.
+    """
+    near = closest(name, [word for word in known if set(name) <= set(word)])
+    if near is None or name.startswith(near) or name[0] != near[0]:
+        return None
+    has_all_letters = set(name) == set(near)
+    is_similar = difflib.SequenceMatcher(None, name, near).ratio() >= _FEW_CHANGES
+    return near if has_all_letters or is_similar else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

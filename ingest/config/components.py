@@ -1,17 +1,18 @@
 """Binds one component, `name: {options}`: from nodes to checked options."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from ingest.api import CatalogError, Model, Settings
 from ingest.config.model import Component
-from ingest.config.nodes import MappingNode, Node, NodePath, ScalarNode, SequenceNode, locations, plain, text_under
+from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.problems import Kind, Place, Problem, Severity, listed
+from ingest.config.references import expressions_in
 from ingest.config.scalars import resolve
 from ingest.config.translate import LocatedNode, problems_of, secret_scalars
-from ingest.expressions import Condition, ExpressionSyntaxError, Pattern, Template
+from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
 from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
 from ingest.suggest import OWN_CODE, did_you_mean_ours
@@ -213,7 +214,7 @@ class Binding:
     def _add_lint_warnings(self, settings: Model, located: LocatedNode, zone: str) -> None:
         """Report a warning for each expression that is valid but probably a mistake."""
         lint_warnings = [
-            (path, warning) for path, expression in _expressions(settings) for warning in expression.lint_warnings
+            (path, warning) for path, expression in expressions_in(settings) for warning in expression.lint_warnings
         ]
         if isinstance(settings, Settings) and settings.when is not None:
             condition = Condition.parse(settings.when, zone)
@@ -254,22 +255,6 @@ def _convert_expanded(error: ValidationError, located: LocatedNode) -> bool:
 
 
 _REPARSED = frozenset({"int_type", "float_type", "bool_type"})
-
-
-def _expressions(value: object, path: NodePath = ()) -> Iterator[tuple[NodePath, Template | Condition]]:
-    """Templates and conditions in options, each with its path."""
-    children: Iterable[tuple[str | int, object]] = ()
-    match value:
-        case Template() | Condition():
-            yield path, value
-        case Model():
-            children = value
-        case list():
-            children = enumerate(value)
-        case dict():
-            children = value.items()
-    for key, child in children:
-        yield from _expressions(child, (*path, key))
 
 
 def _texts_at(node: Node, path: Sequence[str]) -> Iterator[ScalarNode]:

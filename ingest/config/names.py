@@ -1,16 +1,17 @@
 """Static checks of attribute names: whether a chain can set the row key and the cells that its sinks read."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
-from ingest.api import Format, Settings, SinkSettings
+from ingest.api import Format, Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
 from ingest.config.model import Component
+from ingest.config.nodes import NodePath
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
-from ingest.config.references import read_by, read_when
-from ingest.expressions import FUNCTIONS
-from ingest.suggest import closest
+from ingest.config.references import expressions_in, read_by, read_when
+from ingest.expressions import CORE_NAMES, FUNCTIONS, is_name, quoted
+from ingest.suggest import closest, did_you_mean, misspelled
 
 _SHORT = 2  # characters of a prefix
 _WITHOUT_ARGUMENTS = frozenset(
@@ -19,21 +20,35 @@ _WITHOUT_ARGUMENTS = frozenset(
 """Functions that can be called without arguments; their parentheses are easily forgotten."""
 
 
-class _Names(NamedTuple):
+@dataclass(slots=True)
+class _Names:
     """
     The attribute names that events may have after some decorators.
 
     Attributes:
-        set: name -> the last decorator that sets it.
-        prefixes: prefixes of the names that decorators set from data; "" for any name.
+        known: name -> the last decorator that sets it.
+        prefixes: prefix of names that are set from data, "" for any name -> the last decorator that sets such names.
+        core: core names that decorators set.
     """
 
-    set: dict[str, Component[Settings]]
-    prefixes: frozenset[str]
+    known: dict[str, Component[Settings]] = field(default_factory=dict)
+    prefixes: dict[str, Component[Settings]] = field(default_factory=dict)
+    core: set[str] = field(default_factory=set)
+
+    def add(self, decorator: Component[Settings]) -> None:
+        """Add the names that one more decorator sets."""
+        settings = decorator.settings
+        if not isinstance(settings, Settings):
+            self.prefixes[""] = decorator
+            return
+        self.known |= dict.fromkeys(sorted(settings.sets()), decorator)
+        self.core |= settings.sets_core()
+        if settings.other_names is not None:
+            self.prefixes[settings.other_names] = decorator
 
     def may_have(self, name: str) -> bool:
         """Whether an event may have this attribute."""
-        return name in self.set or any(name.startswith(prefix) for prefix in self.prefixes)
+        return name in self.known or any(name.startswith(prefix) for prefix in self.prefixes)
 
     def may_start_with(self, prefix: str) -> bool:
         """Whether an attribute that is set from data may start with this prefix."""
@@ -42,16 +57,19 @@ class _Names(NamedTuple):
 
 def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, binding: Binding) -> None:
     """Warn of attributes that are read and never set; requires that all decorators were bound."""
-    if pipeline.source is None or pipeline.source.settings.decoding.format is not Format.RAW:
+    if pipeline.source is None:
+        return
+    source = pipeline.source.settings
+    has_headers, is_raw = source.has_headers, source.decoding.format is Format.RAW
+    given = _names_in_tests(pipeline, partial_config) if has_headers or not is_raw else set()
+    _check_references(pipeline, source, given, binding)
+    if not is_raw:
         return  # other formats set attributes from the record
-    has_headers = pipeline.source.settings.has_headers
-    given = _names_in_tests(pipeline, partial_config) if has_headers else set()
-    _check_functions(pipeline, given, binding)
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
     names = _names(pipeline.decorators)
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
-        if prefix not in names.set and prefix not in given:
+        if prefix not in names.known and prefix not in given:
             _warn_missing_key(sink, prefix, names, binding, has_headers=has_headers)
         if names.may_have(prefix) and not (
             has_cells or sink.settings.adds_cells or names.may_start_with(prefix) or has_headers
@@ -59,9 +77,15 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
             message = "no decorator sets an attribute that becomes a cell of this sink, so nothing is stored"
             binding.warning(Kind.MISSING_CELLS, sink.location, message, f'name one "{prefix}family:qualifier"')
         others = [other for _, other in sinks if len(other) > len(prefix)]
-        for name, decorator in names.set.items():
+        for name, decorator in names.known.items():
             if _is_malformed_cell(name, prefix, sink) and not any(name.startswith(other) for other in others):
                 _warn_malformed_cell(name, prefix, decorator, pipeline, binding)
+        for index, decorator in enumerate(pipeline.decorators):
+            start = decorator.settings.other_names or ""
+            if _is_malformed_cell(start, prefix, sink) and not any(
+                start.startswith(other) or other.startswith(start) for other in others
+            ):
+                _warn_malformed_cells(start, prefix, decorator, pipeline.decorators[index + 1 :], binding)
 
 
 def _names_in_tests(pipeline: PartialPipeline, partial_config: PartialConfig) -> set[str]:
@@ -73,31 +97,73 @@ def _names_in_tests(pipeline: PartialPipeline, partial_config: PartialConfig) ->
     return {name for name in headers if isinstance(name, str)}.union(*(event.attributes for event in given))
 
 
-def _check_functions(pipeline: PartialPipeline, given: set[str], binding: Binding) -> None:
-    """Warn of unset attributes with the name of a function: the parentheses may be missing."""
-    components = [*pipeline.decorators, *pipeline.sinks]
-    for index, component in enumerate(components):
-        read = read_by(component.settings) | read_when(component.settings, pipeline.options.timezone)
-        bare = [name for name in sorted(_WITHOUT_ARGUMENTS - given) if f"attribute:{name}" in read]
-        names = _names(pipeline.decorators[:index] if bare else ())
-        for name in bare:
-            if not names.may_have(name):
-                message = f'%{{{name}}} is the attribute "{name}", which no earlier decorator sets'
-                binding.warning(Kind.DOUBTFUL, component.location, message, f"the function is %{{{name}()}}")
+def _check_references(pipeline: PartialPipeline, source: SourceSettings, given: set[str], binding: Binding) -> None:
+    """Warn of templates and conditions that read an attribute, or a host, that no event has there."""
+    is_raw = source.decoding.format is Format.RAW
+    is_open = source.has_headers or not is_raw
+    names = _Names()
+    for index, component in enumerate([*pipeline.decorators, *pipeline.sinks]):
+        later = pipeline.decorators[index + 1 :]
+        for path, reference in _reads(component.settings, pipeline.options.timezone):
+            name, hint = reference.removeprefix("attribute:"), ""
+            is_attribute = name != reference
+            if is_attribute and (name in given or name in names.known):
+                continue
+            if is_attribute:
+                message = f'{_tag(name)} is the attribute "{name}", which no earlier decorator sets'
+                hint = _instead_of(name, names, later, is_raw=is_raw, is_open=is_open)
+            elif reference == "host" and not is_open and "host" not in names.core:
+                message = (
+                    "%{host} is always empty: records of this source have no host, and no earlier decorator sets one"
+                )
+                hint = "for the attribute write %{'host'}" if names.may_have("host") else "set it with `host`"
+            if hint:
+                binding.warning(Kind.DOUBTFUL, component.place(*path), message, hint)
+        if index < len(pipeline.decorators):
+            names.add(pipeline.decorators[index])
 
 
-def _names(decorators: Sequence[Component[Settings]]) -> _Names:
-    known: dict[str, Component[Settings]] = {}
-    prefixes: set[str] = set()
+def _reads(settings: Settings, zone: str) -> Iterator[tuple[NodePath, str]]:
+    """The options of a component that are templates or conditions, with each reference that they read."""
+    for reference in sorted(read_when(settings, zone)):
+        yield ("when",), reference
+    for path, expression in expressions_in(settings):
+        for reference in sorted(expression.references):
+            yield path, reference
+
+
+def _tag(name: str) -> str:
+    """An attribute as a template reads it."""
+    return f"%{{{name if is_name(name) and name not in CORE_NAMES else quoted(name)}}}"
+
+
+def _instead_of(name: str, names: _Names, later: Iterable[Component[Settings]], *, is_raw: bool, is_open: bool) -> str:
+    """
+    What to do about an attribute that no decorator sets by its name; "" if events may have it.
+
+    Where data may set any name, only one that looks like a core name or a function is reported.
+    """
+    is_function = is_raw and name in _WITHOUT_ARGUMENTS
+    if names.may_have(name) or (is_open and not is_function):
+        near = misspelled(name, CORE_NAMES)
+        return "" if near is None else f'did you mean "{near}"?'
+    if is_function:
+        return f"the function is %{{{name}()}}"
+    for decorator in later:
+        if name in decorator.settings.sets():
+            return f"the {decorator.kind} on line {decorator.location.line} sets it; move it before this one"
+    if hint := did_you_mean(name, {*CORE_NAMES, *names.known}):
+        return hint
+    for prefix, decorator in names.prefixes.items():
+        return f'names that the {decorator.kind} on line {decorator.location.line} sets start with "{prefix}"'
+    return "check the name, or set it in a decorator"
+
+
+def _names(decorators: Iterable[Component[Settings]]) -> _Names:
+    names = _Names()
     for decorator in decorators:
-        settings = decorator.settings
-        if not isinstance(settings, Settings):
-            prefixes.add("")
-            continue
-        known |= dict.fromkeys(sorted(settings.sets()), decorator)
-        if settings.other_names is not None:
-            prefixes.add(settings.other_names)
-    return _Names(known, frozenset(prefixes))
+        names.add(decorator)
+    return names
 
 
 def _warn_missing_key(
@@ -107,9 +173,9 @@ def _warn_missing_key(
     is_never_set = not names.may_have(prefix)
     near = _similar_name(prefix, names)
     if near is None and is_never_set:
-        near = next((name for name, decorator in names.set.items() if decorator.settings.makes_row_keys), None)
+        near = next((name for name, decorator in names.known.items() if decorator.settings.makes_row_keys), None)
     if near is not None:
-        decorator = names.set[near]
+        decorator = names.known[near]
         hint = f'the {decorator.kind} on line {decorator.location.line} sets "{near}"'
     elif is_never_set:
         hint = f'add `row_key`, or `value: {{attribute: "{prefix}", …}}`'
@@ -123,12 +189,12 @@ def _warn_missing_key(
 def _similar_name(prefix: str, names: _Names) -> str | None:
     """A set name that may be a misspelled row-key attribute; never a cell, and None for a very short prefix."""
     return (
-        closest(prefix, [name for name in names.set if not name.startswith(prefix)]) if len(prefix) > _SHORT else None
+        closest(prefix, [name for name in names.known if not name.startswith(prefix)]) if len(prefix) > _SHORT else None
     )
 
 
 def _has_cell(names: _Names, prefix: str) -> bool:
-    return any(name.startswith(prefix) and _is_column(name.removeprefix(prefix)) for name in names.set)
+    return any(name.startswith(prefix) and _is_column(name.removeprefix(prefix)) for name in names.known)
 
 
 def _is_column(name: str) -> bool:
@@ -152,6 +218,23 @@ def _warn_malformed_cell(
     message = f'the attribute "{name}" does not become a cell: its name has no family and qualifier'
     hint = f'name it "{prefix}family:qualifier", or set `sys_family` in the sink'
     binding.warning(Kind.NOT_A_CELL, place_of(name, setter), message, hint)
+
+
+def _warn_malformed_cells(
+    start: str, prefix: str, setter: Component[Settings], later: Iterable[Component[Settings]], binding: Binding
+) -> None:
+    """Warn of a prefix of many names; not if they may contain a colon after it, or if a later decorator uses them."""
+    if ":" in start.removeprefix(prefix) or ":" in str(getattr(setter.settings, "separator", "")):
+        return
+    for decorator in later:
+        settings = decorator.settings
+        renames_by_pattern = settings.other_names is not None and not settings.reads()
+        makes_row_key = prefix in settings.sets()
+        if renames_by_pattern or (not makes_row_key and any(name.startswith(start) for name in _used_by(decorator))):
+            return
+    message = f'attributes that start with "{start}" do not become cells: their names have no family and qualifier'
+    hint = f'write "{start}:", for the family "{start.removeprefix(prefix)}", or set `sys_family` in the sink'
+    binding.warning(Kind.NOT_A_CELL, setter.place("prefix"), message, hint)
 
 
 def _used_by(decorator: Component[Settings]) -> Iterator[str]:

@@ -76,8 +76,8 @@ EXPLANATIONS: dict[Kind, str] = {
     Kind.TOO_LARGE: "The file, its nesting, its aliases or a chain exceeds a limit.",
     Kind.MISSING_ROW_KEY: "No decorator sets the attribute that holds the row key of the sink.",
     Kind.MISSING_CELLS: "No decorator sets an attribute that becomes a cell, so nothing is stored.",
-    Kind.NOT_A_CELL: "The name of an attribute starts with the sink's prefix but has no family and qualifier, so it "
-    "does not become a cell.",
+    Kind.NOT_A_CELL: "The name of an attribute, or the prefix of all names that a decorator sets, starts with the "
+    "sink's prefix but has no family and qualifier, so no cell is written.",
     Kind.UNDECLARED_FAMILY: "Cells are written to a family that the declared table does not have: the store creates it "
     "with its own defaults, or the events fail.",
     Kind.REPLACED_CELL: "A later cell of the same column always replaces this one.",

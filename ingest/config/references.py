@@ -1,8 +1,9 @@
 """The parts of an event that options read and set, as references: core names, and attributes as `attribute:NAME`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ingest.api import Model, Settings, attribute_references
+from ingest.config.nodes import NodePath
 from ingest.expressions import Condition, Template
 
 
@@ -28,14 +29,20 @@ def read_at(settings: Model, path: Sequence[str]) -> frozenset[str]:
 
 def read_by(value: object) -> frozenset[str]:
     """References that the templates and conditions in an option read."""
+    return frozenset().union(*(expression.references for _, expression in expressions_in(value)))
+
+
+def expressions_in(value: object, path: NodePath = ()) -> Iterator[tuple[NodePath, Template | Condition]]:
+    """The templates and conditions in options, each with its path; not `when`, which is text."""
+    children: Iterable[tuple[str | int, object]] = ()
     match value:
         case Template() | Condition():
-            return value.references
+            yield path, value
         case Model():
-            return frozenset().union(*(read_by(part) for _, part in value))
+            children = value
         case list():
-            return frozenset().union(*map(read_by, value))
+            children = enumerate(value)
         case dict():
-            return frozenset().union(*map(read_by, value.values()))
-        case _:
-            return frozenset()
+            children = value.items()
+    for key, child in children:
+        yield from expressions_in(child, (*path, key))

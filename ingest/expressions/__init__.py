@@ -18,7 +18,7 @@ from ingest.expressions.compiler import LintWarning
 from ingest.expressions.condition import CONDITION_EXAMPLES, Condition, ConditionExample
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
-from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, quoted, suggestion
+from ingest.expressions.grammar import CORE_NAMES, ExpressionSyntaxError, is_name, quoted, suggestion
 from ingest.expressions.numbers import Number, read_number, write_number
 from ingest.expressions.option_type import ZoneName
 from ingest.expressions.pattern import Match, Pattern
@@ -42,6 +42,7 @@ __all__ = [
     "Template",
     "ZoneName",
     "date_format",
+    "is_name",
     "quoted",
     "read_number",
     "suggestion",

@@ -11,7 +11,7 @@ import ingest
 import sinks
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.expressions import suggestion
-from ingest.suggest import COMPONENTS_ELSEWHERE, OPTIONS_ELSEWHERE, closest, did_you_mean, did_you_mean_ours
+from ingest.suggest import COMPONENTS_ELSEWHERE, OPTIONS_ELSEWHERE, closest, did_you_mean, did_you_mean_ours, misspelled
 
 KNOWN = ["split", "separator", "on_error", "2hb_f:ts", "Europe/Berlin"]
 
@@ -36,6 +36,27 @@ def test_most_similar_name_is_suggested(name, meant):
     assert closest(name, KNOWN) == meant
     assert did_you_mean(name, iter(KNOWN)) == ("" if meant is None else f'did you mean "{meant}"?')
     assert suggestion(name, iter(KNOWN)) == ("" if meant is None else f'; did you mean "{meant}"?')
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ofset", "offset"),
+        ("kye", "key"),
+        ("hoost", "host"),
+        ("timstamp", "timestamp"),
+        ("key", None),
+        ("keys", None),
+        ("time", None),
+        ("vhost", None),
+        ("host_name", None),
+        ("id_key", None),
+        ("hot", None),
+        ("", None),
+    ],
+)
+def test_only_a_slip_of_the_keyboard_is_a_misspelled_name(name, meant):
+    assert misspelled(name, iter(["host", "hostname", "key", "offset", "timestamp"])) == meant
 
 
 def test_no_suggestion_without_known_names():

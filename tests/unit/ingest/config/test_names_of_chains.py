@@ -131,7 +131,7 @@ def test_chain_that_sets_no_cells_is_a_warning(problems):
     assert problems(KEY, "leef: {prefix: 'x:', only: [src]}") == [NO_CELL]
     assert problems(KEY, "leef: {prefix: '2hb_x:', only: [src]}") == []
     assert problems(KEY, "null_deco", sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
-    assert problems(KEY, "filter: {keep: exists(x)}", sinks="[{attr2hbase: {table: t, write_body: 's:b'}}]") == []
+    assert problems(KEY, 'filter: {keep: "%{offset} > 0"}', sinks="[{attr2hbase: {table: t, write_body: 's:b'}}]") == []
     assert problems(KEY, source=KAFKA) == []  # headers of records are attributes too
 
 
@@ -160,6 +160,62 @@ def test_attribute_that_does_not_become_a_cell_is_a_warning(problems, name):
     assert problems(KEY, CELL, decorator, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
 
 
+@pytest.mark.parametrize("source", [FILES, KAFKA])
+@pytest.mark.parametrize(
+    ("decorator", "place"),
+    [
+        ("access_log: {prefix: 2hb_web}", "7:30"),
+        ("json: {prefix: '2hb_web'}", "7:24"),
+        ("kv: {prefix: 2hb_web}", "7:22"),
+        ("prefix: {add: 2hb_web}", "7:9"),
+    ],
+)
+def test_prefix_of_attributes_that_do_not_become_cells_is_a_warning(problems, source, decorator, place):
+    found = (
+        f'{place}: not-a-cell: warning: attributes that start with "2hb_web" do not become cells: their names have '
+        'no family and qualifier; write "2hb_web:", for the family "web", or set `sys_family` in the sink'
+    )
+    key = "value: {attribute: '2hb_', value: \"%{'2hb_webclient'}-%{offset}\"}"
+    assert problems(decorator, CELL, KEY, source=source) == [found]
+    assert problems(decorator, CELL, key, source=source) == [found]
+    assert problems(decorator, CELL, KEY, source=source, sinks="[{attr2hbase: {table: t, sys_family: s}}]") == []
+    assert (
+        problems(decorator, CELL, KEY, source=source, sinks="[{attr2hbase: {table: t, attr_prefix: 2hb_web}}]")[1:]
+        == []
+    )
+    for user in (
+        "rename: {attributes: {2hb_webclient: '2hb_web:client'}}",
+        "rename: {pattern: '^2hb_web', replacement: '2hb_web:'}",
+        "prefix: {strip: 2hb_web, add: '2hb_web:'}",
+        "copy: {source: 2hb_webclient, attribute: '2hb_web:client'}",
+        "value: {attribute: '2hb_web:client', value: '%{2hb_webclient}'}",
+    ):
+        assert problems(decorator, user, CELL, KEY, source=source) == []
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "json: {prefix: '2hb_web:'}",
+        "json: {prefix: '2hb_'}",
+        "json: {prefix: '2hb'}",
+        "json: {prefix: '2hb_web', separator: ':'}",
+        "json: {prefix: web}",
+        "access_log",
+    ],
+)
+def test_prefix_of_possible_cells_or_of_other_attributes_is_no_warning(problems, decorator):
+    assert problems(decorator, CELL, KEY) == []
+
+
+def test_prefix_of_attributes_for_another_sink_is_no_warning(problems):
+    sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
+    decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k}}")
+    for prefix in ("2hb_u_a:", "2hb_u_", "2hb_u"):
+        assert problems(*decorators, f"json: {{prefix: '{prefix}'}}", sinks=sinks) == []
+    assert len(problems(*decorators, "json: {prefix: '2hb_u_a'}", sinks=sinks)) == 1
+
+
 def test_row_key_of_another_sink_is_no_malformed_cell(problems):
     sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
     decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k, '2hb_u_a:b': c}}")
@@ -177,12 +233,12 @@ def test_invalid_decorator_is_reported_without_warnings_about_names(problems):
 def test_function_without_parentheses_is_a_warning(problems, source, name):
     message = f'%{{{name}}} is the attribute "{name}", which no earlier decorator sets; the function is %{{{name}()}}'
     key = f'value: {{attribute: "2hb_", value: "%{{{name}}}"}}'
-    assert problems(CELL, key, source=source) == [f"8:9: doubtful: warning: {message}"]
-    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:9: doubtful: warning: {message}"]
-    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:9: doubtful: warning: {message}"]
+    assert problems(CELL, key, source=source) == [f"8:43: doubtful: warning: {message}"]
+    assert problems(CELL, KEY, f"filter: {{drop: \"%{{{name}}} == ''\"}}") == [f"9:24: doubtful: warning: {message}"]
+    assert problems(CELL, KEY, f"trim: {{when: exists({name})}}") == [f"9:22: doubtful: warning: {message}"]
     cells = f"[{{family: f, qualifier: q, value: '%{{{name}}}'}}]"
     sink = f"[{{hbase: {{table: t, row_key: {{template: '%{{offset}}'}}, cells: {cells}}}}}]"
-    assert f"8:14: doubtful: warning: {message}" in problems(CELL, sinks=sink)
+    assert f"8:107: doubtful: warning: {message}" in problems(CELL, sinks=sink)
 
 
 def test_attribute_with_the_name_of_a_function_may_be_set(problems):
@@ -192,3 +248,74 @@ def test_attribute_with_the_name_of_a_function_may_be_set(problems):
     assert problems(CELL, key, source="{files: {path: x.log, format: json}}") == []
     test = "tests: [{name: n, pipeline: p, given: [{record: {value: v, headers: [[uuid, k]]}}], expect: {failed: 0}}]\n"
     assert problems(CELL, key, tests=test, source=KAFKA) == []
+
+
+@pytest.mark.parametrize(
+    ("decorator", "place", "name", "instead"),
+    [
+        ("value: {attribute: '2hb_', value: '%{pad_left(ofset, 12)}'}", "8:43", "ofset", "offset"),
+        ("value: {attribute: '2hb_', value: '%{ofset}-%{kye}'}", "8:43", "ofset", "offset"),
+        ("value: {attribute: '2hb_', value: '%{ofset}-%{kye}'}", "8:43", "kye", "key"),
+        ("row_key: {parts: [{value: '%{topic}'}, {value: '%{ofset}'}]}", "8:56", "ofset", "offset"),
+        ("template: {attributes: {'2hb_': '%{offset}', '2hb_a:c': '%{partiton}'}}", "8:65", "partiton", "partition"),
+        ('filter: {drop: "%{timstamp} > 5"}', "8:24", "timstamp", "timestamp"),
+        ("trim: {when: \"%{'bdoy'} == ''\"}", "8:22", "bdoy", "body"),
+        ("route: {rules: [{when: exists(topci), to: x}], attribute: r}", "8:32", "topci", "topic"),
+    ],
+)
+@pytest.mark.parametrize("source", [FILES, KAFKA, "{files: {path: x.log, format: json}}"])
+@pytest.mark.parametrize("earlier", [CELL, "json"])
+def test_misspelled_core_name_is_a_warning(problems, source, earlier, decorator, place, name, instead):
+    found = problems(earlier, decorator, KEY, CELL, source=source)
+    assert (
+        f'{place}: doubtful: warning: %{{{name}}} is the attribute "{name}", which no earlier decorator sets; '
+        f'did you mean "{instead}"?'
+    ) in found
+
+
+@pytest.mark.parametrize("name", ["keys", "vhost", "host_name", "time", "id_key", "post", "boy", "user", "2hb_a:b"])
+def test_attribute_that_data_may_set_is_no_warning(problems, name):
+    key = f"value: {{attribute: '2hb_', value: \"%{{'{name}'}}-%{{offset}}\"}}"
+    assert problems(CELL, key, source=KAFKA) == []
+    assert problems("json", CELL, key) == []
+    assert problems(f"json: {{prefix: '{name[:2]}'}}", CELL, key) == []
+    assert problems(f"static: {{attributes: {{'{name}': x}}}}", CELL, key) == []
+    test = "tests: [{name: n, pipeline: p, given: [{record: {value: v, headers: [[kye, k]]}}], expect: {failed: 0}}]\n"
+    assert problems(CELL, key.replace(name, "kye"), tests=test, source=KAFKA) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "earlier", "instead"),
+    [
+        ("2hb_a:bb", CELL, 'did you mean "2hb_a:b"?'),
+        (
+            "status",
+            "access_log: {prefix: '2hb_web:'}",
+            'names that the access_log on line 7 sets start with "2hb_web:"',
+        ),
+        ("late", CELL, "the value on line 9 sets it; move it before this one"),
+        ("user", CELL, "check the name, or set it in a decorator"),
+    ],
+)
+def test_attribute_that_no_decorator_can_set_is_a_warning(problems, name, earlier, instead):
+    tag = f"%{{'{name}'}}" if ":" in name else f"%{{{name}}}"
+    key = f'value: {{attribute: "2hb_", value: "{tag}-%{{offset}}"}}'
+    warning = f'doubtful: warning: {tag} is the attribute "{name}", which no earlier decorator sets; {instead}'
+    late = "value: {attribute: late, value: x}"
+    assert problems(earlier, key, late) == [f"8:43: {warning}"]
+    table = f'[{{attr2hbase: {{table: "t{tag}"}}}}]'
+    if name != "late":
+        assert problems(earlier, KEY, late, sinks=table) == [f"10:34: {warning}"]
+
+
+def test_host_that_no_decorator_sets_is_a_warning(problems):
+    key = 'value: {attribute: "2hb_", value: "%{host}-%{offset}"}'
+    empty = "%{host} is always empty: records of this source have no host, and no earlier decorator sets one"
+    assert problems(CELL, key) == [f"8:43: doubtful: warning: {empty}; set it with `host`"]
+    assert problems("csv: {columns: [host]}", CELL, key) == [
+        f"9:43: doubtful: warning: {empty}; for the attribute write %{{'host'}}"
+    ]
+    assert problems("csv: {columns: [host]}", "host: {source: host}", CELL, key) == []
+    assert problems("flume_avro", CELL, key) == []
+    assert problems(CELL, key, source=KAFKA) == []
+    assert problems(CELL, key, source="{files: {path: x.log, format: json}}") == []

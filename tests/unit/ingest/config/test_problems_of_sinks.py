@@ -62,7 +62,7 @@ NANOS_IN_FILES = (
         (FILES, "%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{key}-%{topic}-%{nanos}", [NANOS_IN_FILES]),
         (FILES, "%{topic}:%{offset}", []),
-        (FILES, "%{user}-%{nanos}", []),
+        (FILES, "%{body}-%{nanos}", []),
         (KAFKA, "", ["10:47: out-of-range: the row key is empty"]),
         (
             KAFKA,
