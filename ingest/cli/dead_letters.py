@@ -13,6 +13,8 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counted, counts_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
     from ingest.dead_letters.envelope import DeadLetter
@@ -273,14 +275,25 @@ def _queue(
     out: Output, file: str, name: str | None, *, shows_records: bool
 ) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
     from ingest.cli.loading import loaded
+    from ingest.config.options import DeadLetterTopic
     from ingest.service.dead_letters import dead_letter_queue
 
     configuration, catalog = loaded(out, file, shows_records=shows_records)
-    queue = dead_letter_queue(configuration, _chosen(configuration, name))
+    chosen = _chosen(configuration, name)
+    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic):
+        _note_missing_state(out, configuration.state_dir)
+    queue = dead_letter_queue(configuration, chosen)
     try:
         yield configuration, catalog, queue
     finally:
         queue.close()
+
+
+def _note_missing_state(out: Output, state_dir: "Path") -> None:
+    """Report a state folder that does not exist, which looks like a pipeline without dead letters."""
+    if not state_dir.exists():
+        advice = "" if state_dir.is_absolute() else "; relative paths start at the current folder"
+        out.note(f'no state at "{state_dir.absolute()}"{advice}', "yellow")
 
 
 def _chosen(configuration: "Configuration", name: str | None) -> "Pipeline":

@@ -145,7 +145,7 @@ def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> No
     out.parts((f"event {line['input']}{part} ", "bold"), (outcome + why, _STYLES[outcome]))
     width = max((len(_name(step)) for step in steps), default=0)
     for step in steps:
-        for number, change in enumerate(_changes(step["changed"]) or [("no change", "dim")]):
+        for number, change in enumerate(_changes(step) or [("no change", "dim")]):
             out.parts((f"  {_name(step) if number == 0 else '':<{width}}  ", "cyan"), change)
     for name, error in _failures(line):
         out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
@@ -172,9 +172,11 @@ def _name(step: Mapping[str, Any]) -> str:
     return str(step["decorator"]) + (f" ({step['label']})" if step["label"] else "")
 
 
-def _changes(changed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Changes by one decorator, with a colour: fields of the event, attributes set, attributes removed."""
-    fields = dict(changed)
+def _changes(step: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What one decorator did, with a colour: dropped the event, or set fields, set attributes, removed attributes."""
+    if "dropped" in step:
+        return [(f"dropped: {step['dropped']}", "yellow")]
+    fields = dict(step["changed"])
     attributes = fields.pop("attributes", {})
     return [(f"{name} = {_text(value)}", "yellow") for name, value in fields.items()] + [
         (f"{name} removed", "red") if value is None else (f"{name} = {_text(value)}", "green")

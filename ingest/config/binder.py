@@ -30,7 +30,8 @@ TOP_KEYS = {
     "plugins": "Modules with custom components, each a file NAME.py beside this one or installed; "
     "the only option that imports code.",
     "secrets": "Where `${secret:NAME}` is read from.",
-    "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines.",
+    "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines; default: ./data/state. "
+    "A relative path starts at the current folder of the process, not at this file.",
     "service": "The process: HTTP endpoint, log, shutdown.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",

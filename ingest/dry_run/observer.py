@@ -163,6 +163,7 @@ class OutputObserver:
                 self._buffered[id(event)] = record, event.origin
             case Dropped(reason, _, event):
                 after, steps = shown_event(event), self._history.get(event.origin, ())
+                steps = (*steps[:-1], *({**last, "dropped": reason} for last in steps[-1:]))
                 self.outputs.append(output_of(number, "dropped", after, reason=reason, steps=steps, puts=self._no_puts))
             case Failed(origin, error, component, _):
                 steps = self._history.get(origin, ())

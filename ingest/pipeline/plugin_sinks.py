@@ -1,6 +1,6 @@
 """The task sink and the committer of a plugin: an unexpected exception names the sink and stops the pipeline."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from reprlib import repr as short
 from typing import TypeVar
@@ -8,7 +8,6 @@ from typing import TypeVar
 from ingest.api import (
     Batch,
     Committer,
-    Event,
     IngestError,
     Sink,
     SinkContext,
@@ -115,18 +114,6 @@ class PluginCommitter(Committer):
         """Release connections and files."""
         with _logged(self._component, "close"):
             self._committer.close()
-
-
-def checked_write(write: Callable[[Event], str | None]) -> Callable[[Event], str | None]:
-    """The write call of a plugin's sink or mapper; a reason that is no text is a bug that costs its event."""
-
-    def checked(event: Event) -> str | None:
-        reason = write(event)
-        if reason is not None and not isinstance(reason, str):
-            raise TypeError(f"write returned {short(reason)}; it must return None or the reason of a drop")
-        return reason
-
-    return checked
 
 
 def writer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:

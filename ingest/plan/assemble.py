@@ -278,8 +278,8 @@ def live_bindings(
         mutators: name of a store -> its mutator.
         writers: name of any other destination -> its writer; a sink without one accepts every event and writes nothing.
     """
-    from ingest.pipeline.plugin_sinks import checked_write
     from ingest.pipeline.task import SinkBinding
+    from ingest.plugins.guard import checked_write
     from sinks.writing.writer import Writer
 
     bindings = []

@@ -66,6 +66,18 @@ def describe_exception(error: BaseException, module: str, *about: str) -> str:
     return (f"{name}: {text}" if text else name) + (f" ({details})" if details else "")
 
 
+def checked_write(write: Callable[[Event], str | None]) -> Callable[[Event], str | None]:
+    """The write call of a plugin's sink or mapper; a reason that is no text is a bug that costs its event."""
+
+    def checked(event: Event) -> str | None:
+        reason = write(event)
+        if reason is not None and not isinstance(reason, str):
+            raise TypeError(f"write returned {short(reason)}; it must return None or the reason of a drop")
+        return reason
+
+    return checked
+
+
 def check_event(event: Event, origin: Origin) -> None:
     """
     Check an event after a plugin's call, since a wrong type would fail later and in another component.

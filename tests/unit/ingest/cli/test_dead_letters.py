@@ -84,7 +84,14 @@ class TestList:
         result = ingest("dead-letters", "list", FILE, "--output", form, *options)
         assert (result.code, result.out, result.err) == (0, "", f"{message}\n")
 
+    def test_missing_state_folder_is_noted(self, ingest, pipeline):
+        result = ingest("dead-letters", "list", FILE)
+        folder = pipeline / "data" / "state"
+        note = f'no state at "{folder}"; relative paths start at the current folder'
+        assert (result.code, result.out, result.err) == (0, "", f"{note}\nno dead letters\n")
+
     def test_absence_of_dead_letters_is_reported(self, ingest, pipeline):
+        (pipeline / "data" / "state").mkdir(parents=True)
         result = ingest("dead-letters", "list", FILE)
         assert (result.code, result.out, result.err) == (0, "", "no dead letters\n")
 

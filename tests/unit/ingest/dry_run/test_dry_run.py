@@ -171,7 +171,7 @@ class TestExplain:
         (line,) = lines(dry_run((Filter, "{drop: \"%{host} == ''\", reason: nameless}")), {"body": "b"})
         found = (line["outcome"], line["reason"], line["event"]["body"], line["puts"], line["error"])
         assert found == ("dropped", "nameless", "b", [], None)
-        assert line["steps"] == [{"decorator": "filter", "label": None, "changed": {}}]
+        assert line["steps"] == [{"decorator": "filter", "label": None, "changed": {}, "dropped": "nameless"}]
 
     def test_failed_event_is_shown_as_it_was_before_the_chain(self):
         one = dry_run((Format, "{template: new}"), (Json, "{label: members}"))
