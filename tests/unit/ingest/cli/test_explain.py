@@ -156,7 +156,7 @@ pipelines:
         assert "error: " in result.err
         assert f'"{folder}/a.log.gz" cannot be decompressed' in result.err
 
-    def test_pipe(self, ingest):
+    def test_lines_are_read_from_a_pipe(self, ingest):
         reader, writer = os.pipe()
         os.write(writer, b"x\n")
         os.close(writer)
