@@ -96,6 +96,10 @@ def _check(references: frozenset[str], location: Place, binding: Binding, source
     if not references:
         binding.warning(Kind.SHARED_ROW_KEY, location, "this row key is the same for every event")
         return
+    if references - source.fixed_names == {"offset"} and not source.fixed_names >= {"topic", "partition"}:
+        scope = "topic and partition" if source.line_files is None else "file"
+        message = f"only %{{offset}} makes this row key unique, and the same offsets occur in every {scope}"
+        binding.warning(Kind.SHARED_ROW_KEY, location, message, _IDENTITY)
     if "nanos" not in references:
         return
     others = references - {"nanos"} - source.fixed_names

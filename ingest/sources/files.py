@@ -42,5 +42,6 @@ class FilesSourceSettings(SourceSettings):
 
     @property
     def fixed_names(self) -> frozenset[str]:
-        """The partition is always 0, the key always empty."""
-        return frozenset({"partition", "key"})
+        """The partition is always 0, the key always empty; the topic, if the path can only be that of one file."""
+        is_one_file = not glob.has_magic(self.path) and not Path(self.path).is_dir()
+        return frozenset({"partition", "key", "topic"} if is_one_file else {"partition", "key"})

@@ -79,8 +79,8 @@ def test_family_that_is_declared_or_unknown_is_no_warning(problems, decorator, s
         ("attr2hbase: {table: t, sys_family: sys}", "12:44", "sys"),
         ("attr2hbase: {table: t, write_body: 'line:b'}", "12:44", "line"),
         (
-            "hbase: {table: t, row_key: {template: '%{offset}'}, cells: [{family: colfma, qualifier: q, value: v}]}",
-            "12:78",
+            "hbase: {table: t, row_key: {template: '%{body}'}, cells: [{family: colfma, qualifier: q, value: v}]}",
+            "12:76",
             "colfma",
         ),
     ],

@@ -181,7 +181,7 @@ tables:
   p:
     source: {kafka: {brokers: "localhost:9092", topics: [ticks]}}
     sinks: [{attr2hbase: {store: %s, table: "%s"}}%s]
-    decorators: [{value: {attribute: "2hb_", value: "%%{offset}"}}]
+    decorators: [{value: {attribute: "2hb_", value: "%%{body}"}}]
 """
 
     def problems(self, folder, store="b", table="t", tables="", sinks=""):
@@ -241,6 +241,6 @@ def test_on_unknown_create_requires_a_store_that_can_create_families(tmp_path, s
     path.write_text(
         f"version: 1\nstores: {{logs: {{hbase: {store}}}}}\npipelines:\n  p:\n    source: {{{KAFKA}}}\n"
         f"    sinks: [{{attr2hbase: {{table: t, families: {{{families}}}}}}}]\n"
-        '    decorators: [{value: {attribute: "2hb_", value: "%{offset}"}}]\n'
+        '    decorators: [{value: {attribute: "2hb_", value: "%{body}"}}]\n'
     )
     assert problems_of(path) == expected

@@ -107,3 +107,33 @@ def test_row_key_of_a_parsed_time_is_a_warning(tmp_path, decorators, expected):
     assert len(found) == (expected is not None)
     start = str(expected).replace("KEY", "shared-row-key: warning: only %{timestamp} makes this row key unique")
     assert all(problem.startswith(start) for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "template", "scope"),
+    [
+        (None, "%{offset}", "topic and partition"),
+        (None, "%{pad_left(offset, 12)}", "topic and partition"),
+        ("*.log", "k-%{offset}", "file"),
+        ("folder", "%{offset}", "file"),
+        ("*.log", "%{partition}-%{key}-%{offset}", "file"),
+        ("one.log", "%{offset}", None),
+        ("*.log", "%{topic}:%{offset}", None),
+        (None, "%{topic}-%{partition}-%{offset}", None),
+        (None, "%{key}-%{offset}", None),
+        (None, "%{user}-%{offset}", None),
+    ],
+)
+def test_offset_as_the_only_unique_part_is_a_warning(tmp_path, path, template, scope):
+    (tmp_path / "folder").mkdir()
+    content = chain_file(value(template), value("x").replace("2hb_", "2hb_a:b"))
+    if path is not None:
+        kafka = '{kafka: {brokers: "localhost:9092", topics: [t]}}'
+        content = content.replace(kafka, f"{{files: {{path: '{tmp_path / path}'}}}}")
+    file = tmp_path / "p.yaml"
+    file.write_text(content)
+    message = (
+        "7:43: shared-row-key: warning: only %{offset} makes this row key unique, and the same offsets occur in every "
+        f"{scope}; use the identity of the event: %{{topic}}-%{{partition}}-%{{offset}}"
+    )
+    assert problems_of(file) == ([] if scope is None else [message])
