@@ -38,14 +38,16 @@ def records_of_file(path: Path, max_line_bytes: int | None = None) -> Iterator[G
         max_line_bytes: a longer line is cut, but still too large for an event, and the rest of the file is not read.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: there is no such file, or it is a folder.
     """
     try:
         timestamp_ms = path.stat().st_mtime_ns // 1_000_000
         with cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb") as file:
             lines = file if max_line_bytes is None else _bounded(file, max_line_bytes + len(b"\r\n"))
             yield from records_of_lines(lines, str(path), timestamp_ms)
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except IsADirectoryError as error:
+        raise NotFoundError(f'"{path}" is a folder', hint="give one of its files") from error
+    except FileNotFoundError as error:
         raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder") from error
 
 
