@@ -17,7 +17,7 @@ def lines_of(name: str) -> Iterator[bytes]:
     Lines without their ends; `-` is stdin.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: there is no such file, or it is a folder.
     """
     if name == "-":
         yield from (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
@@ -25,7 +25,9 @@ def lines_of(name: str) -> Iterator[bytes]:
     try:
         with Path(name).open("rb") as file:
             yield from (line.rstrip(b"\r\n") for line in file)
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except IsADirectoryError as error:
+        raise NotFoundError(f'"{name}" is a folder', hint="give one of its files") from error
+    except FileNotFoundError as error:
         raise NotFoundError(f'there is no file "{name}"') from error
 
 
@@ -34,11 +36,13 @@ def content_of(name: str) -> bytes:
     All of a file; `-` is stdin.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: there is no such file, or it is a folder.
     """
     if name == "-":
         return sys.stdin.buffer.read()
     try:
         return Path(name).read_bytes()
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except IsADirectoryError as error:
+        raise NotFoundError(f'"{name}" is a folder', hint="give one of its files") from error
+    except FileNotFoundError as error:
         raise NotFoundError(f'there is no file "{name}"') from error

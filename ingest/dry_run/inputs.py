@@ -37,7 +37,9 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
         try:
             content = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise _bad([Problem(Kind.SYNTAX, Place(name, number, error.colno), f"not JSON: {error.msg}")]) from error
+            hint = "" if line.lstrip().startswith(b"{") else "give a raw log with --lines"
+            problem = Problem(Kind.SYNTAX, Place(name, number, error.colno), f"not JSON: {error.msg}", hint)
+            raise _bad([problem]) from error
         if not isinstance(content, dict):
             hint = 'for example {"body": "text"}'
             raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])

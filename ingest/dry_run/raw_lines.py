@@ -33,11 +33,13 @@ def records_of_file(path: Path, max_event_bytes: int) -> Iterator[Given]:
         max_event_bytes: of the source.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: there is no such file, or it is a folder.
         PositionLostError: the file cannot be decompressed.
         SourceUnavailableError: it cannot be read now.
     """
-    if not path.exists() or path.is_dir():
+    if path.is_dir():
+        raise NotFoundError(f'"{path}" is a folder', hint="give one of its files")
+    if not path.exists():
         raise NotFoundError(f'there is no file "{path}"', hint="paths are relative to the current folder")
     # a pipe, as of `<(command)`, has no path behind its symbolic link
     topic = text_of(path.resolve() if path.is_file() else path.absolute())

@@ -1,5 +1,8 @@
 """Options of the files source."""
 
+import glob
+from pathlib import Path
+
 from ingest.api import ByteSize, Decoding, Format, LocalPath, SourceSettings, option
 
 

@@ -329,6 +329,19 @@ def test_malformed_line_is_reported_with_its_place(ingest, pipeline):
     result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
     assert result.code == 2
     assert "bad.jsonl:2:1: syntax: not JSON" in result.err
+    assert "; give a raw log with --lines" in result.err
+
+
+def test_truncated_json_has_no_hint_at_raw_logs(ingest, pipeline):
+    (pipeline / "bad.jsonl").write_text('{"body": "1:2"\n')
+    result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")
+    assert (result.code, "--lines" in result.err) == (2, False)
+
+
+@pytest.mark.parametrize("option", ["--events", "--lines"])
+def test_folder_instead_of_a_file(ingest, pipeline, option):
+    result = ingest("explain", "pipeline.yaml", option, "ticks")
+    assert (result.code, result.err) == (3, 'error: "ticks" is a folder\n  hint: give one of its files\n')
 
 
 def test_labels_removals_and_deletes_are_shown(ingest, folder):

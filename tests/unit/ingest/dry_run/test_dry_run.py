@@ -345,6 +345,10 @@ class TestInputs:
         ("line", "problem"),
         [
             (b"{", "2:2: syntax: not JSON: unexpected end of data"),
+            (
+                b"GET /",
+                "2:1: syntax: not JSON: unexpected character, expected a JSON value; give a raw log with --lines",
+            ),
             (b"[]", '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
             (b'"a"', '2:1: wrong-type: an event must be an object; for example {"body": "text"}'),
             (b'{"bodi": "x"}', '2:2: unknown-field: "bodi" is not an option of the event; did you mean "body"?'),
