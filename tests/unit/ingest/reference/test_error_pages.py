@@ -64,7 +64,7 @@ def test_every_code_that_is_raised_has_a_page():
 
 def test_every_page_has_a_code_that_is_used():
     given = {code for code, _ in raised()}
-    others = {"batch_slow", "jvm_unresponsive"}  # why a pipeline is blocked, and of no error
+    others = {"batch_slow", "jvm_unresponsive", "start_slow"}  # why a pipeline is blocked, and of no error
     said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert (pages._CODES.keys() - given, others - said) == (others, set())
 
@@ -110,7 +110,7 @@ def test_every_page_has_a_remedy():
 
 
 def test_reason_of_a_blocked_pipeline_has_no_exit_code():
-    for code in ("batch_slow", "jvm_unresponsive"):
+    for code in ("batch_slow", "jvm_unresponsive", "start_slow"):
         assert (error_page(code).disposition, error_page(code).exit_code) == (Disposition.RETRY, None)
 
 
