@@ -226,6 +226,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateBugError,
         "Decoding a record raised an unexpected exception; the log has its traceback once.",
     ),
+    "start_slow": (
+        Disposition.RETRY,
+        "A pipeline has been starting for more than ten seconds: a store, a sink, the source or Spark hangs.",
+    ),
     "stopped": (IngestError, "A task reported an error that stops the pipeline."),
     "stopped_by_event": (
         IngestError,

@@ -140,6 +140,7 @@ REMEDIES: Mapping[str, str] = {
     "source": _SEE_MESSAGE,
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
+    "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "stopped": "Correct the cause in the message, then start again.",
     "stopped_by_event": "Correct the pipeline for the event in the message, then start again.",
     "store": _SEE_MESSAGE,

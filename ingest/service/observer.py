@@ -47,6 +47,7 @@ class PipelineObserver:
         self._lock = threading.Lock()
         # code and message of each obstacle; the first one set is published
         self._unresponsive: tuple[str, str] | None = None
+        self._start_slow: tuple[str, str] | None = None
         self._unavailable: tuple[str, str] | None = None
         self._blocked: tuple[str, str] | None = None
         self._slow: tuple[str, str] | None = None
@@ -95,6 +96,13 @@ class PipelineObserver:
                 self._slow = None if reason is None else ("batch_slow", reason)
                 self._publish()
 
+    def start_slow(self, reason: str | None) -> None:
+        """Set why the start counts as hung, or None."""
+        with self._lock:
+            if reason is not None or self._start_slow is not None:
+                self._start_slow = None if reason is None else ("start_slow", reason)
+                self._publish()
+
     def unresponsive(self, reason: str | None) -> None:
         """Set why Spark's JVM counts as hung, or None; the batch resumes once the JVM answers."""
         with self._lock:
@@ -108,7 +116,9 @@ class PipelineObserver:
         return any(obstacle is not None for obstacle in (self._unresponsive, self._unavailable, self._blocked))
 
     def _publish(self) -> None:
-        code, message = self._unresponsive or self._unavailable or self._blocked or self._slow or ("", "")
+        # a start comes before what stopped the query that ran earlier
+        obstacles = (self._unresponsive, self._start_slow, self._unavailable, self._blocked, self._slow)
+        code, message = next(filter(None, obstacles), ("", ""))
         if code != self._published:
             if code:
                 _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)

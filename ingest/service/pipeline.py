@@ -59,7 +59,8 @@ class LivePipeline:
     Order: `build_pipeline`, `attach`, `start`, `stop`, `close`. `start` may be repeated after the query has ended.
     After `close` a pipeline of the same name can be built.
 
-    Not thread-safe. `start` and `stop` may run in another thread if the caller waits for it.
+    Not thread-safe. `start` and `stop` may run in another thread if the caller calls nothing else meanwhile, except
+    `stop` during a `start` that hangs. Different pipelines may start at the same time.
 
     Attributes:
         name: of the pipeline.

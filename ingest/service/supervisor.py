@@ -19,11 +19,38 @@ RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is res
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
 UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
-START_STOP_S = 5.0  # on a stop, time for a start that has not returned
+START_SLOW_S = 10.0  # a start that takes longer is reported
+START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
 
 _log = logger(__name__)
+
+
+class Start:
+    """A start of a pipeline in a thread of its own, because a store, a disk or Spark's JVM may hang."""
+
+    def __init__(self, pipeline: LivePipeline) -> None:
+        self._pipeline = pipeline
+        self._started_at = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"start-{pipeline.name}", daemon=True)
+        self.error: BaseException | None = None
+        self._thread.start()
+
+    def has_returned(self, timeout_s: float = 0.0) -> bool:
+        """Whether the start has succeeded or failed with `error`; waits for it until the timeout."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._started_at
+
+    def _run(self) -> None:
+        try:
+            self._pipeline.start()
+        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
+            self.error = error
 
 
 @dataclass(slots=True)
@@ -32,6 +59,7 @@ class Member:
     One pipeline under supervision.
 
     Attributes:
+        start: a start that was not seen to return; nothing else is called on the pipeline meanwhile, except `stop`.
         stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
             restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
         batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
@@ -40,6 +68,7 @@ class Member:
     """
 
     pipeline: LivePipeline
+    start: Start | None = None
     stuck_at: float | None = None
     batches: int = 0
     failures: int = 0
@@ -68,7 +97,7 @@ class Member:
 
 class Supervisor:
     """
-    Runs pipelines; each fails, restarts and ends independently of the others.
+    Runs pipelines; each starts, fails, restarts and ends independently of the others.
 
     Args:
         members: the pipelines.
@@ -103,8 +132,7 @@ class Supervisor:
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
-            if not self._stop.requested.is_set():
-                self._start(member)
+            self._start(member)
         while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
             if not self._is_alive():
                 error = IngestError(
@@ -129,44 +157,28 @@ class Supervisor:
 
     def _start(self, member: Member) -> None:
         member.restart_at = None
-        try:
-            is_started = self._start_unless_stopped(member.pipeline.start)
-        except IngestError as error:
-            self._handle_failure(member, error)
-        except Exception as error:  # noqa: BLE001 - any error of Spark or a disk; the other pipelines run
-            if member.failures or member.has_started:
-                self._handle_failure(member, error)
-            else:
-                # it has never run, so the cause is not temporary
-                self._fail(member, error)
+        if not self._stop.requested.is_set():
+            member.start = Start(member.pipeline)
+
+    def _check_start(self, member: Member, start: Start, timeout_s: float = 0.0) -> None:
+        """Handle the result of a start; report a start that takes long."""
+        if not start.has_returned(timeout_s):
+            if start.seconds() > START_SLOW_S:
+                member.observer.start_slow(
+                    f"the start has run for over {START_SLOW_S:g} s; a store, a sink, the source or Spark may hang"
+                )
+            return
+        member.start = None
+        if start.error is None:
+            member.has_started = True
+            _log.info("pipeline started", pipeline=member.name)
+        elif isinstance(start.error, IngestError) or member.failures or member.has_started:
+            self._handle_failure(member, start.error)
         else:
-            if is_started:
-                member.has_started = True
-                _log.info("pipeline started", pipeline=member.name)
-
-    def _start_unless_stopped(self, start: Callable[[], None]) -> bool:
-        """
-        Start in another thread, so that a JVM that hangs cannot delay a stop.
-
-        Returns:
-            False if a stop was requested and the start has not returned.
-        """
-        failed: list[Exception] = []
-
-        def run() -> None:
-            try:
-                start()
-            except Exception as error:  # noqa: BLE001 - raised again below
-                failed.append(error)
-
-        thread = threading.Thread(target=run, name="start", daemon=True)
-        thread.start()
-        while thread.is_alive() and not self._stop.requested.is_set():
-            thread.join(POLL_S)
-        thread.join(START_STOP_S)
-        if failed:
-            raise failed[0]
-        return not thread.is_alive()
+            # any error of Spark or a disk; it has never run, so the cause is not temporary
+            self._fail(member, start.error)
+        if not member.is_done:
+            member.observer.start_slow(None)
 
     def _check_clock(self) -> None:
         offset_s = self._wall_s() - time.monotonic()
@@ -179,6 +191,9 @@ class Supervisor:
         self._wall_offset_s = offset_s
 
     def _check(self, member: Member) -> None:
+        if member.start is not None:
+            self._check_start(member, member.start)
+            return
         data_loss = member.pipeline.data_loss()
         if data_loss is not None:
             member.query.stop()
@@ -248,6 +263,7 @@ class Supervisor:
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _shut_down(self) -> None:
+        self._wait_for_starts()
         running = [member for member in self._members if not member.is_done]
         for member in running:
             member.observer.end(State.STOPPING)
@@ -270,3 +286,9 @@ class Supervisor:
             thread.join()
         for member in running:
             member.observer.end(State.STOPPED)
+
+    def _wait_for_starts(self) -> None:
+        deadline = time.monotonic() + START_STOP_S
+        for member in self._members:
+            if member.start is not None and not member.is_done:
+                self._check_start(member, member.start, max(0.0, deadline - time.monotonic()))

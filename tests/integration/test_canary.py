@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.support.local import free_ports
-from tests.support.service import Service
+from tests.support.service import START_S, Service
 
 CANARY = b"c4n4ry-81f2e5a0"
+READER_CANARY = b"c4n4ry-6b7d09e3"
 PLUGIN = """\
-from ingest.api import Decorator, Example, Settings, option
+from ingest.api import Decorator, Example, Settings, Source, SourceSettings, option
 
 class FailingSettings(Settings):
     word: str = option("The word to write.")
@@ -28,6 +29,42 @@ class Failing(Decorator[FailingSettings]):
         if event.body == b"bad":
             raise RuntimeError("cannot use " + self.settings.word)
         return True
+
+class RefusedSettings(SourceSettings):
+    word: str = option("The word of the login.")
+
+    @property
+    def summary(self):
+        return "a refused login"
+
+class Refused(Source[RefusedSettings]):
+    "Fail in a reader, with a message that contains the word."
+
+    kind = "refused"
+    examples = (Example("a word", settings="{word: a}"),)
+
+    def identity(self):
+        return {}
+
+    def frame(self, session):
+        from pyspark.sql.functions import udf
+
+        word = self.settings.word
+
+        def body(value):
+            raise RuntimeError(f"cannot log in at amqp://u:{word}@host")
+
+        rate = session.readStream.format("rate-micro-batch")
+        rate = rate.options(rowsPerBatch="2", startTimestamp="1000", numPartitions="1").load()
+        return rate.withColumn("body", udf(body, "string")("value")).selectExpr(
+            "'refused' AS topic",
+            "0 AS partition",
+            "value AS offset",
+            "CAST(NULL AS binary) AS key",
+            "CAST(body AS binary) AS value",
+            "unix_millis(timestamp) AS timestamp_ms",
+            "CAST(array() AS array<struct<key: string, value: binary>>) AS headers",
+        )
 """
 DECORATORS = [
     {"value": {"attribute": "word", "value": "${secret:canary}"}},
@@ -40,9 +77,13 @@ DECORATORS = [
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """A pipeline with dead letters in files, and one with a dead-letter topic on an unavailable broker."""
+    """
+    Three pipelines: with dead letters in files, with a dead-letter topic on an unavailable broker, and with a source
+    whose reader fails.
+    """
     for name, content in (
         ("secrets/canary", CANARY.decode()),
+        ("secrets/reader", READER_CANARY.decode()),
         ("in/a.log", "good\nbad\ndrop\n"),
         ("failing.py", PLUGIN),
     ):
@@ -75,10 +116,19 @@ def service(tmp_path: Path) -> Iterator[Service]:
                 "spark.hadoop.fs.example.account.key": "${secret:canary}",
             }
         },
-        "pipelines": {"ok": pipeline, "stuck": pipeline | {"dead_letters": {"kafka": topic}}},
+        "pipelines": {
+            "ok": pipeline,
+            "stuck": pipeline | {"dead_letters": {"kafka": topic}},
+            "refused": pipeline | {"source": {"refused": {"word": "${secret:reader}"}}},
+        },
     }
     with Service(tmp_path, content) as service:
         yield service
+
+
+def printed_by(service: Service) -> str:
+    """What the service has written to stdout and stderr; under spark-submit its log may be on either."""
+    return service.log.read_text(errors="replace") + service.out.read_text(errors="replace")
 
 
 @pytest.mark.parametrize("command", ["run", "submit"])
@@ -91,6 +141,7 @@ def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> N
     service.start_command(command_line)
     service.wait_for_batches(1, "ok")
     service.wait_for_state("blocked", "stuck")
+    service.wait_for(lambda: "cannot log in at amqp://u:***@host" in printed_by(service), "a masked secret", START_S)
     output = {page: service.get(page)[1].encode() for page in ("/metrics", "/pipelines", "/readyz")}
     assert 'reason="***"' in output["/metrics"].decode()
     processes = service.processes()
@@ -105,6 +156,9 @@ def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> N
     written = [path for path in service.folder.rglob("*") if path.is_file() and path.parent.name != "secrets"]
     assert any(path.parent.name == "events" for path in written)
     assert any("dead-letters" in path.parts for path in written)
-    assert "a component has a bug" in service.log.read_text(errors="replace") + service.out.read_text(errors="replace")
+    assert "a component has a bug" in printed_by(service)
     output |= {str(path): path.read_bytes() for path in written}
     assert [place for place, content in output.items() if CANARY in content] == []
+    # Spark writes the exception of a reader to its event log itself
+    places = {place for place, content in output.items() if READER_CANARY in content}
+    assert places == {place for place in places if Path(place).parent.name == "events"}

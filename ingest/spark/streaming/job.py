@@ -22,6 +22,7 @@ from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
+from ingest.observe.logs import logger
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
@@ -30,6 +31,7 @@ from ingest.spark.streaming.rows import RECEIPT_SCHEMA
 from ingest.spark.streaming.worker import process
 
 T = TypeVar("T")
+_log = logger(__name__)
 
 BACK_OFF_S = (0.5, 1.0, 2.0, 5.0)  # between attempts of a blocked batch; the last one repeats
 JOB_RETRIES = 3  # of a Spark job that failed for an external reason, such as a killed worker
@@ -239,6 +241,8 @@ class Job(LoopHost):
                 retries += 1
                 if retries > JOB_RETRIES:
                     raise
+                # Spark's own log of failed tasks is off
+                _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
                 self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
             else:
                 self._check_not_stopping()

@@ -17,6 +17,8 @@ from ingest.service.lifecycle import Stop
 from ingest.service.observer import PipelineObserver
 from ingest.service.supervisor import Member, Supervisor
 
+WAIT_S = 30.0  # for another thread; only a failing test waits so long
+
 
 class Query:
     """A fake of a Spark query; its attributes are its results."""
@@ -510,6 +512,136 @@ def test_hanging_start_does_not_delay_a_stop(monkeypatch: pytest.MonkeyPatch):
     assert bench.supervisor.run() == []
     assert (bench.state, bench.stops) == (State.STOPPED, 1)
     hangs.set()
+
+
+class Hanging:
+    """A start that hangs until `end` is set; then it raises `error`, if there is one."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.began = threading.Event()
+        self.end = threading.Event()
+        self.error = error
+
+    def __call__(self, _bench: Bench) -> None:
+        self.began.set()
+        assert self.end.wait(WAIT_S)
+        if self.error is not None:
+            raise self.error
+
+
+def when(bench: Bench, state: State, action: Callable[[str], None]) -> None:
+    """Call an action with the reason when the pipeline changes to a state."""
+    change = bench.health.change
+
+    def changed(pipeline: str, new: State, reason: str = "") -> None:
+        change(pipeline, new, reason)
+        if new is state:
+            action(reason)
+
+    bench.health.change = changed
+
+
+def supervised(*benches: Bench) -> Supervisor:
+    """A supervisor of several pipelines, with the stop of the first."""
+    members = [bench.member for bench in benches]
+    return Supervisor(members, once=False, stop=benches[0].stop, stop_timeout_s=0.05, is_alive=lambda: True)
+
+
+@pytest.fixture
+def _instantly_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "START_SLOW_S", 0.0)
+
+
+@pytest.mark.usefixtures("_instantly_slow")
+def test_hanging_start_blocks_only_its_own_pipeline():
+    hanging = Hanging()
+    first, other = Bench(hanging), Bench(lambda _bench: None)
+    blocked, running = threading.Event(), threading.Event()
+    reasons: list[str] = []
+    when(first, State.BLOCKED, lambda reason: (reasons.append(reason), blocked.set()))
+    when(other, State.RUNNING, lambda _reason: running.set())
+    run = threading.Thread(target=supervised(first, other).run)
+    run.start()
+    assert blocked.wait(WAIT_S)
+    assert running.wait(WAIT_S)
+    assert (first.state, other.state, first.starts) == (State.BLOCKED, State.RUNNING, 1)
+    assert reasons[0].startswith("start_slow: the start has run for over")
+
+    resumed = threading.Event()
+    when(first, State.RUNNING, lambda _reason: resumed.set())
+    hanging.end.set()
+    assert resumed.wait(WAIT_S)
+    first.stop.request()
+    run.join(WAIT_S)
+    assert (first.state, other.state, first.starts) == (State.STOPPED, State.STOPPED, 1)
+
+
+def test_pipeline_is_restarted_while_the_start_of_another_hangs():
+    def start(bench: Bench) -> None:
+        bench.query.has_ended = bench.starts < 3
+        bench.query.error = RuntimeError("worker gone")
+        if bench.starts == 3:
+            hanging.end.set()
+            first.stop.request()
+
+    hanging = Hanging()
+    first, other = Bench(hanging), Bench(start)
+    assert supervised(first, other).run() == []
+    assert (first.starts, other.starts) == (1, 3)
+
+
+@pytest.mark.usefixtures("_instantly_slow")
+@pytest.mark.parametrize(
+    ("error", "starts"), [(ConfigError("no such topic"), 1), (SourceUnavailableError("no broker"), 2)]
+)
+def test_slow_start_that_fails_is_handled_as_any_failure(error: IngestError, starts: int):
+    hanging = Hanging(error)
+
+    def start(bench: Bench) -> None:
+        if bench.starts == 1:
+            hanging(bench)
+        bench.query.has_ended = True
+
+    bench = Bench(start)
+    reasons: list[str] = []
+    when(bench, State.BLOCKED, lambda reason: (reasons.append(reason), hanging.end.set()))
+    assert bench.supervisor.run() == ([error] if starts == 1 else [])
+    assert bench.starts == starts
+    assert reasons[0].startswith("start_slow: ")
+    assert (starts == 1) == all(reason.startswith("start_slow: ") for reason in reasons)
+
+
+@pytest.mark.usefixtures("_instantly_slow")
+def test_reason_of_a_slow_restart_replaces_that_of_the_failure():
+    hanging = Hanging()
+
+    def start(bench: Bench) -> None:
+        bench.query.has_ended = True
+        bench.query.error = RuntimeError("worker gone") if bench.starts == 1 else None
+        if bench.starts == 2:
+            hanging(bench)
+
+    bench = Bench(start)
+    reasons: list[str] = []
+
+    def blocked(reason: str) -> None:
+        reasons.append(reason.partition(":")[0])
+        if hanging.began.is_set() and reasons[-1] == "start_slow":
+            hanging.end.set()
+
+    when(bench, State.BLOCKED, blocked)
+    assert bench.supervisor.run() == []
+    assert "query_failed" in reasons
+    assert "start_slow" in reasons[reasons.index("query_failed") :]
+
+
+def test_exit_of_a_plugin_during_the_start_fails_the_pipeline():
+    def start(bench: Bench) -> None:
+        raise SystemExit("bye")
+
+    bench = Bench(start)
+    assert [str(error) for error in bench.supervisor.run()] == ["bye"]
+    assert bench.state is State.FAILED
 
 
 @pytest.mark.parametrize(
