@@ -78,3 +78,24 @@ def test_kills_around_the_commit_leave_every_event_once(tmp_path: Path) -> None:
     assert json.loads(again.stdout)["p"]["stored"] == len(expected)
     assert rows(tmp_path) == expected
     assert not list(tmp_path.glob("rows/.of-*/*/*"))
+
+
+def test_batch_that_spends_the_error_budget_runs_again_with_the_corrected_file(tmp_path: Path) -> None:
+    refusing = PIPELINE.replace(
+        "    sinks:",
+        "    decorators: [regex: {pattern: '^(?P<number>[12]) ', on_no_match: error}]\n"
+        "    error_budget: {share: 5%, min_events: 1}\n"
+        "    sinks:",
+    )
+    (tmp_path / "p.yaml").write_text(refusing)
+    expected = write(tmp_path)
+    stopped = run_once(tmp_path)
+    assert stopped.returncode == 1, stopped.stdout + stopped.stderr
+    assert "nothing of the last batch is acknowledged" in stopped.stdout + stopped.stderr
+    assert rows(tmp_path) == []
+    assert not list(tmp_path.glob("rows/.of-*/*/*"))
+
+    (tmp_path / "p.yaml").write_text(refusing.replace("[12]", "[012]"))
+    again = run_once(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert rows(tmp_path) == sorted(expected)
