@@ -69,11 +69,12 @@ def test_every_code_that_is_raised_has_a_page():
 
 def test_every_page_has_a_code_that_is_used():
     given = {code for code, _ in raised()}
-<<<<<<< HEAD
-    others = {"batch_slow", "jvm_unresponsive", IngestError.code}  # why a pipeline is blocked, and of the base class
-=======
-    others = {"batch_slow", "jvm_unresponsive", "start_slow"}  # why a pipeline is blocked, and of no error
->>>>>>> w-o2
+    others = {
+        "batch_slow",
+        "jvm_unresponsive",
+        "start_slow",
+        IngestError.code,
+    }  # why a pipeline is blocked, and of the base class
     said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert (codes_of_errors() - given, others - said) == (others, set())
 
