@@ -1,20 +1,22 @@
 """Suggestions for unknown names: similar names, and the equivalents of names in other tools."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 COMPONENTS_ELSEWHERE = {
     "access_log": "apache_log nginx_log parse_apache_log parse_nginx_log",
     "case": "lower lowercase title upper uppercase",
     "cef": "parse_cef",
-    "convert": "cast coerce",
-    "copy": "extract_field",
+    "convert": "base64 cast coerce",
+    "copy": "clone extract_field",
     "csv": "parse_csv",
+    "default": "coalesce",
     "dedupe": "deduplicate distinct unique",
     "explode": "unnest unroll",
     "files": "file tail",
-    "filter": "drop",
-    "first_n": "rate_limit throttle",
+    "filter": "discard drop grep",
+    "first_n": "rate_limit rate_limiter throttle",
     "grok": "parse_grok",
     "gunzip": "decompress",
     "hash": "checksum fingerprint",
@@ -23,12 +25,14 @@ COMPONENTS_ELSEWHERE = {
     "json": "parse_json",
     "kv": "key_value logfmt parse_key_value parse_logfmt",
     "lookup": "enrich enrichment map translate",
-    "redact": "anonymize mask_field",
+    "redact": "anonymise anonymize mask_field",
     "regex": "extract parse parse_regex rex",
     "remove": "delete drop_fields remove_field",
     "rename": "move replace_field",
+    "replace": "gsub",
+    "row_key": "salt",
     "select": "keep_fields whitelist",
-    "split": "dissect",
+    "split": "dissect tokenize",
     "syslog": "parse_syslog",
     "template": "modify mutate",
     "timestamp": "date parse_timestamp timestamp_converter",
@@ -89,9 +93,11 @@ _EQUIVALENTS = [
 _MAX_NAME = 100  # characters; bounds the cost of difflib
 _MIN_PREFIX = 4  # characters
 _FEW_CHANGES = 0.9  # of difflib; one character of a word of six or more
+_MIN_SIMILARITY = 0.6  # by difflib
+_MIN_SIMILARITY_OF_OURS = 0.7  # there are so many that for any word one has the same letters
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
+def closest(name: str, known: Iterable[str], min_similarity: float = _MIN_SIMILARITY) -> str | None:
     """The known name most similar to this one; None if none is similar."""
     if len(name) > _MAX_NAME:
         return None
@@ -99,7 +105,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     completions = [other for other in known if other.startswith(name)]
     if len(name) >= _MIN_PREFIX and len(completions) == 1:  # difflib rates a short prefix of a long name too low
         return completions[0]
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=min_similarity)
     if near:
         return near[0]
     # difflib also rates differences in case, and between "-" and "_", too low
@@ -122,15 +128,25 @@ def misspelled(name: str, known: Iterable[str]) -> str | None:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint that suggests the most similar known name, or ""."""
-    near = closest(name, known)
-    return "" if near is None else f'did you mean "{near}"?'
+    return _hint(closest(name, known))
 
 
-def did_you_mean_ours(name: str, known: Iterable[str]) -> str:
-    """The same for names of components and options; also finds the equivalents of names in other tools."""
+def did_you_mean_ours(name: str, known: Iterable[str], more: Mapping[str, str] = MappingProxyType({})) -> str:
+    """
+    The same for names of components and options; also finds the equivalents of names in other tools.
+
+    Args:
+        name: the unknown name.
+        known: the names that exist.
+        more: further names in other tools -> ours; used if the tables here do not have the name.
+    """
     known = set(known)
-    ours = next((ours for elsewhere, ours in _EQUIVALENTS if elsewhere == name and ours in known), None)
-    return did_you_mean(name, known) if ours is None else f'did you mean "{ours}"?'
+    ours = next((ours for elsewhere, ours in _EQUIVALENTS if elsewhere == name and ours in known), more.get(name))
+    return _hint(ours or closest(name, known, _MIN_SIMILARITY_OF_OURS))
+
+
+def _hint(name: str | None) -> str:
+    return "" if name is None else f'did you mean "{name}"?'
 
 
 def _folded(name: str) -> str:

@@ -52,8 +52,9 @@ def list_(  # noqa: PLR0913 - the options of the command
     selection = _selection((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
     with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
-        every = _counting(queue.entries(), seen)
-        entries = list(itertools.islice(filter(selection.matches, every), limit))
+        selected = filter(selection.matches, _counting(queue.entries(), seen))
+        entries = list(itertools.islice(selected, limit))
+        has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
         # an empty list would look as if no event had failed
         existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
@@ -70,7 +71,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     header = ["position", "batch", "component", "error", "event", "message"]
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
-    out.done(counted(len(entries), "dead letter"))
+    out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest dead-letters show {file} {entries[0].position}", f"ingest dead-letters replay {file}")
 
 

@@ -39,14 +39,20 @@ def scan(  # noqa: PLR0913 - the options of the command
         prefix=from_readable(prefix),
         columns=columns_of(columns),
         versions=versions,
-        limit=limit,
+        limit=None if limit is None else limit + 1,  # one more shows whether more exist
         reverse=reverse,
     )
-    count = 0
+    count, has_more = 0, False
     with reading(out, file, table) as store:
         check_families(store, table, wanted.columns)
         for row in store.scan(table, wanted):
+            if count == limit:
+                has_more = True
+                break
             show(out, row)
             count += 1
-    out.done(counted(count, "row"))
+    if not count and (prefix or start or stop is not None or columns):
+        out.done("no row matches")
+        return
+    out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")

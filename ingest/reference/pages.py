@@ -12,7 +12,8 @@ import orjson
 from ingest.api import CatalogError, Example, Model, NotFoundError, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
-from ingest.expressions import FUNCTIONS, Function
+from ingest.expressions import FUNCTIONS, Function, quoted
+from ingest.expressions.functions import OURS
 from ingest.reference.options import OptionRow, option_rows
 from ingest.reference.readable import readable
 from ingest.suggest import did_you_mean_ours
@@ -125,7 +126,7 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
         found.append(function_page(FUNCTIONS[name]))
     if not found:
         every = [*FUNCTIONS, *(known for component_type in COMPONENT_TYPES for known in catalog.names(component_type))]
-        hint = did_you_mean_ours(name, every) or "'ingest describe' lists them"
+        hint = did_you_mean_ours(name, every, OURS) or "'ingest describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
 
@@ -166,7 +167,7 @@ def function_page(function: Function) -> Page:
         OptionRow(
             each.name,
             each.kind.value + (f": {', '.join(each.choices)}" if each.choices else ""),
-            "required" if each.required else "none" if each.default is None else str(each.default),
+            "required" if each.required else _default(each.default),
             each.doc,
             "",
         )
@@ -184,6 +185,13 @@ def function_page(function: Function) -> Page:
     ]
     text = f"%{{{function.signature}}}\n\n{function.doc}"
     return Page(FUNCTIONS_TYPE, function.name, "stable", text, tuple(rows), tuple(examples))
+
+
+def _default(value: object) -> str:
+    """The default of a parameter, as an expression writes it."""
+    if value is None:
+        return "none"
+    return quoted(value.decode()) if isinstance(value, bytes) else str(value)
 
 
 def _result(value: str | bytes) -> str:

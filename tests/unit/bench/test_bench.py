@@ -9,6 +9,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.problems import Kind
 from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, threads, watching
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
@@ -132,7 +133,9 @@ def test_chain_has_the_requested_number_of_decorators(tmp_path, chain):
 def test_rocksdb_benchmarks_have_valid_pipeline_files(tmp_path, workload, options):
     store = {"rocksdb": {"path": "./store", **options}}
     content = workload.content(brokers="localhost:1", topic="t", group="g", store=store)
-    assert load(written(content, tmp_path), env={}, lookup=Catalog()).report.problems == ()
+    problems = load(written(content, tmp_path), env={}, lookup=Catalog()).report.problems
+    # one benchmark overwrites rows on purpose
+    assert {problem.kind for problem in problems} <= {Kind.SHARED_ROW_KEY}
 
 
 def test_plots_are_xml_and_contain_every_name():

@@ -94,3 +94,14 @@ def test_name_of_another_tool_is_mapped_to_the_known_name():
     assert did_you_mean_ours("parse_json", ["json", "kv"]) == 'did you mean "json"?'
     assert did_you_mean_ours("bootstrap.servers", ["host"]) == ""
     assert did_you_mean_ours("grop", ["group"]) == 'did you mean "group"?'
+
+
+def test_names_of_ours_that_are_hardly_similar_are_not_suggested():
+    assert closest("tokenized", ["token"]) is not None
+    assert did_you_mean_ours("clones", ["convert", "cost"]) == ""
+
+
+def test_further_names_come_after_the_tables():
+    more = {"gsub": "replace_pattern", "plus": "add"}
+    assert did_you_mean_ours("plus", ["add"], more) == 'did you mean "add"?'
+    assert did_you_mean_ours("gsub", ["replace"], more) == 'did you mean "replace"?'

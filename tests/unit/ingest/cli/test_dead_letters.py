@@ -69,6 +69,12 @@ class TestList:
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json", *options)) == expected
 
     @pytest.mark.parametrize(
+        ("limit", "summary"), [(2, "2 dead letters shown; more exist"), (3, "3 dead letters"), (4, "3 dead letters")]
+    )
+    def test_summary_says_whether_more_exist(self, ingest, positions, limit, summary):
+        assert ingest("dead-letters", "list", FILE, "--limit", limit).err.splitlines()[0] == summary
+
+    @pytest.mark.parametrize(
         ("options", "message"),
         [
             (

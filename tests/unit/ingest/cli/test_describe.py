@@ -151,6 +151,12 @@ def test_function_has_a_page(ingest):
     assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
 
 
+@pytest.mark.parametrize(("name", "default"), [("pad_left", "' '"), ("uuid", "''"), ("hmac_sha256", "hex")])
+def test_default_of_a_parameter_is_as_an_expression_writes_it(ingest, name, default):
+    (page,) = [page for page in ingest("describe", name, "--output", "json").json if page["type"] == "functions"]
+    assert page["options"][-1]["default"] == default
+
+
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_function_has_a_page(ingest, name):
     pages = ingest("describe", name, "--output", "json").json
@@ -160,6 +166,27 @@ def test_every_function_has_a_page(ingest, name):
 
 def test_unknown_function_has_a_suggestion(ingest):
     assert 'did you mean "bucket"?' in ingest("describe", "buckt").err
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("anonymise", "redact"),
+        ("base64", "convert"),
+        ("clone", "copy"),
+        ("coalesce", "default"),
+        ("date_format", "date"),
+        ("discard", "filter"),
+        ("grep", "filter"),
+        ("gsub", "replace"),
+        ("rate_limiter", "first_n"),
+        ("salt", "row_key"),
+        ("strftime", "date"),
+        ("tokenize", "split"),
+    ],
+)
+def test_name_of_another_tool_has_a_suggestion(ingest, theirs, ours):
+    assert f'hint: did you mean "{ours}"?' in ingest("describe", theirs).err
 
 
 def test_page_without_a_terminal_fits_the_width(ingest):

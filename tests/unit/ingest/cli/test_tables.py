@@ -85,6 +85,27 @@ class TestScan:
         assert keys(ingest(*SCAN, *options)) == expected
 
     @pytest.mark.parametrize(
+        ("options", "summary"),
+        [
+            (["--limit", "1"], "1 row shown; more exist"),
+            (["--limit", "4"], "4 rows"),
+            (["--prefix", "a", "--limit", "2"], "2 rows"),
+            (["--reverse", "--limit", "3"], "3 rows shown; more exist"),
+        ],
+        ids=str,
+    )
+    def test_summary_says_whether_more_rows_exist(self, ingest, store, options, summary):
+        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        assert result.err.splitlines()[0] == summary
+
+    @pytest.mark.parametrize(
+        "options", [["--columns", "cf:absent"], ["--prefix", "zz"], ["--start", "\\xff\\xff"]], ids=str
+    )
+    def test_no_matching_row(self, ingest, store, options):
+        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        assert (result.code, result.out, result.err) == (0, "", "no row matches\n")
+
+    @pytest.mark.parametrize(
         "options", [["--columns", "cf:q,other"], ["--columns", "cf:q", "--columns", "other:"]], ids=str
     )
     def test_options_select_columns(self, ingest, store, options):

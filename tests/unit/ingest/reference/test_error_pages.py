@@ -74,7 +74,7 @@ def test_every_page_has_a_code_that_is_used():
         "jvm_unresponsive",
         "start_slow",
         IngestError.code,
-    }  # why a pipeline is blocked, and of the base class
+    }  # of blocked pipelines and the root
     said = {node.value for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert (codes_of_errors() - given, others - said) == (others, set())
 
