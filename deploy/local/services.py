@@ -45,6 +45,8 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     show(servers, options.output)
+    if options.action == "start" and options.output == "text":
+        print("next:", *exports(servers), sep="\n  ")
     return 1 if options.action == "status" and not all(server.is_running for server in servers) else 0
 
 
@@ -76,6 +78,20 @@ def show(servers: list[KafkaServer | HBaseServer], output: str) -> None:
     for name, state in states.items():
         where = " ".join(f"{key}={value}" for key, value in state.items() if key not in {"running", "folder"})
         print(f"{name:6} {'running  ' + where if state['running'] else 'stopped'}")
+
+
+def exports(servers: list[KafkaServer | HBaseServer]) -> list[str]:
+    """Shell commands that set the variables of the templates of `ingest init` to the addresses of running servers."""
+    commands = []
+    for server in servers:
+        if not server.is_running:
+            continue
+        if server.name == KafkaServer.name:
+            commands.append(f"export KAFKA={server.endpoints['brokers']}")
+        else:
+            host, _, port = server.endpoints["thrift"].rpartition(":")
+            commands.append(f"export HBASE={host} HBASE_PORT={port}")
+    return commands
 
 
 if __name__ == "__main__":

@@ -21,6 +21,31 @@ def test_readme_lists_every_decorator_once() -> None:
     assert found == [sorted(BUILTIN.keys() - FOR_IMPORTS), [], sorted(FOR_IMPORTS)]
 
 
+def test_mistakes_in_the_first_pipeline_are_reported_as_shown(tmp_path: Path) -> None:
+    ingest = Path(sys.executable).with_name("ingest")
+    subprocess.run([ingest, "init", "."], cwd=tmp_path, check=True, capture_output=True)
+    file = tmp_path / "pipeline.yaml"
+    text = file.read_text("utf-8")
+    for correct, mistaken in (
+        ("%{body} matches", "%{body matches"),
+        (" pattern:", " patern:"),
+        (": error ", ": eror "),
+    ):
+        assert text.count(correct) == 1
+        text = text.replace(correct, mistaken)
+    file.write_text(text, "utf-8")
+    console = README.partition("$ ingest validate pipeline.yaml\n")[2].partition("```")[0]
+    done = subprocess.run(
+        [ingest, "validate", "pipeline.yaml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (console, 2)
+
+
 def test_flume_import_prints_the_shown_output(tmp_path: Path) -> None:
     console = section("Coming from Flume").partition("```console\n")[2].partition("```")[0]
     command, _, shown = console.removeprefix("$ ").partition("\n")
