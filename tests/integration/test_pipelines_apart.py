@@ -26,6 +26,32 @@ from tests.support.waiting import reached
 
 LIMIT_S = 120.0
 HOUR_MS = 3_600_000
+HANGING = """\
+import threading
+
+from ingest.api import Committer, Example, Sink, SinkSettings
+
+
+class HangingCommitter(Committer):
+    def recover(self):
+        threading.Event().wait()
+
+    def commit(self, batch, results):
+        pass
+
+
+class Hanging(Sink[SinkSettings]):
+    "A sink whose recovery never ends."
+
+    kind = "hanging"
+    examples = (Example("no options", settings="{}"),)
+
+    def writer(self, context):
+        raise NotImplementedError
+
+    def committer(self, context):
+        return HangingCommitter()
+"""
 
 
 def pipeline(source: Path, store: str = "shared") -> dict[str, Any]:
@@ -43,8 +69,10 @@ def pipeline(source: Path, store: str = "shared") -> dict[str, Any]:
 
 def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> None:
     content = {
+        "plugins": ["hanging"],
         "stores": {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("shared", "locked")},
         "pipelines": {
+            "hangs": pipeline(tmp_path / "h") | {"sinks": [{"hanging": {}}]},
             "damaged": pipeline(tmp_path / "d"),
             "refused": pipeline(tmp_path / "r", "locked"),
             "good": pipeline(tmp_path / "g"),
@@ -56,14 +84,17 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
     other.open()
     with Service(tmp_path / "service", content) as service, ExitStack() as opened:
         opened.callback(other.close)
+        (service.folder / "hanging.py").write_text(HANGING)
         commits = service.checkpoint("damaged").folder / "commits"
         commits.mkdir(parents=True)
         (commits / "0").write_text("v1\n{}")
         service.start()
         service.wait_for_batches(1, "good")
         service.wait_for_state("running", "good")
-        assert service.states() == {"damaged": "failed", "refused": "failed", "good": "running"}
+        service.wait_for_state("blocked", "hangs")
+        assert service.states() == {"hangs": "blocked", "damaged": "failed", "refused": "failed", "good": "running"}
         reasons = {each["name"]: each["reason"] for each in json.loads(service.get("/pipelines")[1])["pipelines"]}
+        assert reasons["hangs"].startswith("start_slow: the start has run for over 10 s")
         assert "offsets/0" in reasons["damaged"]
         assert str(tmp_path / "locked") in reasons["refused"]
         status, text = service.get("/readyz")
