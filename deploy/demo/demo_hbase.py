@@ -94,7 +94,7 @@ def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
     console.print(f"{totals['read']:,} read, {totals['stored']:,} stored, {totals['cells']:,} cells")
     stage.expect("events read", EVENTS, totals["read"])
     stage.expect("events stored", EVENTS, totals["stored"])
-    stage.announce("scan", FILE, TABLE)
+    stage.announce("scan", FILE, TABLE, is_shortened=True)
     check_table(stage, produced)
     show_lag(stage, brokers)
 

@@ -65,9 +65,9 @@ class Stage:
         return done.stdout
 
     def rows(self, *arguments: str, quiet: bool = False) -> list[dict[str, Any]]:
-        """Run a command that writes JSON lines; returns them parsed."""
+        """Run a command that writes JSON lines; returns them parsed, for the demo to show the main parts."""
         if not quiet:
-            self.announce(*arguments)
+            self.announce(*arguments, is_shortened=True)
         return [json.loads(line) for line in self.ingest(*arguments, "--output", "json", quiet=True).splitlines()]
 
     def run_once(self, file: str, total: int, what: str) -> dict[str, Any]:
@@ -123,9 +123,10 @@ class Stage:
             return None  # not started yet, or ended
         return int(sum(map(float, found))) if found else None
 
-    def announce(self, *arguments: str) -> None:
-        """Print a command before it runs."""
-        self.console.print(f"\n$ ingest {shlex.join(arguments)}", style="bold", markup=False, highlight=False)
+    def announce(self, *arguments: str, is_shortened: bool = False) -> None:
+        """Print a command before it runs; `is_shortened`: what is shown is not its full output."""
+        about = "   (shortened)" if is_shortened else ""
+        self.console.print(f"\n$ ingest {shlex.join(arguments)}{about}", style="bold", markup=False, highlight=False)
 
     def expect(self, name: str, expected: object, actual: object) -> None:
         """

@@ -30,7 +30,7 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
 
 def list_(  # noqa: PLR0913 - the options of the command
@@ -204,7 +204,9 @@ def purge(  # noqa: PLR0913 - the options of the command
     *,
     pipeline: PipelineOption = None,
     code: CodesOption = None,
-    replayed: Annotated[bool, typer.Option("--replayed", help="Only those that a replay has stored.")] = False,
+    replayed: Annotated[
+        bool, typer.Option("--replayed", help="Only those that a replay has stored or dropped.")
+    ] = False,
     before: Annotated[
         str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
     ] = None,

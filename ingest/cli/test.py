@@ -79,9 +79,12 @@ def difference_lines(result: "CaseResult") -> list[str]:
 
 
 def _show(out: Output, file: str, results: "list[CaseResult]", failed: int) -> None:
+    from ingest.dry_run.update import has_no_expectation
+
     for result in results:
         status = ("passed  ", "green") if result.passed else ("FAILED  ", "red")
-        out.parts(status, (result.case.name, ""))
+        about = "  (`expect` is empty: nothing is compared)" if has_no_expectation(result) else ""
+        out.parts(status, (result.case.name, ""), (about, "yellow"))
         for line in difference_lines(result):
             out.line(f"  {line}")
     if not results:

@@ -21,6 +21,19 @@ def test_passing_tests_are_listed(ingest, pipeline):
     assert result.err == "2 tests passed\nnext: ingest run --once pipeline.yaml\n"
 
 
+def test_test_that_compares_nothing_is_marked(ingest, pipeline):
+    text = (pipeline / "pipeline.yaml").read_text()
+    (pipeline / "p.yaml").write_text(
+        text.replace("expect: {kept: 0, dropped: {comment: 1}, failed: 1, puts: []}", "expect: {}")
+    )
+    result = ingest("test", "p.yaml")
+    assert result.code == 0
+    assert result.out == (
+        "passed  one tick is one row\n"
+        "passed  a comment is dropped, a malformed line fails  (`expect` is empty: nothing is compared)\n"
+    )
+
+
 def test_failing_test_shows_the_difference_and_its_location(ingest, pipeline):
     write_failing(pipeline)
     result = ingest("test", "p.yaml")
