@@ -125,7 +125,7 @@ def streams(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def calls_of_first_run(streams: Streams) -> int:
     """Calls of the pipeline whose rows are refused; counted before anything runs again."""
-    return streams.proxy.counts.turns
+    return streams.proxy.counts.exchanges
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_refused_rows_are_dead_letters_where_the_error_budget_allows_it(
     corrected: Streams, calls_of_first_run: int
 ) -> None:
     """Without a budget that stops it, a refused row costs three calls: two to find it, one to know its event."""
-    assert corrected.proxy.counts.turns - calls_of_first_run > 2.5 * BATCH
+    assert corrected.proxy.counts.exchanges - calls_of_first_run > 2.5 * BATCH
     assert corrected.acknowledged(REFUSED) == 2 * BATCH
     durable = [
         line

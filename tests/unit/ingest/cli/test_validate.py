@@ -117,7 +117,8 @@ class TestConnect:
     def test_unavailable_servers_are_reported(self, ingest, folder, unused_port):
         ingest("init", "--template", "hbase")
         text = (folder / "pipeline.yaml").read_text()
-        text = text.replace("localhost:9092", f"localhost:{unused_port}").replace("port: 9090", f"port: {unused_port}")
+        text = text.replace("localhost:9092", f"localhost:{unused_port}")
+        text = text.replace("{HBASE_PORT:9090}", f"{{HBASE_PORT:{unused_port}}}")
         (folder / "p.yaml").write_text(text)
         # in another process: clients that could not connect leave sockets to the garbage collector
         command = [sys.executable, "-m", "ingest", "validate", "p.yaml", "--connect", "--output", "json"]
