@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from ingest.api import CheckpointError, IngestError
 from ingest.catalog import Catalog
@@ -36,6 +37,8 @@ def _java_that_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java.write_text("#!/bin/sh\nexit 143\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    for name in ("_gateway", "_jvm"):  # PySpark keeps the JVM of an earlier test in this process, and would use it
+        monkeypatch.setattr(SparkContext, name, None)
     monkeypatch.chdir(tmp_path)
 
 
