@@ -3,7 +3,7 @@ Stores, and the sinks that write to them.
 
 `mapping` maps an event to mutations. `writing` writes them: `writer` checks their families, `mutator` folds, buffers
 and sends them with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a store that only the driver may write,
-`staging` writes them to a file and `staged` applies the file to the `driver_store`; `families` creates missing
+`staging` writes them to a file and `apply_staged` applies the file to the `driver_store`; `families` creates missing
 families. `hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
 
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.

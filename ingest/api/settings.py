@@ -145,6 +145,11 @@ class Settings(Model):
         """
         return ""
 
+    @property
+    def name_separator(self) -> str:
+        """Text between the parts of a name in `other_names`; "" if such names are not joined from parts."""
+        return ""
+
     def time_may_be_coarse(self) -> bool:
         """Whether the event time that the decorator sets may lack milliseconds, as in most text formats."""
         return False

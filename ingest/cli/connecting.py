@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
 from ingest.cli.output import counted
+from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.plan.assemble import plan_of, sink_checks
 
@@ -64,7 +65,7 @@ def _check(component: "Component[Any]", what: str, connect: "Callable[[], str | 
 def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
     settings = cast("StoreSettings", component.settings).with_timeout(CONNECT_TIMEOUT_S)
     store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
-    declared = [table.spec() for table in configuration.tables.values() if table.store == name]
+    declared = declared_in(name, configuration.tables.values()).values()
     try:
         store.open()
         tables = store.tables()

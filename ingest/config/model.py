@@ -1,6 +1,6 @@
 """The checked configuration: immutable, picklable, and without secrets in its repr."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
@@ -119,6 +119,11 @@ class TestCase:
     expect: Expect
     location: Place
     locations: Locations = field(default_factory=dict, repr=False, compare=False)
+
+
+def declared_in(store: str, tables: Iterable[Table]) -> dict[str, TableSpec]:
+    """Table name -> declaration, for the tables of one store."""
+    return {table.name: table.spec() for table in tables if table.store == store}
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ def _warn_malformed_cells(
     start: str, prefix: str, setter: Component[Settings], later: Iterable[Component[Settings]], binding: Binding
 ) -> None:
     """Warn of a prefix of many names; not if they may contain a colon after it, or if a later decorator uses them."""
-    if ":" in start.removeprefix(prefix) or ":" in str(getattr(setter.settings, "separator", "")):
+    if ":" in start.removeprefix(prefix) or ":" in setter.settings.name_separator:
         return
     for decorator in later:
         settings = decorator.settings

@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
 from ingest.clock import now_ms
-from ingest.config.model import Table
+from ingest.config.model import Table, declared_in
 from ingest.plan.assemble import Plan, family_registry, may_delete
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
@@ -74,7 +74,7 @@ class DryStore:
         on_mutation: OnMutation,
     ) -> None:
         settings: StoreSettings = plan.stores[name].settings
-        declared = {table.name: table.spec() for table in tables if table.store == name}
+        declared = declared_in(name, tables)
         store = MemoryStore(clock_ms=now_ms)
         store.open()
         for spec in declared.values():

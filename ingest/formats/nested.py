@@ -56,6 +56,11 @@ class NestedSettings(Settings):
         """All names start with `prefix`."""
         return self.prefix
 
+    @property
+    def name_separator(self) -> str:
+        """The option `separator`."""
+        return self.separator
+
 
 class Flattening:
     """

@@ -34,11 +34,17 @@ class SinkFailedError(IngestError):
 
 
 class PluginTaskSink(TaskSink):
-    """Every call of a task sink except `write`: an exception of `write` fails one event."""
+    """
+    The writer of a plugin's sink.
+
+    Attributes:
+        write: the plugin's own, as it is called for each event; an exception of it fails one event.
+    """
 
     def __init__(self, component: Component[SinkSettings], writer: SinkWriter) -> None:
         self._component = component
         self._writer = writer
+        self.write = writer.write
 
     @property
     def has_splits(self) -> bool:
@@ -116,15 +122,15 @@ class PluginCommitter(Committer):
             self._committer.close()
 
 
-def writer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> SinkWriter:
+def task_sink_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> PluginTaskSink:
     """
-    The writer as the plugin creates it; `PluginTaskSink` takes all its calls but those of `write`.
+    The writer of a plugin.
 
     Raises:
         SinkFailedError: it cannot be created.
     """
     with _named(component, "writer"):
-        return _checked(sink.writer(context), SinkWriter)
+        return PluginTaskSink(component, _checked(sink.writer(context), SinkWriter))
 
 
 def committer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> Committer:

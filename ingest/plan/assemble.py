@@ -25,7 +25,6 @@ from ingest.api import (
     Settings,
     SinkContext,
     SinkSettings,
-    SinkWriter,
     Source,
     SourceContext,
     SourceSettings,
@@ -46,6 +45,7 @@ from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, MapperSettings
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
+    from ingest.pipeline.plugin_sinks import PluginTaskSink
     from ingest.pipeline.task import SinkBinding, Task
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
@@ -184,24 +184,24 @@ def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]
     return [(component, _create(component)) for component in plan.sinks if component.settings.store_name is not None]
 
 
-def sink_writers(plan: Plan) -> dict[str, SinkWriter]:
+def plugin_task_sinks(plan: Plan) -> "dict[str, PluginTaskSink]":
     """
-    The writers of the sinks that have a destination of their own, by destination.
+    The task sinks of the sinks that have a destination of their own, by destination.
 
     Raises:
         CatalogError: a plugin cannot be created with its settings.
         SinkFailedError: it returns no writer.
     """
-    from ingest.pipeline.plugin_sinks import writer_of
+    from ingest.pipeline.plugin_sinks import task_sink_of
 
     return {
-        plan.destination_of(component): writer_of(component, _create(component), context)
+        plan.destination_of(component): task_sink_of(component, _create(component), context)
         for component, context in _plugin_sinks(plan)
     }
 
 
 def sink_committers(plan: Plan) -> dict[str, Committer]:
-    """The committers of the same sinks, by destination; raises as `sink_writers`."""
+    """The committers of the same sinks, by destination; raises as `plugin_task_sinks`."""
     from ingest.pipeline.plugin_sinks import committer_of
 
     return {
@@ -240,18 +240,15 @@ def live_store(component: Component[StoreSettings]) -> Store[Any]:
 
 def live_task(plan: Plan) -> "Task":
     """The task of a pipeline; a worker process creates it once."""
-    from ingest.pipeline.plugin_sinks import PluginTaskSink
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
     store_writers = {name: _store_writer(plan, name) for name in plan.stores}
-    writers = sink_writers(plan)
-    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, writers)
+    own = plugin_task_sinks(plan)
+    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, own)
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
-    components = {plan.destination_of(component): component for component in plan.sinks}
-    own = {name: PluginTaskSink(components[name], writer) for name, writer in writers.items()}
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
@@ -268,7 +265,7 @@ def live_task(plan: Plan) -> "Task":
 def live_bindings(
     plan: Plan,
     mutators: "Mapping[str, BufferedMutator]",
-    writers: Mapping[str, SinkWriter] = MappingProxyType({}),
+    own: "Mapping[str, PluginTaskSink]" = MappingProxyType({}),
 ) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
     """
     The sinks of a plan, bound to their destinations, and the per-event calls that the time limit guards.
@@ -276,7 +273,7 @@ def live_bindings(
     Args:
         plan: of the pipeline.
         mutators: name of a store -> its mutator.
-        writers: name of any other destination -> its writer; a sink without one accepts every event and writes nothing.
+        own: name of any other destination -> its task sink; a sink without one accepts every event and writes nothing.
     """
     from ingest.pipeline.task import SinkBinding
     from ingest.plugins.guard import checked_write
@@ -291,8 +288,8 @@ def live_bindings(
         if component.name in mappers:
             guarded.append(mappers[component.name].map)
             write = Writer(mappers[component.name], mutators[name]).write
-        elif name in writers:
-            write = writers[name].write
+        elif name in own:
+            write = own[name].write
             guarded.append(write)
         if component.provider:
             write = checked_write(write)

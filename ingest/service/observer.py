@@ -10,6 +10,9 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 
+_OBSTACLES = ("jvm", "start", "source", "batch", "stage")
+"""What may block a pipeline; of several, the first is published: a start precedes what stopped the earlier query."""
+
 _log = logger(__name__)
 
 
@@ -45,12 +48,7 @@ class PipelineObserver:
         self._metrics = metrics
         self._follow = follow
         self._lock = threading.Lock()
-        # code and message of each obstacle; the first one set is published
-        self._unresponsive: tuple[str, str] | None = None
-        self._start_slow: tuple[str, str] | None = None
-        self._unavailable: tuple[str, str] | None = None
-        self._blocked: tuple[str, str] | None = None
-        self._slow: tuple[str, str] | None = None
+        self._obstacles: dict[str, tuple[str, str]] = {}  # by what is blocked: code and message
         self._published = ""
         self._unblocked_state = State.STARTING
         self._is_ended = False
@@ -60,7 +58,7 @@ class PipelineObserver:
     def running(self) -> None:
         """The pipeline makes progress."""
         with self._lock:
-            self._blocked = None
+            self._obstacles.pop("batch", None)
             self._unblocked_state = State.RUNNING
             self._publish()
 
@@ -78,47 +76,39 @@ class PipelineObserver:
 
     def blocked(self, code: str, message: str) -> None:
         """The batch cannot be made durable now."""
-        with self._lock:
-            self._blocked = code, message
-            self._publish()
+        self._set("batch", code, message)
 
     def source(self, unavailable: str | None) -> None:
         """Set why the source does not answer, or None; a batch blocked by a store stays blocked."""
-        with self._lock:
-            if unavailable is not None or self._unavailable is not None:
-                self._unavailable = None if unavailable is None else ("source_unavailable", unavailable)
-                self._publish()
+        self._set("source", "source_unavailable", unavailable)
 
     def slow(self, reason: str | None) -> None:
         """Set why a stage of the batch counts as stuck, or None."""
-        with self._lock:
-            if reason is not None or self._slow is not None:
-                self._slow = None if reason is None else ("batch_slow", reason)
-                self._publish()
+        self._set("stage", "batch_slow", reason)
 
     def start_slow(self, reason: str | None) -> None:
         """Set why the start counts as hung, or None."""
-        with self._lock:
-            if reason is not None or self._start_slow is not None:
-                self._start_slow = None if reason is None else ("start_slow", reason)
-                self._publish()
+        self._set("start", "start_slow", reason)
 
     def unresponsive(self, reason: str | None) -> None:
         """Set why Spark's JVM counts as hung, or None; the batch resumes once the JVM answers."""
+        self._set("jvm", "jvm_unresponsive", reason)
+
+    def _set(self, obstacle: str, code: str, message: str | None) -> None:
         with self._lock:
-            if reason is not None or self._unresponsive is not None:
-                self._unresponsive = None if reason is None else ("jvm_unresponsive", reason)
-                self._publish()
+            if message is not None:
+                self._obstacles[obstacle] = code, message
+            elif self._obstacles.pop(obstacle, None) is None:
+                return
+            self._publish()
 
     @property
     def is_blocked(self) -> bool:
         """Whether Spark, a store or the source is unavailable; not for a slow stage, which may still finish."""
-        return any(obstacle is not None for obstacle in (self._unresponsive, self._unavailable, self._blocked))
+        return not self._obstacles.keys().isdisjoint({"jvm", "source", "batch"})
 
     def _publish(self) -> None:
-        # a start comes before what stopped the query that ran earlier
-        obstacles = (self._unresponsive, self._start_slow, self._unavailable, self._blocked, self._slow)
-        code, message = next(filter(None, obstacles), ("", ""))
+        code, message = next((self._obstacles[each] for each in _OBSTACLES if each in self._obstacles), ("", ""))
         if code != self._published:
             if code:
                 _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)

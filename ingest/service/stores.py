@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.api import Committer, ConfigError, Store, StoreSettings
-from ingest.config.model import Component, Configuration
+from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import Plan, family_registry, live_store, sink_committers
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender
@@ -88,9 +88,8 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
     def prepare(store: Store[Any]) -> None:
         if not store.capabilities.written_by_driver:
             return
-        for table in configuration.tables.values():
-            if table.store == name:
-                store.ensure_table(table.spec())
+        for table in declared_in(name, configuration.tables.values()).values():
+            store.ensure_table(table)
         for pipeline in pipelines:
             # only with the store open: until then another process may own it and read them
             remove_leftovers(str(staging_folder(configuration, name, pipeline)))
@@ -135,7 +134,7 @@ def committers_of(
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
         store = stores.get(name)
-        declared = {table.name: table.spec() for table in configuration.tables.values() if table.store == name}
+        declared = declared_in(name, configuration.tables.values())
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline) / folder
             committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)

@@ -14,7 +14,7 @@ from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
-from ingest.plan.assemble import Plan, live_bindings, live_task, plan_of, sink_committers, sink_writers
+from ingest.plan.assemble import Plan, live_bindings, live_task, plan_of, plugin_task_sinks, sink_committers
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import Counts
 from ingest.service.stores import committers_of
@@ -70,7 +70,7 @@ def test_sinks_of_one_kind_have_separate_destinations_and_folders(configured):
 
 def test_time_limit_guards_write(configured):
     _, plan = configured()
-    writers = sink_writers(plan)
+    writers = plugin_task_sinks(plan)
     _, guarded = live_bindings(plan, {}, writers)
     assert guarded == [writer.write for writer in writers.values()]
 
@@ -88,7 +88,7 @@ def test_writer_and_committer_get_the_same_context(configured, monkeypatch, tmp_
     for name in ("writer", "committer"):
         made = getattr(lines, name)
         monkeypatch.setattr(lines, name, lambda self, context, made=made: seen.append(context) or made(self, context))
-    assert (*sink_writers(plan), *sink_committers(plan)) == ("sink lines", "sink lines")
+    assert (*plugin_task_sinks(plan), *sink_committers(plan)) == ("sink lines", "sink lines")
     assert seen == [SinkContext("p", "lines", tmp_path / "state")] * 2
 
 
