@@ -1,9 +1,10 @@
 """What decorators, sinks, stores and sources have in common."""
 
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar, get_args
+from typing import ClassVar, Generic, TypeVar, cast, get_args
 
 from pydantic import BaseModel
 
@@ -67,9 +68,27 @@ class Example:
         return {name: value for name, value in found.items() if value and value is not Priority.INFO}
 
 
-def settings_class_of(component: type, bound: type[M]) -> type[M]:
-    """The settings model in the type argument of a component class, as in `class Split(Decorator[SplitSettings])`."""
-    return next(_arguments(component, bound), bound)
+class ComponentBase(ABC, Generic[M]):
+    """
+    The base of all contracts of components, which are constructed from their settings.
+
+    Attributes:
+        kind: its name in a pipeline file.
+        settings_base: the settings that all components of a contract have; theirs extend it.
+    """
+
+    kind: ClassVar[str]
+    stability: ClassVar[Stability] = Stability.STABLE
+    examples: ClassVar[tuple[Example, ...]] = ()
+    settings_base: ClassVar[type[BaseModel]]
+
+    def __init__(self, settings: M) -> None:
+        self.settings = settings
+
+    @classmethod
+    def settings_class(cls) -> type[M]:
+        """Its options: the type argument of the class, as in `class Split(Decorator[SplitSettings])`."""
+        return cast("type[M]", next(_arguments(cls, cls.settings_base), cls.settings_base))
 
 
 def names_settings(component: type, bound: type[BaseModel]) -> bool:

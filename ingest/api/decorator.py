@@ -1,31 +1,21 @@
 """The contract of a decorator."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
-from ingest.api.component import Example, Stability, settings_class_of
+from ingest.api.component import ComponentBase
 from ingest.api.event import Event
 from ingest.api.settings import Settings
 
 S = TypeVar("S", bound=Settings)
 
 
-class _DecoratorBase(ABC, Generic[S]):
-    kind: ClassVar[str]
-    stability: ClassVar[Stability] = Stability.STABLE
-    examples: ClassVar[tuple[Example, ...]] = ()
+class _DecoratorBase(ComponentBase[S]):
+    settings_base = Settings
     stateful: ClassVar[bool] = False
     deterministic: ClassVar[bool] = True
-
-    def __init__(self, settings: S) -> None:
-        self.settings = settings
-
-    @classmethod
-    def settings_class(cls) -> type[Settings]:
-        """The options of this decorator."""
-        return settings_class_of(cls, Settings)
 
     @property
     def drop_reason(self) -> str:

@@ -14,10 +14,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from ingest.api.component import Example, Stability, settings_class_of
+from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
 
@@ -284,7 +284,7 @@ class SinkContext:
 S = TypeVar("S", bound=SinkSettings)
 
 
-class Sink(ABC, Generic[S]):
+class Sink(ComponentBase[S]):
     """
     A sink that writes to a destination of its own, which is no `Store`.
 
@@ -294,17 +294,7 @@ class Sink(ABC, Generic[S]):
     `Batch.name` and `Batch.attempt`, which both know, identify what the writer stages and the committer commits.
     """
 
-    kind: ClassVar[str]
-    stability: ClassVar[Stability] = Stability.STABLE
-    examples: ClassVar[tuple[Example, ...]] = ()
-
-    def __init__(self, settings: S) -> None:
-        self.settings = settings
-
-    @classmethod
-    def settings_class(cls) -> type[SinkSettings]:
-        """The options of this sink."""
-        return settings_class_of(cls, SinkSettings)
+    settings_base = SinkSettings
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
         """

@@ -1,13 +1,13 @@
 """The contract of every source: Kafka, files and those of plugins."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from ingest.api.component import Example, Stability, settings_class_of
+from ingest.api.component import ComponentBase
 from ingest.api.errors import IngestError
 from ingest.api.settings import Model
 
@@ -159,7 +159,7 @@ class SourceContext:
 S = TypeVar("S", bound=SourceSettings)
 
 
-class Source(ABC, Generic[S]):
+class Source(ComponentBase[S]):
     """
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
@@ -186,20 +186,13 @@ class Source(ABC, Generic[S]):
             such a copy of the positions.
     """
 
-    kind: ClassVar[str]
-    stability: ClassVar[Stability] = Stability.STABLE
-    examples: ClassVar[tuple[Example, ...]] = ()
+    settings_base = SourceSettings
     takes_start: ClassVar[bool] = False
     resume_from: ClassVar[str | None] = None
 
     def __init__(self, settings: S, context: SourceContext) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.context = context
-
-    @classmethod
-    def settings_class(cls) -> type[SourceSettings]:
-        """The options of this source."""
-        return settings_class_of(cls, SourceSettings)
 
     @classmethod
     def jars(cls) -> list[Path]:

@@ -1,12 +1,12 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Self, TypeVar
 
 from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
-from ingest.api.component import settings_class_of
+from ingest.api.component import ComponentBase
 from ingest.api.scans import Scan
 from ingest.api.settings import StoreSettings
 
@@ -29,7 +29,7 @@ class Capabilities:
     creates_tables: bool
 
 
-class Store(ABC, Generic[S]):
+class Store(ComponentBase[S]):
     """
     A store of tables with rows, families and versioned cells.
 
@@ -47,16 +47,8 @@ class Store(ABC, Generic[S]):
     - Rows come in byte order of their keys.
     """
 
-    kind: ClassVar[str]
+    settings_base = StoreSettings
     capabilities: Capabilities  # of the class, or of one store where its options decide
-
-    def __init__(self, settings: S) -> None:
-        self.settings = settings
-
-    @classmethod
-    def settings_class(cls) -> type[StoreSettings]:
-        """The options of this store."""
-        return settings_class_of(cls, StoreSettings)
 
     @classmethod
     def reader(cls, settings: S) -> Self:

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +20,12 @@ class ComponentType:
     Attributes:
         name: its key in a pipeline file, in the plural.
         singular: for messages.
-        classes: import path of each contract -> import path of the base class of its settings; a component extends one
-            contract.
+        paths: import paths of its contracts; a component extends one.
     """
 
     name: str
     singular: str
-    classes: Mapping[str, str]
+    paths: tuple[str, ...]
 
     @property
     def group(self) -> str:
@@ -41,31 +39,16 @@ class ComponentType:
 
     def contracts(self) -> tuple[type[Any], ...]:
         """The contract classes; imported on demand, since those of sinks import templates."""
-        return tuple(class_at(path) for path in self.classes)
-
-    def settings_of(self, contract: type[Any]) -> type[Model]:
-        """The base class of the settings of a contract's components."""
-        return next(class_at(settings) for path, settings in self.classes.items() if class_at(path) is contract)
+        return tuple(map(class_at, self.paths))
 
 
 TYPES = {
     each.name: each
     for each in (
-        ComponentType(
-            "decorators",
-            "decorator",
-            {"ingest.api:Decorator": "ingest.api:Settings", "ingest.api:FanOut": "ingest.api:Settings"},
-        ),
-        ComponentType(
-            "sinks",
-            "sink",
-            {
-                "sinks.mapping.mapper:Mapper": "sinks.mapping.mapper:MapperSettings",
-                "ingest.api:Sink": "ingest.api:SinkSettings",
-            },
-        ),
-        ComponentType("stores", "store", {"ingest.api:Store": "ingest.api:StoreSettings"}),
-        ComponentType("sources", "source", {"ingest.api:Source": "ingest.api:SourceSettings"}),
+        ComponentType("decorators", "decorator", ("ingest.api:Decorator", "ingest.api:FanOut")),
+        ComponentType("sinks", "sink", ("sinks.mapping.mapper:Mapper", "ingest.api:Sink")),
+        ComponentType("stores", "store", ("ingest.api:Store",)),
+        ComponentType("sources", "source", ("ingest.api:Source",)),
     )
 }
 
@@ -97,13 +80,13 @@ def check_component(component: type[Any], component_type: str, name: str) -> Non
         raise _broken(f'"{component.__qualname__}" has no docstring', "add one: `ingest describe` shows it")
     if issubclass(component, Decorator | FanOut) and not component.examples:
         raise _broken(f'"{component.__qualname__}" has no examples', "add some: see ingest.api.Example")
-    _check_settings(component, component_type, contracts)
+    _check_settings(component, contracts)
 
 
-def _check_settings(component: type[Any], component_type: str, contracts: tuple[type, ...]) -> None:
+def _check_settings(component: type[Any], contracts: tuple[type[Any], ...]) -> None:
     contract = next(each for each in contracts if issubclass(component, each))
-    base = TYPES[component_type].settings_of(contract)
-    settings = component.settings_class()
+    base = contract.settings_base
+    settings: type[Model] = component.settings_class()
     is_named = settings is not base or names_settings(component, base)
     if not is_named or not (isinstance(settings, type) and issubclass(settings, base)):
         name = contract.__name__
@@ -111,13 +94,12 @@ def _check_settings(component: type[Any], component_type: str, contracts: tuple[
             f'"{component.__qualname__}" has no settings',
             f"write {name}[YourSettings] with a subclass of {base.__name__}, or {name}[{base.__name__}] for no options",
         )
-    for path, other in TYPES[component_type].classes.items():
-        other_base, other_name = class_at(other), path.partition(":")[2]
-        if issubclass(settings, other_base) and not issubclass(base, other_base):
+    for other in contracts:
+        if issubclass(settings, other.settings_base) and not issubclass(base, other.settings_base):
             raise _broken(
                 f'"{component.__qualname__}" is a {contract.__name__}, and {settings.__name__} are the options of a '
-                f"{other_name}",
-                f"extend {base.__name__}, or write a {other_name}",
+                f"{other.__name__}",
+                f"extend {base.__name__}, or write a {other.__name__}",
             )
     for option, field in settings.model_fields.items():
         if field.annotation in (Any, object, None):

@@ -146,14 +146,13 @@ def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str
     """
     component = catalog.load(component_type, name)
     settings = catalog.settings(component_type, name)
-    stability = getattr(component, "stability", None)
     return Page(
         component_type=component_type,
         name=name,
-        stability="stable" if stability is None else stability.value,
+        stability=component.stability.value,
         text=_text(component),
         options=tuple(sorted(option_rows(settings), key=_rank(settings))),
-        examples=tuple(shown_example(component_type, name, example) for example in getattr(component, "examples", ())),
+        examples=tuple(shown_example(component_type, name, example) for example in component.examples),
         provider=catalog.entry(component_type, name).provider,
         alias_of=catalog.alias_of(component_type, name),
         is_for_imports=catalog.is_for_imports(component_type, name),

@@ -1,9 +1,9 @@
 """The contract of a sink that writes to a store: a pure function from an event to mutations, and its options."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, final
+from typing import NamedTuple, Self, TypeVar, final
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
@@ -11,16 +11,14 @@ from pydantic_core import PydanticCustomError
 from ingest.api import (
     ByteSize,
     Event,
-    Example,
     Finding,
     Model,
     Mutation,
     OptionPath,
     SinkSettings,
-    Stability,
     option,
 )
-from ingest.api.component import settings_class_of
+from ingest.api.component import ComponentBase
 from ingest.expressions import Condition, Pattern, Template
 
 
@@ -210,24 +208,14 @@ class Skipped(NamedTuple):
 S = TypeVar("S", bound=MapperSettings)
 
 
-class Mapper(ABC, Generic[S]):
+class Mapper(ComponentBase[S]):
     """
     One event in, its mutations out.
 
     Constructed once for each worker process and sink. Pure: the same event and batch time give the same mutations.
     """
 
-    kind: ClassVar[str]
-    stability: ClassVar[Stability] = Stability.STABLE
-    examples: ClassVar[tuple[Example, ...]] = ()
-
-    def __init__(self, settings: S) -> None:
-        self.settings = settings
-
-    @classmethod
-    def settings_class(cls) -> type[MapperSettings]:
-        """The options of this sink."""
-        return settings_class_of(cls, MapperSettings)
+    settings_base = MapperSettings
 
     @abstractmethod
     def map(self, event: Event, batch_time_ms: int) -> Sequence[Mapped] | Skipped:

@@ -208,6 +208,11 @@ def test_prefix_of_possible_cells_or_of_other_attributes_is_no_warning(problems,
     assert problems(decorator, CELL, KEY) == []
 
 
+def test_separator_of_something_else_than_names_makes_no_cell(problems):
+    (warning,) = problems("kv: {prefix: '2hb_web', separator: ':'}", CELL, KEY)
+    assert 'attributes that start with "2hb_web" do not become cells' in warning
+
+
 def test_prefix_of_attributes_for_another_sink_is_no_warning(problems):
     sinks = "[{attr2hbase: {table: t}}, {attr2hbase: {table: u, attr_prefix: '2hb_u_'}}]"
     decorators = (KEY, CELL, "static: {attributes: {'2hb_u_': k}}")
