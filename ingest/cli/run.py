@@ -56,7 +56,8 @@ def run(
         outcome = run_service(configuration, catalog, options, stop)
     for error in outcome.errors:
         _print_error(out, error)
-    show_totals(out, outcome.totals)
+    if out.is_json or not outcome.errors or any(totals.batches for totals in outcome.totals.values()):
+        show_totals(out, outcome.totals)
     _suggest(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
 

@@ -78,6 +78,11 @@ class KafkaAdmin:
             found[name] = len(topic["partitions"])
         return {name: found[name] for name in topics}
 
+    def existing(self, topics: Sequence[str]) -> set[str]:
+        """Those of these topics that exist."""
+        described = self._described(topics) if topics else []
+        return {topic["name"] for topic in described if not issubclass(for_code(topic["error_code"]), _MISSING)}
+
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """
         The id of each topic: another id means that the topic was recreated.

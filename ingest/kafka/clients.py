@@ -17,6 +17,7 @@ from ingest.kafka.tokens import ClientCredentials
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
+_IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 Part = tuple[str, int]
 """Topic and partition."""
@@ -115,8 +116,9 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     except BaseException as error:
         for client in created:
             client.close()
-        if isinstance(error, SourceUnavailableError) and last_failure.text:
-            raise SourceUnavailableError(f"{error.message} ({last_failure.text})") from error
+        if isinstance(error, SourceUnavailableError):
+            reason = f" ({last_failure.text})" if last_failure.text else ""
+            raise SourceUnavailableError(f"{error.message}{reason}", hint=_IS_IT_THERE) from error
         raise
     finally:
         _log_of_connections.removeHandler(last_failure)

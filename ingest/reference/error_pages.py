@@ -256,6 +256,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "A text has more parts than max_events of explode, or a record produces more than 131,072 events.",
     ),
+    "topic_deleted": (
+        api.PositionLostError,
+        "A topic was deleted, so the records after the checkpoint's offsets are lost.",
+    ),
     "topic_recreated": (
         api.PositionLostError,
         "A topic was deleted and recreated, so the offsets in the checkpoint refer to other records.",

@@ -156,6 +156,7 @@ REMEDIES: Mapping[str, str] = {
     "too_many_columns": "Raise `max_per_row`, or set fewer attributes.",
     "too_many_open_files": "Raise the limit of the process: `ulimit -n`, or `LimitNOFILE=`.",
     "too_many_parts": "Raise `max_events` of `explode`, or correct the producer.",
+    "topic_deleted": "Create the topic, move the checkpoint away, then run `ingest run --start-from earliest`.",
     "topic_recreated": "Move the checkpoint away, then run `ingest run --start-from earliest`.",
     "unknown_component": "Correct the name; `ingest describe` lists them all.",
     "unknown_family": "Declare the family and run `ingest table apply`, or set `on_unknown: create`; then replay.",

@@ -11,7 +11,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
-from ingest.service.topics import TopicIds, TopicRecreatedError
+from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -86,9 +86,11 @@ class KafkaSource(Source[KafkaSourceSettings]):
 
         with KafkaAdmin(self.settings) as admin:
             topics = _topics(self.settings, admin)
+            reached = self._reached()
+            self._check_topics(admin, topics, {topic for topic, _ in reached})
             partitions = admin.partitions(topics)
-            self._check_topics(admin, topics)
-            self._check_positions(admin, topics)
+            if reached:
+                self._check_positions(admin, topics, reached)
         if self._committer is None:
             self._committer = OffsetCommitter(
                 pipeline=self.context.pipeline,
@@ -116,29 +118,27 @@ class KafkaSource(Source[KafkaSourceSettings]):
         if self._committer is not None:
             self._committer.close()
 
-    def _check_topics(self, admin: KafkaAdmin, topics: list[str]) -> None:
-        """Refuse offsets of topics that were deleted and recreated."""
+    def _reached(self) -> dict[tuple[str, int], int]:
+        """The offsets where the checkpoint resumes, by topic and partition; empty without a checkpoint."""
+        newest = self._checkpoint.newest_commit()
+        return kafka_offsets(
+            first_offsets(self._checkpoint) if newest is None else self._checkpoint.end_offsets(newest)
+        )
+
+    def _check_topics(self, admin: KafkaAdmin, topics: list[str], read: set[str]) -> None:
+        """Refuse offsets of topics that were deleted, also if they were recreated."""
         try:
             self._topic_ids.check(admin.topic_ids(topics))
-        except TopicRecreatedError as error:
+            deleted = sorted(read - admin.existing(sorted(read)))
+            if deleted:
+                raise TopicDeletedError(deleted, self._checkpoint.folder, others=set(deleted) < read)
+        except TopicLostError as error:
             with closing(GroupOffsets(self.settings, self.group)) as group:
                 leave_topics(group, error.topics, self._checkpoint, self._times)
             raise
 
-    def _check_positions(self, admin: KafkaAdmin, topics: list[str]) -> None:
-        """Refuse to resume if the topic has deleted unread records; the error names them."""
-        newest = self._checkpoint.newest_commit()
-        position = first_offsets(self._checkpoint) if newest is None else self._checkpoint.end_offsets(newest)
-        reached = kafka_offsets(position)
-        if not reached:
-            return
-        gone = sorted({topic for topic, _ in reached} - set(topics))
-        if gone:
-            raise PositionLostError(
-                f"topics in the checkpoint no longer exist: {', '.join(gone)}",
-                hint=f'to resume with the others, move "{self._checkpoint.folder}" away and run '
-                "'ingest run --start-from group'",
-            )
+    def _check_positions(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+        """Refuse to resume if a topic has deleted unread records; the error names them."""
         lost = [
             # a partition that is not in the checkpoint is read from its beginning
             f"{topic}/{partition} offsets {reached.get((topic, partition), 0)} to {first - 1}"

@@ -8,27 +8,68 @@ from pathlib import Path
 from ingest.api import CheckpointError, PositionLostError
 from ingest.durable import on_disk, write_durably
 
-# the group has no offsets of the new topics, and a partition without an offset is read from its beginning
+# the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
 _GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
 
 
-class TopicRecreatedError(PositionLostError):
+class TopicLostError(PositionLostError):
     """
-    A topic was deleted and recreated: acknowledged offsets point to other records, and unread records are lost.
+    Topics that the checkpoint's offsets belong to do not exist any more, and their unread records are lost.
 
     Attributes:
-        topics: those that were recreated.
+        topics: those topics.
+    """
+
+    def __init__(self, message: str, topics: Sequence[str], *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.topics = tuple(topics)
+
+
+class TopicDeletedError(TopicLostError):
+    """
+    A topic was deleted, and no topic of its name exists.
+
+    Args:
+        deleted: the topics.
+        checkpoint: folder of the checkpoint.
+        others: whether it has offsets of topics that exist.
+    """
+
+    code = "topic_deleted"
+
+    def __init__(self, deleted: Sequence[str], checkpoint: Path, *, others: bool) -> None:
+        super().__init__(
+            f"{_were(deleted)} deleted: the checkpoint has offsets of a topic that does not exist",
+            deleted,
+            hint=f'to read without the lost records create the topic, move "{checkpoint}" away and run '
+            + (_GROUP if others else "'ingest run --start-from earliest'"),
+        )
+
+
+class TopicRecreatedError(TopicLostError):
+    """
+    A topic was deleted and recreated: acknowledged offsets point to other records.
+
+    Args:
+        recreated: the topics.
+        checkpoint: folder of the checkpoint.
+        others: whether it has offsets of topics that were not recreated.
     """
 
     code = "topic_recreated"
 
-    def __init__(self, topics: Sequence[str], *, hint: str) -> None:
-        names = ", ".join(f'"{topic}"' for topic in topics)
-        were = f"topic {names} was" if len(topics) == 1 else f"topics {names} were"
+    def __init__(self, recreated: Sequence[str], checkpoint: Path, *, others: bool) -> None:
         super().__init__(
-            f"{were} deleted and recreated: the offsets in the checkpoint belong to other records", hint=hint
+            f"{_were(recreated)} deleted and recreated: the offsets in the checkpoint belong to other records",
+            recreated,
+            hint=f'to read the new records from their beginning move "{checkpoint}" away and run '
+            + (_GROUP if others else "'ingest run --start-from earliest'"),
         )
-        self.topics = tuple(topics)
+
+
+def _were(topics: Sequence[str]) -> str:
+    names = ", ".join(f'"{topic}"' for topic in topics)
+    return f"topic {names} was" if len(topics) == 1 else f"topics {names} were"
 
 
 class TopicIds:
@@ -56,11 +97,7 @@ class TopicIds:
             known = self._load()
             recreated = sorted(topic for topic, id_ in ids.items() if known.get(topic, id_) != id_)
             if recreated:
-                raise TopicRecreatedError(
-                    recreated,
-                    hint=f'to read the new records from their beginning move "{self._checkpoint}" away and run '
-                    + ("'ingest run --start-from earliest'" if set(recreated) >= set(known) else _GROUP),
-                )
+                raise TopicRecreatedError(recreated, self._checkpoint, others=set(recreated) < set(known))
             if ids.keys() - known.keys():
                 write_durably(self._path, json.dumps({**known, **ids}, sort_keys=True).encode())
 

@@ -21,6 +21,7 @@ from rich.table import Table
 from tests.bench import costs, durability, hbase, latency, micro, peers, rungs, scale, soak
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
+from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.report import laid_over, page, pictures
 from tests.bench.rungs import Ladder
 from tests.bench.watching import Sample, processes_of
@@ -34,7 +35,7 @@ SO_FAR = ROOT / "build" / "bench.json"
 """The result so far, written after each part in case a later one fails."""
 PARTITIONS = 4
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
-HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME)
+HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()

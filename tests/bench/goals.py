@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tests.bench.neighbour import ALONE, BESIDE
+
 Result = Mapping[str, Any]
 
 
@@ -54,6 +56,11 @@ GOALS = (
         "Kafka to RocksDB, WAL on, synced at every acknowledgement, events/s",
         lambda result: float(result["rungs"]["rocksdb"]["per_s"]),
         60_000,
+    ),
+    Goal(
+        "Kafka to RocksDB beside a pipeline whose Thrift server is frozen: events/s, relative to one pipeline alone",
+        lambda result: float(result["hbase"][BESIDE]["per_s"]) / float(result["hbase"][ALONE]["per_s"]),
+        0.85,
     ),
     Goal(
         "chain of regex, split, format, value on one core, events/s",

@@ -17,7 +17,9 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from sinks.writing.buffer import Chunk, WriteBuffer
+from tests.bench import neighbour
 from tests.bench.flume import Flume
+from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, follow, processes_of
 from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
@@ -40,7 +42,7 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
 }
 """Name -> workload, options of the store, further sections of the pipeline file."""
-GOAL_RUNGS = ("hbase", "ceiling", *FLUME)
+GOAL_RUNGS = ("hbase", "ceiling", *FLUME, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
@@ -76,6 +78,16 @@ class HBaseRungs:
         """Run one benchmark once, into an empty table."""
         folder = self._folder / f"{rung.replace(' ', '-')}-{number}"
         folder.mkdir(parents=True)
+        if rung in NEIGHBOURS:
+            content = Workload().content(
+                brokers=self._kafka.brokers,
+                topic=self._topic,
+                group=unique("bench"),
+                store={"rocksdb": {"path": "./store"}},
+            )
+            return neighbour.run(
+                rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase, servers=self.servers
+            )
         self.empty_table()
         if rung in PRODUCTS:
             workload, options, sections = PRODUCTS[rung]

@@ -375,8 +375,9 @@ def _tail(connection):
 
 @pytest.mark.parametrize("call", [_admin, _commit, _send, _tail])
 def test_missing_broker_is_reported(call):
-    with pytest.raises(SourceUnavailableError, match=r"127\.0\.0\.1:1.*ECONNREFUSED"):
+    with pytest.raises(SourceUnavailableError, match=r"127\.0\.0\.1:1.*ECONNREFUSED") as missing:
         call(KafkaConnection.model_validate(UNREACHABLE))
+    assert "is a Kafka broker running there" in (missing.value.hint or "")
 
 
 def test_reason_of_a_failed_connection_is_reported(kafka):

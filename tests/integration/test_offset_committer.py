@@ -1,6 +1,5 @@
 """Offset commits of a pipeline to a real broker: for an idle topic, and for a recreated one."""
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from ingest.service.group import LAG_S, RECOMMIT_S, UNAVAILABLE_S, OffsetCommitt
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.checkpoint import acknowledge
 from tests.support.names import unique
 from tests.support.servers import Kafka
 from tests.support.waiting import reached
@@ -51,11 +51,8 @@ class Offsets:
         self.committer.start()
 
     def acknowledge(self, batch: int, ends: dict[int, int], **others: dict[int, int]) -> None:
-        """Write Spark's files of an acknowledged batch."""
-        offsets = json.dumps({self.topic: ends, **others})
-        for name, text in (("offsets", f"v1\n{{}}\n{offsets}"), ("commits", "v1\n{}")):
-            (self._folder / name).mkdir(exist_ok=True)
-            (self._folder / name / str(batch)).write_text(text)
+        """Write the files of an acknowledged batch."""
+        acknowledge(self._folder, batch, {self.topic: ends, **others})
 
     def pass_time(self, seconds: float) -> None:
         """Advance the clock."""

@@ -39,6 +39,7 @@ class TestRefused:
             assert foreign.returncode == 4, foreign.stderr
             assert topic in foreign.stderr
             assert other in foreign.stderr
+            assert foreign.stdout == ""  # no totals, because nothing ran
             service.write(content)
 
             checkpoint.folder.rename(tmp_path / "moved")

@@ -6,7 +6,7 @@ Files of Spark: `offsets/N` for planned, `commits/N` for acknowledged batches. F
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,13 @@ class Batch:
     time_ms: int
     starts: dict[int, int]
     ends: dict[int, int]
+
+
+def acknowledge(folder: Path, number: int, ends: Mapping[str, Mapping[int, int]]) -> None:
+    """Write Spark's files of an acknowledged batch; topic -> partition -> offset after the last record."""
+    for name, text in (("offsets", f"v1\n{{}}\n{json.dumps(ends)}"), ("commits", "v1\n{}")):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / str(number)).write_text(text)
 
 
 class CheckpointReader:

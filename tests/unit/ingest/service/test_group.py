@@ -1,6 +1,5 @@
 """The offset committer, with a cluster where some partition leaders do not answer."""
 
-import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from ingest.service.group import UNAVAILABLE_S, OffsetCommitter
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.checkpoint import acknowledge
 from tests.support.waiting import reached
 
 LIMIT_S = 20.0
@@ -85,10 +85,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def committer(client: Client, clock: Clock, tmp_path: Path) -> Iterator[OffsetCommitter]:
-    ends = json.dumps({"t": {"0": 3, "1": 4}})
-    for name, text in (("offsets", f"v1\n{{}}\n{ends}"), ("commits", "v1\n{}")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "0").write_text(text)
+    acknowledge(tmp_path, 0, {"t": {0: 3, 1: 4}})
     created = OffsetCommitter(
         pipeline="p",
         group="g",
