@@ -1,11 +1,12 @@
 """The reference store: HBase's rules on plain dictionaries, for tests, `ingest test` and `ingest explain`."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from ingest.api import (
+    BucketsDifferError,
     Capabilities,
     Cell,
     Delete,
@@ -51,8 +52,9 @@ class _RowData:
 
 @dataclass(slots=True)
 class _Table:
-    """Rows, their keys in byte order, and the families."""
+    """Rows, their keys in byte order, the families, and the number of buckets."""
 
+    buckets: int | None = None
     families: dict[bytes, FamilySpec] = field(default_factory=dict)
     rows: dict[bytes, _RowData] = field(default_factory=dict)
     keys: list[bytes] = field(default_factory=list)
@@ -117,14 +119,18 @@ class MemoryStore(Store[MemorySettings]):
         data = found.rows.get(row)
         return None if data is None else self._visible(found, row, data, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan) -> Generator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
         yield from islice(self._rows(self._table(table), scan), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
         self._check_open()
-        found = self._tables.setdefault(spec.name, _Table())
+        found = self._tables.setdefault(spec.name, _Table(spec.buckets))
+        if found.buckets != spec.buckets:
+            if found.rows:
+                raise BucketsDifferError(spec.name, spec.buckets, found.buckets)
+            found.buckets = spec.buckets
         for family in spec.families:
             found.families.setdefault(family.name, family)
 
@@ -140,7 +146,15 @@ class MemoryStore(Store[MemorySettings]):
         """The table's families, as they were declared."""
         self._check_open()
         found = self._tables.get(name)
-        return None if found is None else TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())))
+        if found is None:
+            return None
+        return TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())), buckets=found.buckets)
+
+    def buckets(self, table: str) -> int | None:
+        """The number of buckets of the table."""
+        self._check_open()
+        found = self._tables.get(table)
+        return None if found is None else found.buckets
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
@@ -153,7 +167,7 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         return tuple(sorted(self._tables))
 
-    def _rows(self, found: _Table, scan: Scan) -> Iterator[Row]:
+    def _rows(self, found: _Table, scan: Scan) -> Generator[Row]:
         start, stop = scan.bounds()
         while True:
             low = bisect_left(found.keys, start)

@@ -22,6 +22,7 @@ class Aspect(StrEnum):
     BLOOM = "bloom"
     UNDECLARED = "undeclared"
     SPLITS = "splits"
+    DISTRIBUTE = "distribute"
 
 
 class Remedy(StrEnum):
@@ -30,6 +31,7 @@ class Remedy(StrEnum):
     MAKE = "make"
     CHANGE = "change"
     DATA_LOSS = "data_loss"
+    EMPTY_ONLY = "empty_only"
     BY_HAND = "by_hand"
     NOTHING = "nothing"
 
@@ -76,6 +78,8 @@ class Difference:
         """How it can be reconciled in this store."""
         if not self.is_drift:
             return Remedy.NOTHING
+        if self.aspect is Aspect.DISTRIBUTE:
+            return Remedy.EMPTY_ONLY
         needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )
@@ -115,6 +119,8 @@ def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference
         else:
             result += _options(declared.name, family, current)
     result += [Difference(declared.name, Aspect.UNDECLARED, name, None, family) for name, family in existing.items()]
+    if declared.buckets != found.buckets:
+        result.append(Difference(declared.name, Aspect.DISTRIBUTE, None, declared.buckets, found.buckets))
     if declared.splits and set(declared.splits) != set(found.splits):
         result.append(Difference(declared.name, Aspect.SPLITS, None, declared.splits, found.splits))
     return result
@@ -134,7 +140,7 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) 
     if not before:
         return SchemaChanges((), (), ())
     refused = []
-    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY} for difference in before):
+    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE} for difference in before):
         try:
             store.ensure_table(declared)
         except SchemaError as error:

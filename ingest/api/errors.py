@@ -272,6 +272,29 @@ class SchemaError(StoreError):
         self.command = command
 
 
+class BucketsDifferError(SchemaError):
+    """
+    A table with rows has another number of buckets than its declaration: its stored row keys would not be found.
+
+    Args:
+        declared: number of buckets; None for stored as they are.
+        found: the number in the table's record.
+    """
+
+    code = "buckets_differ"
+    exit_code = 4
+
+    def __init__(self, table: str, declared: int | None, found: int | None) -> None:
+        super().__init__(
+            f'table "{table}" has rows and {_distribution(found)}, but {_distribution(declared)} is declared',
+            hint=f"declare {_distribution(found)}, or write to a new table",
+        )
+
+
+def _distribution(buckets: int | None) -> str:
+    return "no `distribute`" if buckets is None else f"`distribute: {{hash: {buckets}}}`"
+
+
 class IntegrityError(StoreError):
     """Stored data is inconsistent."""
 

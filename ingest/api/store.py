@@ -1,7 +1,7 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -94,9 +94,9 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan) -> Generator[Row]:
         """
-        Rows of a range, in byte order; memory is bounded by one page.
+        Rows of a range, in byte order; memory is bounded by one page. Closing it releases what it holds in the store.
 
         Raises:
             NotFoundError: there is no such table.
@@ -107,8 +107,11 @@ class Store(ComponentBase[S]):
         """
         Create the table, or its missing families; what exists stays as it is.
 
+        The number of buckets is recorded with the table, and changes only while the table has no rows.
+
         Raises:
-            SchemaError: something is missing that this store cannot add to a live table.
+            SchemaError: something is missing that this store cannot add to a live table, or the table has rows and
+                another number of buckets.
         """
 
     @abstractmethod
@@ -128,6 +131,14 @@ class Store(ComponentBase[S]):
         A table as it is: its families by name, and its present split points; None if there is no such table.
 
         A store without regions has no split points. Options that a store ignores are returned as they were requested.
+        """
+
+    @abstractmethod
+    def buckets(self, table: str) -> int | None:
+        """
+        The number of buckets in the record of a table; None if its row keys are stored as they are, or there is none.
+
+        `apply`, `get` and `scan` take and return stored row keys; their caller converts them.
         """
 
     @abstractmethod

@@ -28,9 +28,9 @@ def get(
     from ingest.reference.readable import from_readable
 
     wanted = columns_of(columns)
-    with reading(out, file, table) as store:
+    with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted)
-        found = store.get(table, from_readable(row), columns=wanted, versions=versions)
+        found = reader.get(from_readable(row), columns=wanted, versions=versions)
     if found is None:
         raise NotFoundError(f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' lists the rows")
     show(out, found)

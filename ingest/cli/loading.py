@@ -13,6 +13,7 @@ from ingest.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
+    from sinks.scanning.table_reader import TableReader
 
 
 def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Configuration, Catalog]":
@@ -99,15 +100,17 @@ def store_of_table(configuration: "Configuration", table: str) -> str:
 
 
 @contextmanager
-def reading(out: Output, file: str, table: str) -> Iterator[Store[Any]]:
-    """The store of a table, open for reading; a service may write to it meanwhile."""
+def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
+    """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""
+    from sinks.scanning.table_reader import TableReader
+
     configuration, catalog = loaded(out, file, shows_records=True)
     component = configuration.stores[store_of_table(configuration, table)]
     store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
     try:
         store.open()
         _check_table(store, table, file)
-        yield store
+        yield store, TableReader(store, table)
     finally:
         store.close()
 

@@ -43,9 +43,9 @@ def scan(  # noqa: PLR0913 - the options of the command
         reverse=reverse,
     )
     count, has_more = 0, False
-    with reading(out, file, table) as store:
+    with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted.columns)
-        for row in store.scan(table, wanted):
+        for row in reader.scan(wanted):
             if count == limit:
                 has_more = True
                 break

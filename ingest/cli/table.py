@@ -21,6 +21,7 @@ _WORDS = {
     "make": "creates it",
     "change": "changes it",
     "data_loss": "only with --allow-data-loss",
+    "empty_only": "only while the table is empty",
     "by_hand": "shows the command",
     "nothing": "no change",
 }
@@ -191,7 +192,8 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
         case TableSpec():
             named = [readable(family.name) for family in value.families]
             splits = f"; splits {_text('splits', value.splits, readable)}" if value.splits else ""
-            return f"families {', '.join(named) or 'none'}{splits}"
+            distribute = "" if value.buckets is None else f"; hash {value.buckets}"
+            return f"families {', '.join(named) or 'none'}{splits}{distribute}"
         case FamilySpec():
             options: tuple[tuple[str, Value], ...] = (
                 ("versions", value.versions),
@@ -207,7 +209,7 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
         case None:
             return {"ttl": "for ever", "undeclared": ""}.get(what, "nothing")
         case _:
-            return str(value)
+            return f"hash {value}" if what == "distribute" else str(value)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -235,6 +237,7 @@ def _value(value: "Value | bytes") -> Any:
                 {"name": to_notation(value.name)} | options | {"compression": value.compression, "bloom": value.bloom}
             )
         case TableSpec():
-            return {"families": [_value(family) for family in value.families], "splits": _value(value.splits)}
+            families = [_value(family) for family in value.families]
+            return {"families": families, "splits": _value(value.splits), "buckets": value.buckets}
         case _:
             return value

@@ -140,7 +140,7 @@ def committers_of(
             committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)
         else:
             families = None if store is None else family_registry(plan, name, store, declared)
-            committers[name] = StoreCommitter(store, families, sender=partial(_sender, component))
+            committers[name] = StoreCommitter(store, families, sender=partial(_sender, component), declared=declared)
     return committers | sink_committers(plan)
 
 

@@ -6,7 +6,7 @@ versions of a row takes one more call for each of its columns.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -86,7 +86,7 @@ class Reader:
             found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
         return self._row(table, row, found[0].columns, versions) if found and found[0].columns else None
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan) -> Generator[Row]:
         """
         Rows of a range, read page by page.
 

@@ -1,0 +1,97 @@
+"""Reads of a table with buckets by original row keys."""
+
+import contextlib
+
+import pytest
+
+from ingest.api import FamilySpec, Put, Row, Scan, StoreUnavailableError, TableSpec
+from sinks.memory import MemoryStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.table_reader import TableReader
+from sinks.writing.retrying_store import with_stored_keys
+
+KEYS = [b"row-%04d" % number for number in range(500)]
+
+
+class Watched(MemoryStore):
+    """A memory store that counts its open scans and the rows they returned; one scan fails if so set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened, self.closed, self.rows = 0, 0, 0
+        self.fails_at = -1
+
+    def scan(self, table, scan):
+        self.opened += 1
+        try:
+            for row in super().scan(table, scan):
+                self.rows += 1
+                if self.rows == self.fails_at:
+                    raise StoreUnavailableError("the server is gone")
+                yield row
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def store():
+    made = Watched()
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=8))
+    made.apply("t", with_stored_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("scan", "expected"),
+    [
+        (Scan(), KEYS),
+        (Scan(reverse=True), KEYS[::-1]),
+        (Scan(start=b"row-0100", stop=b"row-0110"), KEYS[100:110]),
+        (Scan(start=b"row-0100", stop=b"row-0110", reverse=True), KEYS[100:110][::-1]),
+        (Scan(prefix=b"row-04", limit=3), KEYS[400:403]),
+        (Scan(prefix=b"row-04", limit=3, reverse=True), KEYS[497:500][::-1]),
+        (Scan(start=b"x"), []),
+        (Scan(start=b"b", stop=b"a"), []),
+    ],
+)
+def test_rows_come_in_the_order_of_original_keys(store: Watched, scan: Scan, expected: list[bytes]):
+    rows = list(TableReader(store, "t").scan(scan))
+    assert [row.key for row in rows] == expected
+    assert [row.cells[0].value for row in rows] == expected
+    assert store.opened == store.closed
+
+
+def test_limit_bounds_the_rows_read_of_each_bucket(store: Watched):
+    assert len(list(TableReader(store, "t").scan(Scan(limit=2)))) == 2
+    assert store.rows <= 8 * 2
+
+
+def test_all_scans_are_closed_after_an_error(store: Watched):
+    store.fails_at = 20
+    with pytest.raises(StoreUnavailableError), contextlib.closing(TableReader(store, "t").scan(Scan())) as rows:
+        list(rows)
+    assert store.opened == store.closed == 8
+
+
+def test_all_scans_are_closed_with_the_merged_one(store: Watched):
+    rows = TableReader(store, "t").scan(Scan())
+    assert next(rows).key == KEYS[0]
+    rows.close()
+    assert store.opened == store.closed == 8
+
+
+def test_row_is_found_by_its_original_key(store: Watched):
+    reader = TableReader(store, "t")
+    found = reader.get(KEYS[7])
+    assert isinstance(found, Row)
+    assert (found.key, found.cells[0].value) == (KEYS[7], KEYS[7])
+    assert reader.get(b"row-") is None
+
+
+def test_table_without_buckets_is_read_as_it_is(store: Watched):
+    store.ensure_table(TableSpec("plain", (FamilySpec(b"f"),)))
+    store.apply("plain", [Put(b"a", {b"f:q": b"1"}, 1)])
+    reader = TableReader(store, "plain")
+    assert [row.key for row in reader.scan(Scan())] == [b"a"]
+    assert reader.get(b"a") is not None
