@@ -22,3 +22,8 @@ def buckets_warning(buckets: int) -> str | None:
             f"from {_SKEWED_FROM}; use 16, or {buckets - 2}"
         )
     return None
+
+
+def splits_of(buckets: int | None) -> tuple[bytes, ...]:
+    """Split points that give each bucket a region; none without buckets."""
+    return tuple(bytes([bucket]) for bucket in range(1, buckets or 1))

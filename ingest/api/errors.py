@@ -274,10 +274,10 @@ class SchemaError(StoreError):
 
 class BucketsDifferError(SchemaError):
     """
-    A table with rows has another number of buckets than its declaration: its stored row keys would not be found.
+    A table has another number of buckets than its declaration, so its rows would not be found.
 
     Args:
-        declared: number of buckets; None for stored as they are.
+        declared: number of buckets; None for row keys that are stored as they are.
         found: the number in the table's record.
     """
 
@@ -286,13 +286,14 @@ class BucketsDifferError(SchemaError):
 
     def __init__(self, table: str, declared: int | None, found: int | None) -> None:
         super().__init__(
-            f'table "{table}" has rows and {_distribution(found)}, but {_distribution(declared)} is declared',
-            hint=f"declare {_distribution(found)}, or write to a new table",
+            f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',
+            hint="only 'ingest table apply' changes that, while the table has no rows; correct the file, or write to a "
+            "new table",
         )
 
 
-def _distribution(buckets: int | None) -> str:
-    return "no `distribute`" if buckets is None else f"`distribute: {{hash: {buckets}}}`"
+def _distributed(buckets: int | None) -> str:
+    return "has no `distribute`" if buckets is None else f"has `distribute: {{hash: {buckets}}}`"
 
 
 class IntegrityError(StoreError):

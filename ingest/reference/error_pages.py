@@ -102,7 +102,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
     ),
     "buckets_differ": (
-        api.SchemaError,
+        api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
     ),
     "split_start_failed": (

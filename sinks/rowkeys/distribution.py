@@ -124,3 +124,8 @@ def _hash_long(key: bytes) -> int:
 
 def _blocks(key: bytes) -> Iterator[bytes]:
     return (key[start : start + _BLOCK_BYTES] for start in range(0, len(key), _BLOCK_BYTES))
+
+
+def stored_key(key: bytes, buckets: int | None) -> bytes:
+    """The key of a row as a table with this number of buckets stores it; the key itself without buckets."""
+    return key if buckets is None else Distribution(buckets).stored(key)

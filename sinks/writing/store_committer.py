@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest.api import Batch, BucketsDifferError, Committer, SchemaError, TableSpec
+from ingest.api import Batch, BucketsDifferError, Committer, TableSpec
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
@@ -139,9 +139,4 @@ def _check_buckets(spec: TableSpec, store: Target) -> None:
     """A table that does not exist gets the declared number when it is created."""
     found = store.buckets(spec.name)
     if found != spec.buckets and store.families(spec.name) is not None:
-        raise SchemaError(
-            f'table "{spec.name}" is not distributed as declared: the file has {spec.buckets} buckets, its record '
-            f"{found or 'none'}",
-            code=BucketsDifferError.code,
-            hint="run 'ingest table plan', then 'ingest table apply' while the table has no rows",
-        )
+        raise BucketsDifferError(spec.name, spec.buckets, found)
