@@ -18,6 +18,7 @@ import pytest
 # so that a failed assertion of an inherited suite shows the difference, as in a test file
 pytest.register_assert_rewrite(
     "ingest.testing.decorators",
+    "ingest.testing.fuzzy",
     "ingest.testing.sinks",
     "ingest.testing.sources",
     "ingest.testing.stores",

@@ -30,8 +30,9 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.clock import now_ms
-from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, with_prefix
-from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
+from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
+from ingest.testing.fuzzy import FuzzyContract
+from ingest.testing.tables import AnyStore, StoreFixture, scanned
 from sinks.memory import MemoryStore
 from sinks.writing.fold import Fold
 
@@ -41,7 +42,7 @@ MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
-class StoreContract(TableContract):
+class StoreContract(FuzzyContract):
     """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes
@@ -222,16 +223,7 @@ class StoreContract(TableContract):
             for one in (reference, store):
                 one.apply(table, [with_prefix(prefix, mutation) for mutation in call])
         for scan in [Scan(), *scans]:
-            prefixed = Scan(
-                start=prefix + scan.start,
-                stop=None if scan.stop is None else prefix + scan.stop,
-                prefix=prefix + scan.prefix,
-                columns=scan.columns,
-                versions=scan.versions,
-                limit=scan.limit,
-                reverse=scan.reverse,
-                page_rows=scan.page_rows,
-            )
+            prefixed = scan_with_prefix(prefix, scan)
             assert scanned(store, table, prefixed) == scanned(reference, table, prefixed)
         for key in (prefix + b"a", prefix + b"b"):
             assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)

@@ -10,6 +10,7 @@ from ingest.api import (
     NotFoundError,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     Store,
     StoreError,
@@ -84,9 +85,9 @@ class HBaseStore(Store[HBaseSettings]):
         """One row; several versions take one more call for each column."""
         return self._reader.get(table, row, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Iterator[Row]:
         """Rows of a range; several versions take one more call for each column of a row."""
-        return self._reader.scan(table, scan)
+        return self._reader.scan(table, scan, counts or ScanCounts())
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create what is missing; families of a live table and split points need `thrift2`."""

@@ -1,0 +1,1 @@
+"""Row keys without a store: which of them a scan can skip."""
