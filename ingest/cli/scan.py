@@ -24,21 +24,21 @@ def scan(  # noqa: PLR0913 - the options of the command
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help=r"Only row keys that begin as this pattern: ? is any byte, \x3f a question mark; "
-            "repeat it for row keys that begin as any of several.",
+            help=r"Only row keys that begin with this pattern: ? is any byte, \xNN a byte; "
+            "repeat it for any of several patterns.",
         ),
     ] = None,
     start: Annotated[str, typer.Option(metavar="KEY", help="First row key.")] = "",
     stop: Annotated[str | None, typer.Option(metavar="KEY", help="End of the range; this key is not shown.")] = None,
     after: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Continue after this row key; with --reverse before it.")
+        str | None, typer.Option(metavar="KEY", help="Start after this row key; with --reverse, before it.")
     ] = None,
     columns: ColumnsOption = None,
     versions: VersionsOption = 1,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
     stats: Annotated[
-        bool, typer.Option("--stats", help="Also show how many rows, seeks and bytes the scan took.")
+        bool, typer.Option("--stats", help="Also show the numbers of rows read, seeks and bytes.")
     ] = False,
 ) -> None:
     """

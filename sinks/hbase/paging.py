@@ -56,8 +56,8 @@ class Paging:
 
     Pages of a scan without patterns are whole.
 
-    A fallback lasts until no row of a page can match: then a seek skips more rows than a page has. The scan seeks again,
-    for twice as many rows before it compares.
+    A fallback ends with the first page of which no row can match: a seek would have skipped it. The scan then touches
+    twice as many rows before it falls back again.
 
     Attributes:
         remaining: the range that was not read yet.
@@ -100,7 +100,7 @@ class Paging:
                 matching.append(found)
                 is_waiting = False
             else:
-                is_waiting = self.remaining.stop != found.row  # else, in reverse, the next row can match
+                is_waiting = self.remaining.stop != found.row  # equal in reverse: the next row can match
         if not page:
             self.remaining.end()
         self._count(page, len(matching) + is_waiting)

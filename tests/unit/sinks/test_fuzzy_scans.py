@@ -34,6 +34,13 @@ def test_rows_and_seeks(store, patterns, rows, seeks, touched, page_rows):
     assert (counts.rows_read_ahead, counts.rows_in_fallback) == (0, 0)
 
 
+@pytest.mark.parametrize(("patterns", "size"), [(("????_login_",), 54_132), ((), 205_000)])
+def test_bytes_read(store, patterns, size):
+    counts = ScanCounts()
+    list(store.scan("t", Scan(fuzzy=tuple(map(FuzzyPattern.parse, patterns))), counts))
+    assert counts.bytes_read == size
+
+
 def test_cells_of_rows_that_do_not_match_are_not_read(store):
     counts = ScanCounts()
     assert len(list(store.scan("t", Scan(fuzzy=(FuzzyPattern.parse("0050_login_"),)), counts))) == 25
