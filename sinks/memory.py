@@ -18,6 +18,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     Store,
     StoreSettings,
@@ -28,6 +29,7 @@ from ingest.api import (
 )
 from ingest.api.notation import shown
 from ingest.clock import now_ms
+from sinks.rowkeys.fuzzy import RemainingRange
 
 
 class MemorySettings(StoreSettings):
@@ -119,9 +121,9 @@ class MemoryStore(Store[MemorySettings]):
         data = found.rows.get(row)
         return None if data is None else self._visible(found, row, data, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
-        yield from islice(self._rows(self._table(table), scan), scan.limit)
+        yield from islice(self._rows(self._table(table), scan, counts or ScanCounts()), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
@@ -167,23 +169,23 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         return tuple(sorted(self._tables))
 
-    def _rows(self, found: _Table, scan: Scan) -> Generator[Row]:
-        start, stop = scan.bounds()
-        while True:
-            low = bisect_left(found.keys, start)
-            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
-            page = found.keys[low:high]
-            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
-            if not page:
+    def _rows(self, found: _Table, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        remaining = RemainingRange(scan)
+        counts.seeks += not remaining.is_empty
+        while not remaining.is_empty:
+            low = bisect_left(found.keys, remaining.start)
+            high = len(found.keys) if remaining.stop is None else bisect_left(found.keys, remaining.stop)
+            if low == high:
                 return
-            for key in page:
-                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
-                if row is not None:
-                    yield row
-            if scan.reverse:
-                stop = page[-1]
-            else:
-                start = page[-1] + b"\0"
+            key = found.keys[high - 1 if scan.reverse else low]
+            if not remaining.take(key):
+                counts.touch(key)
+                counts.seeks += not remaining.is_empty
+                continue
+            row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+            counts.touch(key, row.cells if row else ())
+            if row is not None:
+                yield row
 
     def _visible(
         self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int

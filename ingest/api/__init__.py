@@ -51,7 +51,7 @@ from ingest.api.errors import (
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
-from ingest.api.scans import Scan, successor
+from ingest.api.scans import FuzzyPattern, Scan, ScanCounts, successor
 from ingest.api.settings import (
     ByteSize,
     Duration,
@@ -125,6 +125,7 @@ __all__ = [
     "FileStore",
     "Finding",
     "Format",
+    "FuzzyPattern",
     "IngestError",
     "IntegrityError",
     "LifecycleError",
@@ -146,6 +147,7 @@ __all__ = [
     "RecordPlace",
     "Row",
     "Scan",
+    "ScanCounts",
     "SchemaError",
     "Secret",
     "Settings",

@@ -1,6 +1,7 @@
-"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`."""
+r"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`; bytes as users write them, with `\xNN`."""
 
 import base64
+import re
 import reprlib
 
 from ingest.api.errors import DecodeError
@@ -9,6 +10,7 @@ Notation = str | dict[str, str]
 
 _MAX_NAME_BYTES = 127  # in a message; the length of the longest family name
 _MAX_VALUE_BYTES = 60
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 def to_notation(value: bytes) -> Notation:
@@ -52,6 +54,11 @@ def from_notation(notation: object) -> bytes:
                 code="bad_notation",
                 hint='write a string, or {"b64": "…"} for bytes',
             )
+
+
+def from_readable(text: str) -> bytes:
+    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8; a backslash before an `x` is `\x5c`."""
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
 
 
 def name_to_bytes(name: str) -> bytes:

@@ -7,7 +7,7 @@ from typing import Self, TypeVar
 
 from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
 from ingest.api.component import ComponentBase
-from ingest.api.scans import Scan
+from ingest.api.scans import Scan, ScanCounts
 from ingest.api.settings import StoreSettings
 
 S = TypeVar("S", bound=StoreSettings)
@@ -94,9 +94,14 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def scan(self, table: str, scan: Scan) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
         Rows of a range, in byte order; memory is bounded by one page. Closing it releases what it holds in the store.
+
+        Args:
+            table: its name.
+            scan: which rows.
+            counts: the store adds the work of the scan to it while the caller reads the rows.
 
         Raises:
             NotFoundError: there is no such table.

@@ -1,17 +1,13 @@
 r"""
-Readable forms of bytes and times, and their parsers.
+Readable forms of bytes and times, and the parser of times; that of bytes is `from_readable` of `ingest.api.notation`.
 
 Bytes are shown as text, with `\xNN` for bytes that are not printable. The text can be passed back on the command line:
 a backslash before an `x` is shown as `\x5c`, all other backslashes are literal.
 """
 
-import re
 from datetime import UTC, datetime
 
 from ingest.api.errors import ConfigError
-from ingest.api.notation import name_to_bytes
-
-_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 def readable(value: bytes) -> str:
@@ -20,11 +16,6 @@ def readable(value: bytes) -> str:
     if text.isprintable() and "\\x" not in text:
         return text
     return "".join(_shown(character, escape=text.startswith("\\x", place)) for place, character in enumerate(text))
-
-
-def from_readable(text: str) -> bytes:
-    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8."""
-    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
 
 
 def moment(timestamp_ms: int) -> str:

@@ -15,7 +15,6 @@ from the fixture, so all may use one server.
 # ruff: noqa: S101, D102, PLR2004
 
 import itertools
-from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis.strategies import lists
@@ -31,8 +30,9 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.clock import now_ms
-from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, with_prefix
-from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
+from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
+from ingest.testing.fuzzy import FuzzyContract
+from ingest.testing.tables import AnyStore, StoreFixture, scanned
 from sinks.memory import MemoryStore
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.fold import Fold
@@ -44,7 +44,7 @@ MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
-class StoreContract(TableContract):
+class StoreContract(FuzzyContract):
     """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes
@@ -273,8 +273,7 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
             table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution)
         )
     for scan in [Scan(), *scans]:
-        stop = None if scan.stop is None else prefix + scan.stop
-        prefixed = replace(scan, start=prefix + scan.start, stop=stop, prefix=prefix + scan.prefix)
+        prefixed = scan_with_prefix(prefix, scan)
         assert list(reader.scan(prefixed)) == scanned(reference, table, prefixed)
     for key in (prefix + b"a", prefix + b"b"):
         assert reader.get(key, versions=3) == reference.get(table, key, versions=3)

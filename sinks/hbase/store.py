@@ -12,6 +12,7 @@ from ingest.api import (
     NotFoundError,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     Store,
     StoreError,
@@ -88,9 +89,9 @@ class HBaseStore(Store[HBaseSettings]):
         """One row; several versions take one more call for each column."""
         return self._reader.get(table, row, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; several versions take one more call for each column of a row."""
-        return self._reader.scan(table, scan)
+        return self._reader.scan(table, scan, counts or ScanCounts())
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create what is missing; families of a live table and split points need `thrift2`."""
@@ -163,7 +164,7 @@ class HBaseStore(Store[HBaseSettings]):
         return tuple(sorted(name.decode() for name in names if name != RECORDS.encode()))
 
     def _has_rows(self, table: str) -> bool:
-        with contextlib.closing(self._reader.scan(table, Scan(limit=1))) as rows:
+        with contextlib.closing(self._reader.scan(table, Scan(limit=1), ScanCounts())) as rows:
             return next(rows, None) is not None
 
     def _send(self, table: str, call: Call) -> None:

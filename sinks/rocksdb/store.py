@@ -17,6 +17,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     TableSpec,
     WriteRejectedError,
@@ -35,6 +36,7 @@ from sinks.rocksdb.sweep import DELETE_KEPT_MS, GarbageEstimate, RetentionRule, 
 from sinks.rocksdb.table_file import Metadata
 from sinks.rocksdb.tables import TableRecord, column_family, estimate_key, strongest
 from sinks.rocksdb.writing import batch_of
+from sinks.rowkeys.fuzzy import RemainingRange
 
 
 class RocksDBStore(FileStore[RocksDBSettings]):
@@ -132,20 +134,18 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """One row as it is now."""
         return self._database.guarded(lambda: row_at(self._plan(table, columns, versions), row))
 
-    def scan(self, table: str, scan: Scan) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range, page by page; each page is consistent in itself."""
-        start, stop = scan.bounds()
-        remaining = scan.limit
-        while remaining is None or remaining > 0:
-            page = self._page(table, scan, (start, stop), remaining)
+        remaining, counts = RemainingRange(scan), counts or ScanCounts()
+        counts.seeks += not remaining.is_empty
+        wanted = scan.limit
+        while wanted is None or wanted > 0:
+            rows = scan.page_rows if wanted is None else min(wanted, scan.page_rows)
+            page = self._page(table, scan, remaining, rows, counts)
             yield from page
-            if not page:
+            if remaining.is_empty:
                 return
-            remaining = None if remaining is None else remaining - len(page)
-            if scan.reverse:
-                stop = page[-1].key
-            else:
-                start = page[-1].key + b"\0"
+            wanted = None if wanted is None else wanted - len(page)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
@@ -258,11 +258,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._estimates.clear()
             raise
 
-    def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], remaining: int | None) -> list[Row]:
+    def _page(self, table: str, scan: Scan, remaining: RemainingRange, rows: int, counts: ScanCounts) -> list[Row]:
         """The next rows, without an open cursor, which would keep RocksDB open while the caller uses the rows."""
-        wanted = scan.page_rows if remaining is None else min(remaining, scan.page_rows)
         return self._database.guarded(
-            lambda: page_of(self._plan(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
+            lambda: page_of(self._plan(table, scan.columns, scan.versions), remaining, rows, counts)
         )
 
     def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int) -> ReadPlan:

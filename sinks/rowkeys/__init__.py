@@ -1,5 +1,6 @@
 """
-Row keys without I/O: how a salted table stores them, and how keys spread over regions.
+Row keys without a store.
 
-`distribution` is the hash that precedes each row key of a salted table.
+`distribution` is the hash that precedes each stored row key of a table with buckets; `fuzzy` finds the rows that a scan
+with patterns can skip.
 """

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from ingest.api import Row, Scan, Store
+from ingest.api import Row, Scan, ScanCounts, Store
 from sinks.rowkeys.distribution import Distribution
 
 
@@ -44,29 +44,33 @@ class TableReader:
         found = self._store.get(self._table, stored, columns=columns, versions=versions)
         return None if found is None else Row(row, found.cells)
 
-    def scan(self, scan: Scan) -> Generator[Row]:
+    def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
         Rows of a range, in byte order of their original keys; memory is bounded by one page for each bucket.
+
+        Args:
+            scan: which rows, by original keys.
+            counts: the work of all its scans of the store is added to it.
 
         Raises:
             NotFoundError: there is no such table.
         """
         if self.distribution is None:
-            return self._store.scan(self._table, scan)
-        return self._merged(scan, self.distribution)
+            return self._store.scan(self._table, scan, counts)
+        return self._merged(scan, self.distribution, counts)
 
-    def _merged(self, scan: Scan, distribution: Distribution) -> Generator[Row]:
+    def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
         original = distribution.original
         with ExitStack() as opened:
             buckets = [
-                opened.enter_context(closing(self._bucket(bucket, original)))
+                opened.enter_context(closing(self._bucket(bucket, original, counts)))
                 for bucket in bucket_scans(scan, distribution)
             ]
             # buckets open their scanners when their first row is needed; equal keys cannot be in two buckets
             yield from islice(heapq.merge(*buckets, key=_key, reverse=scan.reverse), scan.limit)
 
-    def _bucket(self, scan: Scan, original: Callable[[bytes], bytes]) -> Generator[Row]:
-        with closing(self._store.scan(self._table, scan)) as rows:
+    def _bucket(self, scan: Scan, original: Callable[[bytes], bytes], counts: ScanCounts | None) -> Generator[Row]:
+        with closing(self._store.scan(self._table, scan, counts)) as rows:
             for row in rows:
                 yield Row(original(row.key), row.cells)
 
@@ -76,7 +80,17 @@ def bucket_scans(scan: Scan, distribution: Distribution) -> list[Scan]:
     start, stop = scan.bounds()
     if stop is not None and stop <= start:
         return []
-    return [replace(scan, start=first, stop=end, prefix=b"") for first, end in distribution.intervals(start, stop)]
+    intervals = distribution.intervals(start, stop)
+    return [
+        replace(
+            scan,
+            start=first,
+            stop=end,
+            prefix=b"",
+            fuzzy=tuple(pattern.prefixed(prefix) for pattern in scan.fuzzy),
+        )
+        for prefix, (first, end) in zip(distribution.prefixes, intervals, strict=True)
+    ]
 
 
 def _key(row: Row) -> bytes:

@@ -78,6 +78,18 @@ class TestScan:
             (["--reverse"], [LAST, "b1", "a2", "a1"]),
             (["--prefix", "a", "--reverse", "--limit", "1"], ["a2"]),
             (["--columns", "cf:absent"], []),
+            (["--fuzzy", "?1"], ["a1", "b1"]),
+            (["--fuzzy", "?1", "--reverse"], ["b1", "a1"]),
+            (["--fuzzy", "?1", "--fuzzy", "a"], ["a1", "a2", "b1"]),
+            (["--fuzzy", "\\xff?"], [LAST]),
+            (["--fuzzy", "?1", "--prefix", "b"], ["b1"]),
+            (["--fuzzy", "\\x3f1"], []),
+            (["--after", "a2"], ["b1", LAST]),
+            (["--after", "a2", "--start", "a1", "--limit", "1"], ["b1"]),
+            (["--after", "a2", "--start", "\\xff"], [LAST]),
+            (["--after", "b1", "--reverse"], ["a2", "a1"]),
+            (["--after", "b1", "--reverse", "--stop", "a2"], ["a1"]),
+            (["--after", "a1", "--fuzzy", "?1"], ["b1"]),
         ],
         ids=str,
     )
@@ -99,7 +111,15 @@ class TestScan:
         assert result.err.splitlines()[0] == summary
 
     @pytest.mark.parametrize(
-        "options", [["--columns", "cf:absent"], ["--prefix", "zz"], ["--start", "\\xff\\xff"]], ids=str
+        "options",
+        [
+            ["--columns", "cf:absent"],
+            ["--prefix", "zz"],
+            ["--start", "\\xff\\xff"],
+            ["--fuzzy", "?9"],
+            ["--after", "\\xff\\x00"],
+        ],
+        ids=str,
     )
     def test_no_matching_row(self, ingest, store, options):
         result = ingest("scan", "pipeline.yaml", "mytable", *options)
@@ -138,6 +158,20 @@ class TestScan:
     def test_older_versions_are_included(self, ingest, store):
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
+
+    def test_counts_are_the_last_line_of_json(self, ingest, store):
+        *rows, last = ingest(*SCAN, "--fuzzy", "?2", "--columns", "cf:q", "--stats").lines
+        assert [row["row"] for row in rows] == ["a2"]
+        # it starts at \x002, reads a1, seeks a2, reads b1, seeks b2, reads \xff\x00, and seeks \xff2
+        counts = {"seeks": 4, "rows_touched": 4, "rows_read_ahead": 0, "rows_in_fallback": 0, "bytes_read": 17}
+        assert last == {"stats": counts}
+
+    def test_counts_are_a_line_of_stderr(self, ingest, store):
+        result = ingest("scan", "pipeline.yaml", "mytable", "--fuzzy", "a1", "--columns", "cf:q", "--stats")
+        assert result.err.splitlines()[:2] == ["2 rows touched, 1 seek, 13 bytes read", "1 row"]
+        assert ingest("scan", "pipeline.yaml", "mytable", "--prefix", "zz", "--stats").err == (
+            "0 rows touched, 1 seek, 0 bytes read\nno row matches\n"
+        )
 
     def test_unknown_table_exits_with_3(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "absent")

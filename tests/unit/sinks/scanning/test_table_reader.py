@@ -21,10 +21,10 @@ class Watched(MemoryStore):
         self.opened, self.closed, self.rows = 0, 0, 0
         self.fails_at = -1
 
-    def scan(self, table, scan):
+    def scan(self, table, scan, counts=None):
         self.opened += 1
         try:
-            for row in super().scan(table, scan):
+            for row in super().scan(table, scan, counts):
                 self.rows += 1
                 if self.rows == self.fails_at:
                     raise StoreUnavailableError("the server is gone")
