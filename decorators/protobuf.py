@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
+from ingest.formats.number_types import number_writer
 from ingest.formats.numbers import float32
 
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
@@ -123,6 +124,12 @@ class Protobuf(Decorator[ProtobufSettings]):
             after={"status": "0", "tags": '["x"]'},
         ),
         Example(
+            "a number as HBase's tools write it",
+            settings=f"{{numbers: auto, message: Access, descriptor_text: {_ACCESS}}}",
+            body=b"\x08\x64",
+            after={"status": "\0\0\0\0\0\0\0d"},
+        ),
+        Example(
             "a truncated message",
             settings=f"{{message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\x12\x05\n\x03a",
@@ -141,7 +148,7 @@ class Protobuf(Decorator[ProtobufSettings]):
         descriptor = _pool(settings).FindMessageTypeByName(settings.message)
         self._parse = message_factory.GetMessageClass(descriptor).FromString
         self._content = _Content(descriptor, {}, with_defaults=settings.on_absent is OnAbsent.DEFAULT)
-        self._flattening = Flattening(settings, written)
+        self._flattening = Flattening(settings, number_writer(settings.numbers, written))
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
