@@ -106,6 +106,8 @@ class Protobuf(Decorator[ProtobufSettings]):
     `{"b64": …}`, and maps are sorted by key. A float is written with the fewest digits that identify it; values that
     are not finite are `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
 
+    With `numbers: auto` integers are an int64, also that of an unknown enum value, and float and double a float64.
+
     Source: own design; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
     """
 

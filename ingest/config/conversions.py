@@ -12,7 +12,7 @@ from ingest.config.problems import Kind
 def check_conversions(pipeline: PartialPipeline, binding: Binding) -> None:
     """Warn of patterns that match a row key, or values that are already in binary form."""
     decorators = [each for each in pipeline.decorators if isinstance(each.settings, Settings)]
-    keys = {prefix for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix)}
+    keys = {prefix for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None}
     for index, decorator in enumerate(decorators):
         _check_keys(decorator, sorted(keys), decorators[:index], binding)
         _check_encoded(decorator, decorators[:index], binding)
