@@ -46,7 +46,7 @@ def _check_encoded(decorator: Component[Settings], earlier: Sequence[Component[S
             )
         else:
             continue
-        hint = "its bytes may look like text: exclude it from the pattern"
+        hint = "its bytes may look like text: convert each value once"
         binding.warning(Kind.DOUBTFUL, decorator.place("pattern"), message, hint)
 
 

@@ -8,7 +8,7 @@ KEY = 'value: {attribute: "2hb_", value: "%{key}-%{topic}-%{partition}-%{offset}
 OTHER_KEY = KEY.replace("2hb_", "3hb_")
 AUTO = "convert: {pattern: '%s', encode: auto}"
 INT32 = "convert: {attributes: {took: '2hb_m:took'}, encode: int32}"
-HINT = "its bytes may look like text: exclude it from the pattern"
+HINT = "its bytes may look like text: convert each value once"
 
 
 @pytest.fixture
