@@ -1,8 +1,6 @@
 """Convert values between types and encodings."""
 
-import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from enum import StrEnum
 from typing import Self
 
@@ -14,10 +12,9 @@ from ingest.api.notation import name_to_bytes, shown_start
 from ingest.decorating.edits import Change, EditSettings, edit, edit_found
 from ingest.expressions import Pattern
 from ingest.expressions.encodings import READ, WRITE
+from ingest.formats.number_notation import number_reader
 from ingest.formats.number_types import number_or_text
 
-_PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
-_HEX_NUMBER = re.compile(rb"([+-]?)0[xX]([0-9a-fA-F]{1,32})")
 _WORDS = {
     **dict.fromkeys((b"true", b"t", b"yes", b"y", b"on", b"1"), b"true"),
     **dict.fromkeys((b"false", b"f", b"no", b"n", b"off", b"0"), b"false"),
@@ -315,7 +312,7 @@ def _conversion(settings: ConvertSettings) -> Change:
 def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     match form:
         case Form.NUMBER:
-            return _number_reader(settings.decimal, settings.grouping)
+            return number_reader(settings.decimal, settings.grouping)
         case Form.BOOL:
             return _word
         case Form.BOOL8:
@@ -329,7 +326,7 @@ def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
 def _writer(form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     match form:
         case Form.NUMBER:
-            return _number_reader(".", "")
+            return number_reader(".", "")
         case Form.BOOL:
             return _word
         case Form.BOOL8:
@@ -353,35 +350,6 @@ def _bool_of_byte(value: bytes) -> bytes:
     if len(value) != 1:
         raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code="bad_encoding")
     return b"false" if value == b"\0" else b"true"
-
-
-def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
-    characters = b"|".join(re.escape(character.encode()) for character in grouping)
-    ungroup = re.compile(rb"(?<=[0-9])(?:" + characters + rb")(?=[0-9])").sub
-    before_fraction = decimal.encode()
-
-    def read(value: bytes) -> bytes:
-        text = value.strip()
-        if characters:
-            text = ungroup(b"", text)
-        if before_fraction != b".":
-            if b"." in text:
-                raise _number_error(value)
-            text = text.replace(before_fraction, b".")
-        if _PLAIN_NUMBER.fullmatch(text) is None:
-            hexadecimal = _HEX_NUMBER.fullmatch(text)
-            if hexadecimal is None:
-                raise _number_error(value)
-            return b"%d" % int(hexadecimal[1] + hexadecimal[2], 16)
-        number = Decimal(text.decode("ascii"))
-        plain = f"{number:f}" if number else "0"
-        return (plain.rstrip("0").rstrip(".") if "." in plain else plain).encode("ascii")
-
-    return read
-
-
-def _number_error(value: bytes) -> DecorateError:
-    return DecorateError(f"{shown_start(value)} is not a number", code="not_a_number")
 
 
 def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:

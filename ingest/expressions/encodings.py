@@ -75,7 +75,8 @@ def _read_whole(layout: Struct) -> Change:
     def read(value: bytes) -> bytes:
         if len(value) != size:
             raise _wrong_size(value, size)
-        return b"%d" % unpack(value)
+        (number,) = unpack(value)
+        return b"%d" % number
 
     return read
 
