@@ -167,6 +167,15 @@ class Settings(Model):
         """Whether each event that meets `when` gets all that `made_of` lists, even if a template has no value."""
         return True
 
+    @property
+    def writes_binary(self) -> bool:
+        """Whether attributes that it sets contain numbers in binary form, which are not text."""
+        return False
+
+    def replaces_text(self, name: str) -> bool:  # noqa: ARG002 - for decorators with a pattern of names
+        """Whether it reads an attribute of this name as text and replaces it, because a pattern matches the name."""
+        return False
+
     def lint_warnings(self) -> Mapping[str, str]:
         """Option -> a warning about a valid value that is probably a mistake; reported at its place."""
         return {}

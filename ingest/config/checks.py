@@ -11,6 +11,7 @@ from pathlib import Path
 from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
 from ingest.config.components import Binding
+from ingest.config.conversions import check_conversions
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
 from ingest.config.nodes import ScalarNode, locations
@@ -43,6 +44,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_order(pipeline, binding)
         _check_dead_letters(pipeline, binding)
         check_row_keys(pipeline, binding)
+        check_conversions(pipeline, binding)
         for sink in pipeline.sinks:
             _check_sink(sink, pipeline, partial_config, binding)
     _check_cases(partial_config, binding)

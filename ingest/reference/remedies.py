@@ -121,7 +121,7 @@ REMEDIES: Mapping[str, str] = {
     "not_found": "Correct the name, or create it.",
     "not_updated": "Edit the test by hand.",
     "null_value": "Choose another `on_null`, or correct the producer.",
-    "number_too_large": "Choose a wider encoding, or guard with `when`.",
+    "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
     "os": "Correct the cause in the message, then run the command again.",
     "out_of_memory": "Raise the memory of the workers, or drop such events with `max_size`.",
     "package_missing": "Install the package in the message.",
