@@ -1,5 +1,6 @@
 """
-Row keys without I/O: how a salted table stores them, and how keys spread over regions.
+Row keys without I/O: how a salted table stores them, and how they spread over regions.
 
-`distribution` is the hash that precedes each row key of a salted table.
+`distribution` is the hash that precedes each row key of a salted table. `analysis` measures how the row keys of a
+sample spread over a `layout` of regions, and counts their `prefixes`.
 """
