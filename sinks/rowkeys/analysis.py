@@ -69,6 +69,14 @@ class KeyAnalysis:
     prefixes: tuple[PrefixCount, ...]
     warnings: tuple[KeyWarning, ...]
 
+    @property
+    def proposal(self) -> tuple[bytes, ...]:
+        """Split points that divide the writes better than the present ones; empty if none do."""
+        kinds = {warning.kind for warning in self.warnings}
+        if kinds - {WarningKind.HOT_REGION} or self.proposed.busiest >= self.current.busiest:
+            return ()
+        return self.proposed.layout.splits
+
 
 def analyse(keys: Sequence[bytes], current: Layout, *, regions: int = 8, prefixes: Iterable[bytes] = ()) -> KeyAnalysis:
     """
