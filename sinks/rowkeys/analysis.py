@@ -13,6 +13,7 @@ from sinks.rowkeys.prefixes import PrefixCount, Prefixes
 COMPARED_BUCKETS = (8, 16, 32)
 NEWEST = 0.1  # of the writes, at the end of the sample
 _HOT = 0.5  # of the newest writes: more in one region or row is a warning
+_HOT_OF_EQUAL = 1.5  # times an equal part: half of the writes is no warning if there are two regions
 _COMPARED_RANGES = 8  # of equally many writes, on which increasing keys show whatever the regions are
 _FEW_WRITES = 100  # a tenth of fewer says nothing
 _MOST_PREFIXES = 10
@@ -160,7 +161,7 @@ def _warnings(
             "a row is in one region, whatever the split points or buckets: divide its cells among several rows",
         )
         return
-    if compared.layout.regions > 1 and compared.busiest_of_newest > _HOT:
+    if _is_hot(compared):
         yield KeyWarning(
             WarningKind.INCREASING_KEYS,
             f"of {compared.layout.regions} ranges of row keys with equally many writes, one receives "
@@ -168,10 +169,16 @@ def _warnings(
             "receives most writes, whatever the split points",
             "start the row key with a part that varies between events, or salt the table",
         )
-    elif current.layout.regions > 1 and current.busiest_of_newest > _HOT:
+    elif _is_hot(current):
         yield KeyWarning(
             WarningKind.HOT_REGION,
             f"one of {current.layout.regions} regions receives {current.busiest_of_newest:.0%} of the newest "
             f"{NEWEST:.0%} of the writes",
             "use split points that divide the writes",
         )
+
+
+def _is_hot(spread: Spread) -> bool:
+    """Whether one of several regions receives most of the newest writes."""
+    regions = spread.layout.regions
+    return regions > 1 and spread.busiest_of_newest > max(_HOT, _HOT_OF_EQUAL / regions)

@@ -65,6 +65,11 @@ def test_split_points_that_do_not_divide_the_writes():
     assert len(analysis.proposal) == 7
 
 
+@pytest.mark.parametrize(("split", "warned"), [(b"row-001000", []), (b"row-000100", [WarningKind.HOT_REGION])])
+def test_one_of_two_regions_may_receive_half_of_the_writes(split, warned):
+    assert kinds(analyse(MIXED, Layout((split,)))) == warned
+
+
 def test_hot_row():
     keys = [key for pair in zip(MIXED, [b"total"] * len(MIXED), [b"total"] * len(MIXED), strict=True) for key in pair]
     analysis = analyse(keys, ONE_REGION)
