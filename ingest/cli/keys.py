@@ -172,8 +172,11 @@ def _existing(configuration: "Configuration", catalog: "Catalog", name: str, tab
 def _show(out: Output, analysed: _Analysed) -> None:
     keys = analysed.keys
     writes = f"{counted(keys.writes, 'write')} to {counted(keys.rows, 'row')}"
-    lengths = f"row keys have {keys.lengths.shortest} to {keys.lengths.longest} bytes, median {keys.lengths.median}"
-    out.parts((f"{analysed.store}/{analysed.table} ", "bold"), (f"{writes}; {lengths}", ""))
+    shortest, longest = keys.lengths.shortest, keys.lengths.longest
+    lengths = (
+        f"{shortest} to {longest} bytes, median {keys.lengths.median}" if shortest < longest else f"{longest} bytes"
+    )
+    out.parts((f"{analysed.store}/{analysed.table} ", "bold"), (f"{writes}; row keys have {lengths}", ""))
     columns = ("layout", "#regions", "#without writes", "#busiest region", "#busiest of newest")
     out.table(
         columns,
