@@ -15,6 +15,7 @@ from ingest.cli import (
     import_flume,
     init,
     jars,
+    keys,
     produce,
     run,
     scan,
@@ -60,6 +61,8 @@ def application() -> typer.Typer:
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
+    group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
+    register(group, keys.analyse, "analyse")
     register(commands, describe.describe, "describe", "Learn")
     register(commands, import_flume.import_flume, "import-flume", "Migrate")
     group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Set up")

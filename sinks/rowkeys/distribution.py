@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ingest.api import ConfigError, successor
-from ingest.api.buckets import MAX_BUCKETS
+from ingest.api.buckets import MAX_BUCKETS, splits_of
 
 _HASH = "OneByteSimpleHash"
 _ROUND_ROBIN = "RowKeyDistributorByOneBytePrefix"
@@ -110,7 +110,7 @@ class Distribution:
 
     def splits(self) -> tuple[bytes, ...]:
         """Split points that give each bucket a region."""
-        return self.prefixes[1:]
+        return splits_of(self.buckets)
 
 
 def _hash_long(key: bytes) -> int:

@@ -59,6 +59,7 @@ def main() -> int:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = costs.decorators()
         result["sinks_ns"] = micro.sinks()
+        result["row_keys_ns"] = micro.row_keys()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
     ladder_parts = [part for part in parts if part in LADDER]
@@ -267,6 +268,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
     for key, title in (
         ("decorators_ns", "decorators, the slowest example of each, one core"),
         ("sinks_ns", "sinks, an event to its cells, one core"),
+        ("row_keys_ns", "row keys of a salted table, one core"),
         ("writes_ns", "writes to HBase, a row of nine cells, one core"),
     ):
         if key in result:

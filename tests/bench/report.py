@@ -125,6 +125,7 @@ _COSTS = {
         "decorator",
     ),
     "sinks_ns": ("Sinks", "Mapping an event to its cells, without a store; one core.", "sink"),
+    "row_keys_ns": ("Salted row keys", "Computing the bucket of a row key; one core.", "row key"),
     "writes_ns": (
         "Writes to HBase",
         (
