@@ -1,7 +1,7 @@
 """Gets and scans of one table by original row keys."""
 
 import heapq
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import islice
@@ -9,25 +9,33 @@ from typing import Any
 
 from ingest.api import Row, Scan, ScanCounts, Store
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.ahead import ReadAhead
 
 
 class TableReader:
     """
     One table of a store; its row keys are the original ones.
 
-    A table with buckets is scanned as one table: its buckets are scanned side by side over the same connection, and
-    their rows are merged in the order of the original keys. The number of buckets is read from the table's record.
+    A table with buckets is scanned as one table: its buckets are scanned side by side, and their rows are merged in the
+    order of the original keys. The number of buckets is read from the table's record.
 
     Called by one thread. Whoever iterates over a scan must exhaust or close it: it may hold scanners of the store.
 
     Args:
         store: open, for reading or writing.
         table: its name.
+        new_store: creates further stores for reading, not open: a scan of several buckets then reads ahead over
+            `connections` of them. None if it uses only `store`.
+        connections: maximum number of further connections of a scan.
     """
 
-    def __init__(self, store: Store[Any], table: str) -> None:
+    def __init__(
+        self, store: Store[Any], table: str, *, new_store: Callable[[], Store[Any]] | None = None, connections: int = 4
+    ) -> None:
         self._store = store
         self._table = table
+        self._new_store = new_store
+        self._connections = connections
         buckets = store.buckets(table)
         self.distribution = None if buckets is None else Distribution(buckets)
 
@@ -60,19 +68,28 @@ class TableReader:
         return self._merged(scan, self.distribution, counts)
 
     def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
-        original = distribution.original
-        with ExitStack() as opened:
-            buckets = [
-                opened.enter_context(closing(self._bucket(bucket, original, counts)))
-                for bucket in bucket_scans(scan, distribution)
-            ]
-            # buckets open their scanners when their first row is needed; equal keys cannot be in two buckets
-            yield from islice(heapq.merge(*buckets, key=_key, reverse=scan.reverse), scan.limit)
+        scans = bucket_scans(scan, distribution)
+        # the first page of each bucket has all rows of a short scan
+        is_long = scan.limit is None or scan.limit > scan.page_rows
+        if self._new_store is None or not is_long:
+            with ExitStack() as opened:
+                buckets = [opened.enter_context(closing(self._store.scan(self._table, each, counts))) for each in scans]
+                yield from merged(buckets, scan, distribution)
+            return
+        ahead = ReadAhead(self._new_store, self._table, scans, self._connections)
+        try:
+            with ahead:
+                yield from merged([ahead.rows(number) for number in range(len(scans))], scan, distribution)
+        finally:
+            if counts is not None:
+                ahead.add_counts(counts)
 
-    def _bucket(self, scan: Scan, original: Callable[[bytes], bytes], counts: ScanCounts | None) -> Generator[Row]:
-        with closing(self._store.scan(self._table, scan, counts)) as rows:
-            for row in rows:
-                yield Row(original(row.key), row.cells)
+
+def merged(buckets: Sequence[Iterator[Row]], scan: Scan, distribution: Distribution) -> Iterator[Row]:
+    """Rows of all buckets in the order of their original keys, of which no two are equal."""
+    original = distribution.original
+    originals = [(Row(original(row.key), row.cells) for row in bucket) for bucket in buckets]
+    return islice(heapq.merge(*originals, key=_key, reverse=scan.reverse), scan.limit)
 
 
 def bucket_scans(scan: Scan, distribution: Distribution) -> list[Scan]:

@@ -4,9 +4,10 @@ import contextlib
 
 import pytest
 
-from ingest.api import FamilySpec, Put, Row, Scan, StoreUnavailableError, TableSpec
+from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.ahead import PAGES_AHEAD
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retrying_store import with_stored_keys
 
@@ -42,24 +43,49 @@ def store():
     return made
 
 
+@pytest.fixture(params=["one connection", "ahead"])
+def reader(request, store):
+    """A reader over the connection of the store, and one that reads ahead over three others."""
+    if request.param == "one connection":
+        return TableReader(store, "t")
+    return TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
+
+
+class Connection(Watched):
+    """A further connection to a store; its scans count as those of the store."""
+
+    def __init__(self, store: Watched) -> None:
+        super().__init__()
+        self._first = store
+
+    def scan(self, table, scan, counts=None):
+        assert self._is_open
+        return self._first.scan(table, scan, counts)
+
+
 @pytest.mark.parametrize(
     ("scan", "expected"),
     [
         (Scan(), KEYS),
-        (Scan(reverse=True), KEYS[::-1]),
+        (Scan(page_rows=7), KEYS),
+        (Scan(page_rows=7, reverse=True), KEYS[::-1]),
+        (Scan(page_rows=7, limit=50), KEYS[:50]),
         (Scan(start=b"row-0100", stop=b"row-0110"), KEYS[100:110]),
         (Scan(start=b"row-0100", stop=b"row-0110", reverse=True), KEYS[100:110][::-1]),
         (Scan(prefix=b"row-04", limit=3), KEYS[400:403]),
         (Scan(prefix=b"row-04", limit=3, reverse=True), KEYS[497:500][::-1]),
+        (Scan(fuzzy=(FuzzyPattern.parse("row-??42"),), page_rows=2), [KEYS[42 + 100 * number] for number in range(5)]),
         (Scan(start=b"x"), []),
         (Scan(start=b"b", stop=b"a"), []),
     ],
 )
-def test_rows_come_in_the_order_of_original_keys(store: Watched, scan: Scan, expected: list[bytes]):
-    rows = list(TableReader(store, "t").scan(scan))
+def test_rows_come_in_the_order_of_original_keys(reader, store: Watched, scan: Scan, expected: list[bytes]):
+    counts = ScanCounts()
+    rows = list(reader.scan(scan, counts))
     assert [row.key for row in rows] == expected
     assert [row.cells[0].value for row in rows] == expected
     assert store.opened == store.closed
+    assert counts.rows_touched >= len(expected)
 
 
 def test_limit_bounds_the_rows_read_of_each_bucket(store: Watched):
@@ -67,18 +93,36 @@ def test_limit_bounds_the_rows_read_of_each_bucket(store: Watched):
     assert store.rows <= 8 * 2
 
 
-def test_all_scans_are_closed_after_an_error(store: Watched):
+def test_all_scans_are_closed_after_an_error(reader, store: Watched):
     store.fails_at = 20
-    with pytest.raises(StoreUnavailableError), contextlib.closing(TableReader(store, "t").scan(Scan())) as rows:
+    with pytest.raises(StoreUnavailableError), contextlib.closing(reader.scan(Scan(page_rows=5))) as rows:
         list(rows)
-    assert store.opened == store.closed == 8
+    assert store.opened == store.closed > 0
 
 
-def test_all_scans_are_closed_with_the_merged_one(store: Watched):
-    rows = TableReader(store, "t").scan(Scan())
+def test_all_scans_are_closed_with_the_merged_one(reader, store: Watched):
+    rows = reader.scan(Scan(page_rows=5))
     assert next(rows).key == KEYS[0]
     rows.close()
     assert store.opened == store.closed == 8
+
+
+def test_pages_ahead_are_bounded(store: Watched):
+    reader = TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
+    rows = reader.scan(Scan(page_rows=2))
+    next(rows)
+    rows.close()  # waits for the threads
+    assert store.rows <= 8 * 2 * (PAGES_AHEAD + 1)
+
+
+def test_connection_that_cannot_be_opened_is_an_error(store: Watched):
+    class Unreachable(MemoryStore):
+        def open(self):
+            raise StoreUnavailableError("no route")
+
+    reader = TableReader(store, "t", new_store=Unreachable, connections=3)
+    with pytest.raises(StoreUnavailableError, match="no route"):
+        list(reader.scan(Scan(page_rows=2)))
 
 
 def test_row_is_found_by_its_original_key(store: Watched):
