@@ -135,7 +135,7 @@ class Template(Decorator[TextSettings]):
         on_missing, body = settings.missing(), settings.body_text()
         self._values = tuple((name, text.renderer(on_missing)) for name, text in settings.texts().items())
         self._body = None if body is None else body.renderer(on_missing)
-        # the usual case of one attribute needs no dict
+        # the usual cases of one attribute, and of the body alone, need no dict
         is_one = len(self._values) == 1 and body is None
         self._one = self._values[0] if is_one else None
 
@@ -152,11 +152,13 @@ class Template(Decorator[TextSettings]):
             if value is not None:
                 event.set(name, value)
             return True
-        values: dict[str, bytes] = {}
-        for name, render in self._values:
-            value = render(event)
-            if value is not None:
-                values[name] = value
+        values: dict[str, bytes] | None = None
+        if self._values:
+            values = {}
+            for name, render in self._values:
+                value = render(event)
+                if value is not None:
+                    values[name] = value
         body = None if self._body is None else self._body(event)
         if values:
             event.update(values)

@@ -119,8 +119,6 @@ def set_up(
     root.setLevel(logging.WARNING)
     for name in _PRODUCT_LOGGERS:
         logging.getLogger(name).setLevel(level.number)
-    for name, quiet in _QUIET_LOGGERS.items():
-        logging.getLogger(name).setLevel(quiet)
 
 
 class _RepeatLimit:
@@ -233,9 +231,15 @@ class _Lines:
 
 
 class _StandardHandler(logging.Handler):
-    """Routes lines of `logging` through structlog."""
+    """
+    Routes lines of `logging` through structlog, but for those that `_QUIET_LOGGERS` suppresses.
+
+    The levels of those loggers stay: `ingest.kafka.clients` reads from one why a connection failed.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno < _QUIET_LOGGERS.get(record.name, logging.NOTSET):
+            return
         try:
             text = record.getMessage()
         except (TypeError, ValueError, KeyError):  # the arguments do not match the format

@@ -85,9 +85,7 @@ class HBaseRungs:
                 group=unique("bench"),
                 store={"rocksdb": {"path": "./store"}},
             )
-            return neighbour.run(
-                rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase, servers=self.servers
-            )
+            return neighbour.run(rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase)
         self.empty_table()
         if rung in PRODUCTS:
             workload, options, sections = PRODUCTS[rung]

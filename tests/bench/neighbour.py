@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.rungs import LONG_LIVED
-from tests.bench.watching import Processes, Sample, follow
+from tests.bench.watching import Sample, follow, processes_of
 from tests.bench.workload import FAMILY, PIPELINE, STORE, TABLE, Workload
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
@@ -19,9 +19,7 @@ TIMEOUT = "2s"
 """Of calls to the frozen server: a short one, so that many calls wait during the run."""
 
 
-def run(
-    rung: str, folder: Path, content: dict[str, Any], events: int, *, kafka: Kafka, hbase: HBase, servers: Processes
-) -> Sample:
+def run(rung: str, folder: Path, content: dict[str, Any], events: int, *, kafka: Kafka, hbase: HBase) -> Sample:
     """
     Run one of `NEIGHBOURS` until all events of the topic are stored.
 
@@ -47,7 +45,7 @@ def run(
                 events,
                 lambda: _stored(service),
                 its=service.processes,
-                servers=servers,
+                servers=processes_of(kafka.server.process),  # a frozen JVM cannot list its threads
                 runs=lambda: service.is_running,
             )
             if rung == BESIDE and service.states()[BLOCKED] != "blocked":

@@ -200,3 +200,13 @@ class TestStandardLogging:
         stream = output()
         logging.getLogger("kafka").warning("once")
         assert [line["event"] for line in lines(stream)] == ["once"]
+
+
+def test_frequent_lines_of_clients_are_suppressed_and_their_loggers_keep_their_level():
+    """The door of Kafka reads the reason of a failed connection from one of these loggers."""
+    stream = output()
+    connections = logging.getLogger("kafka.net.manager")
+    connections.error("connection refused")
+    connections.critical("a bug")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["a bug"]
+    assert connections.isEnabledFor(logging.WARNING)
