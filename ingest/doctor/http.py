@@ -30,6 +30,7 @@ def fetched(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTE
     try:
         with opener.open(url, timeout=timeout_s) as answer:
             content: bytes = answer.read(max_bytes + 1)
+            missing = answer.length or 0
     except urllib.error.HTTPError as error:
         error.close()
         raise NotFoundError(f'"{url}" answered {error.code} {error.reason}', hint="check the path") from error
@@ -38,6 +39,8 @@ def fetched(url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_BYTE
         raise NotFoundError(f'"{url}" does not answer: {reason}', hint="check host and port") from error
     if len(content) > max_bytes:
         raise NotFoundError(f'the page "{url}" is larger than {max_bytes >> 20} MiB')
+    if missing:
+        raise NotFoundError(f'"{url}" closed the connection {missing} bytes before the end of the page')
     return content
 
 

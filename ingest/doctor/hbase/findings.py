@@ -1,5 +1,7 @@
 """Findings of the checks of a region server, with their link to the guide."""
 
+from collections.abc import Mapping
+
 from ingest.doctor.examination import Finding, Severity
 
 GUIDE = "docs/guides/hbase-memory.md"
@@ -10,16 +12,16 @@ def docs_of(check: str) -> str:
     return f"{GUIDE}#{check.lower()}"
 
 
-def finding(
+def finding(  # noqa: PLR0913 - the fields of a finding
     check: str,
     severity: Severity,
     message: str,
+    numbers: Mapping[str, float | str],
     *,
     why: str,
     setting: tuple[str, str] | None = None,
     hint: str = "",
     subject: str = "",
-    **numbers: float | str,
 ) -> Finding:
     """
     A finding of a check.
@@ -28,11 +30,11 @@ def finding(
         check: its id.
         severity: of the problem.
         message: the problem with its numbers.
+        numbers: those of the message by name.
         why: the reason, in one line.
         setting: property and value to set; None if none helps.
         hint: what else to do.
         subject: what was examined.
-        numbers: the numbers of the message by name, for programs.
     """
     name, value = setting or ("", "")
     return Finding(check, severity, message, subject, numbers, name, value, hint, why, docs_of(check))

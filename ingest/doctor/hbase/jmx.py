@@ -100,9 +100,7 @@ def _beans(content: bytes, url: str) -> dict[str, dict[str, Any]]:
     try:
         page = orjson.loads(content)
     except ValueError as error:
-        raise ConfigError(
-            f'"{url}" is not JSON: {error}', hint="--jmx takes the page /jmx of a region server"
-        ) from error
+        raise ConfigError(f'"{url}" is not JSON: {error}', hint=_HINT) from error
     beans = page.get("beans") if isinstance(page, dict) else None
     if not isinstance(beans, list):
         raise ConfigError(f'"{url}" has no "beans"', hint=_HINT)

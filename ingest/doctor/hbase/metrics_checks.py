@@ -24,10 +24,12 @@ def memstores(memory: Memory, sample: Sample) -> Iterator[Finding]:
         "M13",
         Severity.CRITICAL if is_over else Severity.WARNING,
         f"memstores use {size(used)}, {used / memory.limit:.0%} of the limit of {size(memory.limit)}",
-        memstore_bytes=used,
-        low_bytes=memory.low_mark,
-        limit_bytes=memory.limit,
-        percent=round(100 * used / memory.limit, 1),
+        {
+            "memstore_bytes": used,
+            "low_bytes": memory.low_mark,
+            "limit_bytes": memory.limit,
+            "percent": round(100 * used / memory.limit, 1),
+        },
         setting=(names.FLUSHERS, str(2 * memory.server.flushers)),
         hint="check M7 and M9 first: the memory may be too small for the writes",
         why="the server blocks all writes until flushes have made room"
@@ -49,9 +51,8 @@ def queues(server: RegionServer, trend: Trend) -> Iterator[Finding]:
             "M14",
             Severity.WARNING,
             f"{metric} rose from {before} to {after}",
+            {"before": before, "after": after},
             subject=metric,
-            before=before,
-            after=after,
             setting=(setting, str(2 * threads)),
             why="memstores that wait for a flush fill up"
             if metric == _FLUSH_QUEUE
@@ -67,8 +68,8 @@ def blocked_writes(server: RegionServer, trend: Trend) -> Iterator[Finding]:
             "M15",
             Severity.CRITICAL,
             f"writes were blocked for {blocked_ms} ms between the samples",
+            {"delta": blocked_ms},
             subject="updatesBlockedTime",
-            delta=blocked_ms,
             setting=(names.FLUSHERS, str(2 * server.flushers)),
             hint="check M5, M7 and M9 first: the memory may be too small for the writes",
             why="the memstores of the server reached the global limit",
@@ -78,8 +79,8 @@ def blocked_writes(server: RegionServer, trend: Trend) -> Iterator[Finding]:
             "M15",
             Severity.CRITICAL,
             f"{requests} requests were rejected between the samples",
+            {"delta": requests},
             subject="blockedRequestCount",
-            delta=requests,
             setting=(names.BLOCK_MULTIPLIER, str(2 * server.block_multiplier)),
             hint="check M17 first, and spread the row keys if one region takes most writes",
             why="the memstore of a region reached its limit faster than it was flushed",
@@ -96,8 +97,7 @@ def log_files(memory: Memory, sample: Sample) -> Iterator[Finding]:
         "M16",
         Severity.WARNING,
         f"{files} WAL files of at most {memory.max_logs}",
-        files=files,
-        max_logs=memory.max_logs,
+        {"files": files, "max_logs": memory.max_logs},
         setting=(names.MAX_LOGS, str(memory.calculated_max_logs))
         if is_low
         else (names.FLUSH_INTERVAL, str(max(1, round(memory.server.flush_interval_s * 1000 / 2)))),
@@ -117,8 +117,7 @@ def store_files(server: RegionServer, sample: Sample) -> Iterator[Finding]:
         "M17",
         Severity.ERROR if ratio >= server.blocking_store_files else Severity.WARNING,
         f"{number(ratio)} files a store on average; flushes wait from {server.blocking_store_files} on",
-        ratio=round(ratio, 2),
-        blocking_store_files=server.blocking_store_files,
+        {"ratio": round(ratio, 2), "blocking_store_files": server.blocking_store_files},
         setting=(names.SMALL_COMPACTIONS, str(2 * server.small_compactions)),
         why="a region with that many files in a store does not flush until they are compacted, and then blocks writes",
     )
@@ -134,8 +133,7 @@ def writes_without_log(trend: Trend, writers: Writers) -> Iterator[Finding]:
         "M18",
         Severity.WARNING,
         f"{count} mutations were written without the WAL between the samples, {size(at_risk)} are not flushed yet",
-        count=count,
-        at_risk_bytes=at_risk,
+        {"count": count, "at_risk_bytes": at_risk},
         hint="find the other client that writes with SKIP_WAL",
         why="every sink has write_to_wal: true, so other clients write rows that a crash of the server loses",
     )

@@ -35,9 +35,7 @@ def heap_left(server: RegionServer) -> Iterator[Finding]:
         "M1",
         Severity.CRITICAL,
         f"memstores {memstores} % and block cache {cache} % of the heap leave {100 - memstores - cache} %",
-        memstore_percent=memstores,
-        block_cache_percent=cache,
-        free_percent=100 - memstores - cache,
+        {"memstore_percent": memstores, "block_cache_percent": cache, "free_percent": 100 - memstores - cache},
         setting=(
             names.BLOCK_CACHE if cache_fits else names.MEMSTORE_SIZE,
             _fraction((100 - _FREE_PERCENT - (memstores if cache_fits else cache)) / 100),
@@ -54,8 +52,7 @@ def memstore_size(server: RegionServer) -> Iterator[Finding]:
         "M2",
         Severity.ERROR,
         f"global memstore size {number(server.memstore_size)} is not in (0, {names.MAX_MEMSTORE}]",
-        memstore_size=server.memstore_size,
-        effective=server.effective_memstore_size,
+        {"memstore_size": server.memstore_size, "effective": server.effective_memstore_size},
         setting=(names.MEMSTORE_SIZE, _fraction(names.DEFAULT_MEMSTORE)),
         why=f"HBase logs a warning and uses {names.DEFAULT_MEMSTORE}",
     )
@@ -71,12 +68,12 @@ def old_names(server: RegionServer) -> Iterator[Finding]:
             Severity.ERROR if is_conflict else Severity.WARNING,
             f"{old.old} is an old name; in force is {number(old.value)}"
             + ("" if old.conflicting is None else f", ignored is {number(old.conflicting)}"),
+            numbers,
             setting=(old.name, f"{old.value:g}"),
             hint=f"remove {old.old}",
             why="the present name wins, so the old one is ignored"
             if is_conflict
             else "newer versions of HBase ignore the old name and use their default",
-            **numbers,
         )
 
 
@@ -91,12 +88,11 @@ def lower_limit(server: RegionServer, memory: Memory | None = None) -> Iterator[
         "M4",
         Severity.ERROR if is_above else Severity.WARNING,
         f"lower limit {number(server.lower_limit)} of the global memstore limit{shown_mark}",
-        lower_limit=server.lower_limit,
+        {"lower_limit": server.lower_limit, **low_mark},
         setting=(names.LOWER_LIMIT, _fraction(names.DEFAULT_LOWER_LIMIT)),
         why="HBase uses 1: it begins to flush under pressure when it already blocks all writes"
         if is_above
         else "the server flushes under pressure long before its memory is used, so files are small",
-        **low_mark,
     )
 
 
@@ -110,9 +106,7 @@ def log_capacity(memory: Memory) -> Iterator[Finding]:
         Severity.ERROR if ratio < _LOG_STORM else Severity.WARNING,
         f"{memory.max_logs} WAL files hold {size(memory.log_limit)}, the memstores {size(memory.low_mark)}: "
         f"ratio {ratio:.2f}",
-        wal_bytes=memory.log_limit,
-        low_bytes=memory.low_mark,
-        ratio=round(ratio, 3),
+        {"wal_bytes": memory.log_limit, "low_bytes": memory.low_mark, "ratio": round(ratio, 3)},
         setting=(names.MAX_LOGS, str(memory.calculated_max_logs)),
         why="too many WAL files make many regions flush at once, before their memory is used",
     )
@@ -128,9 +122,7 @@ def long_replay(memory: Memory) -> Iterator[Finding]:
         Severity.INFO,
         f"{memory.max_logs} WAL files hold {size(memory.log_limit)}, the memstores {size(memory.low_mark)}: "
         f"ratio {ratio:.2f}",
-        wal_bytes=memory.log_limit,
-        low_bytes=memory.low_mark,
-        ratio=round(ratio, 3),
+        {"wal_bytes": memory.log_limit, "low_bytes": memory.low_mark, "ratio": round(ratio, 3)},
         setting=(names.MAX_LOGS, str(memory.calculated_max_logs)),
         why="after a crash more WAL is split and replayed than the memstores held",
     )
@@ -147,9 +139,7 @@ def regions(memory: Memory, regions: int) -> Iterator[Finding]:
         Severity.ERROR if regions > 2 * fitting else Severity.WARNING,
         f"{regions} regions are written, memstores of {size(memory.server.flush_size)} fit for {fitting:.2f}: "
         f"they flush at {size(flush_size)}",
-        fitting=round(fitting, 2),
-        regions=regions,
-        flush_bytes=flush_size,
+        {"fitting": round(fitting, 2), "regions": regions, "flush_bytes": flush_size},
         setting=_more_memory(memory, regions * memory.server.flush_size),
         hint=f"or write to at most {max(1, math.floor(fitting))} regions of a server at a time",
         why="the server flushes under pressure, into small files that it has to compact",
@@ -168,8 +158,7 @@ def region_block(memory: Memory) -> Iterator[Finding]:
         "M8",
         Severity.INFO,
         f"a region blocks at {size(blocking)}, the whole server at {size(memory.limit)}",
-        region_block_bytes=blocking,
-        limit_bytes=memory.limit,
+        {"region_block_bytes": blocking, "limit_bytes": memory.limit},
         setting=(names.BLOCK_MULTIPLIER, str(multiplier))
         if fits
         else (names.FLUSH_SIZE, str(max(1, memory.limit // server.block_multiplier))),
@@ -179,6 +168,8 @@ def region_block(memory: Memory) -> Iterator[Finding]:
 
 def cushion(memory: Memory, write_rate: float) -> Iterator[Finding]:
     """M9: little time between the low water mark and the block of all writes."""
+    if write_rate <= 0:
+        return
     seconds = (memory.limit - memory.low_mark) / write_rate
     if seconds >= _CUSHION_WARNING_S:
         return
@@ -187,8 +178,7 @@ def cushion(memory: Memory, write_rate: float) -> Iterator[Finding]:
         "M9",
         Severity.ERROR if seconds < _CUSHION_ERROR_S else Severity.WARNING,
         f"{seconds:.1f} s of writes at {size(write_rate)}/s fit between low water mark and limit",
-        seconds=round(seconds, 3),
-        write_bytes_per_s=round(write_rate),
+        {"seconds": round(seconds, 3), "write_bytes_per_s": round(write_rate)},
         setting=(names.LOWER_LIMIT, _fraction(max(_MIN_LOWER_LIMIT, needed))),
         hint="" if needed >= _MIN_LOWER_LIMIT else "and give the server more heap or fewer writes",
         why="a flush that takes longer than that blocks all writes to the server",
@@ -197,6 +187,8 @@ def cushion(memory: Memory, write_rate: float) -> Iterator[Finding]:
 
 def files_per_hour(memory: Memory, write_rate: float, regions: int) -> Iterator[Finding]:
     """M10: each store is flushed into many files."""
+    if write_rate <= 0 or regions == 0:
+        return
     seconds = memory.flush_size(regions) * regions / write_rate
     files = 3600 / seconds
     if files <= _MAX_FILES_PER_HOUR:
@@ -207,8 +199,7 @@ def files_per_hour(memory: Memory, write_rate: float, regions: int) -> Iterator[
         "M10",
         Severity.WARNING,
         f"each store flushes every {seconds:.1f} s: {files:.1f} files an hour",
-        flush_seconds=round(seconds, 2),
-        files_per_hour=round(files, 2),
+        {"flush_seconds": round(seconds, 2), "files_per_hour": round(files, 2)},
         setting=(names.FLUSH_SIZE, str(_rounded_up(needed, _MIB))) if fits else _more_memory(memory, needed * regions),
         why="compactions rewrite the data more often than the disks may keep up with",
     )
@@ -223,8 +214,7 @@ def families(server: RegionServer, families: int) -> Iterator[Finding]:
         "M11",
         Severity.WARNING,
         f"{families} families: {size(per_family)} for each at a flush",
-        families=families,
-        family_bytes=math.floor(per_family),
+        {"families": families, "family_bytes": math.floor(per_family)},
         setting=(names.FLUSH_SIZE, str(families * server.family_flush_min))
         if per_family < server.family_flush_min
         else None,
@@ -242,8 +232,8 @@ def compression(tables: tuple[TableSpec, ...]) -> Iterator[Finding]:
                     "M12",
                     Severity.INFO,
                     f'family {shown(family.name)} of table "{table.name}" is not compressed',
+                    {"family": family.name.decode("utf-8", "backslashreplace")},
                     subject=table.name,
-                    family=family.name.decode("utf-8", "backslashreplace"),
                     setting=("COMPRESSION", "SNAPPY"),
                     hint="set compression under tables, then run 'ingest table apply'",
                     why="every flush and compaction writes more bytes",
@@ -261,8 +251,7 @@ def calls_in_memory(memory: Memory, writers: Writers) -> Iterator[Finding]:
         Severity.WARNING,
         f"{handlers} handlers times write_buffer_size {size(writers.buffer_bytes)} are {size(used)}, "
         f"{used / memory.heap:.0%} of the heap",
-        call_bytes=used,
-        heap_bytes=memory.heap,
+        {"call_bytes": used, "heap_bytes": memory.heap},
         setting=("write_buffer_size", f"{max(1, math.floor(_MAX_CALLS * memory.heap / handlers / 1024))}KiB"),
         why="calls that are served at the same time take memory from memstores and block cache",
     )
