@@ -189,14 +189,12 @@ def _show(out: Output, outcomes: "list[Outcome]") -> None:
     header = ["check", *(["of"] if has_subjects else []), "result", "found", "set"]
     out.table(header, [_without(row, has_subjects) for outcome in outcomes for row in _rows(outcome)])
     findings = [finding for outcome in outcomes for finding in outcome.findings]
+    shown = set()
     for finding in findings:
-        parts = [part for part in (finding.why, finding.hint) if part]
-        if parts:
-            out.parts(
-                (f"{finding.check}: ", _STYLES[finding.severity]),
-                ("; ".join(parts), ""),
-                (f"  {finding.docs}" if finding.docs else "", "dim"),
-            )
+        text = "; ".join(part for part in (finding.why, finding.hint) if part)
+        if text and (finding.check, text) not in shown:
+            shown.add((finding.check, text))
+            out.parts((f"{finding.check}: ", _STYLES[finding.severity]), (text, ""), (f"  {finding.docs}", "dim"))
     _summarize(out, findings, sum(isinstance(outcome.result, Skipped) for outcome in outcomes))
 
 

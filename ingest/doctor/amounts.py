@@ -14,3 +14,8 @@ def size(count: float) -> str:
 def number(value: float) -> str:
     """A number with at most two decimals, without trailing zeros."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, as in `1 table`, `2,000 tables`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

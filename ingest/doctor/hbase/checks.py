@@ -1,4 +1,4 @@
-"""The 19 checks of a region server, in order, each with the inputs that it needs."""
+"""The checks of a region server, in order, each with the inputs that it needs."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -46,6 +46,7 @@ CHECKS = (
     Check("M17", metrics_checks.store_files),
     Check("M18", metrics_checks.writes_without_log),
     Check("M19", settings_checks.calls_in_memory),
+    Check("version", settings_checks.version),
 )
 
 

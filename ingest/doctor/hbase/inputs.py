@@ -71,6 +71,11 @@ class Inputs:
         """The sizes that follow from the configuration and the heap."""
         return None if self.heap is None else Memory(self.server, self.heap)
 
+    @property
+    def version(self) -> str | None:
+        """The version of HBase."""
+        return self.server.version
+
 
 UNKNOWN = {
     "memory": "the heap is unknown: give --heap or --jmx",
@@ -80,6 +85,7 @@ UNKNOWN = {
     "tables": "the tables are unknown: give FILE",
     "writers": "the sinks are unknown: give FILE",
     "sample": "there are no metrics: give --jmx",
+    "version": "the version is unknown: give --jmx, or --site with the URL of /conf",
     "trend": "there are no two samples of metrics: give --jmx, with an --interval above 0s",
 }
 """Input -> why a check that needs it is skipped."""

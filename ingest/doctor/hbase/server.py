@@ -29,6 +29,7 @@ SMALL_COMPACTIONS = "hbase.regionserver.thread.compaction.small"
 FLUSH_INTERVAL = "hbase.regionserver.optionalcacheflushinterval"
 BLOCK_CACHE = "hfile.block.cache.size"
 HANDLERS = "hbase.regionserver.handler.count"
+VERSION = "hbase.defaults.for.version"
 
 DEFAULT_MEMSTORE = 0.4
 DEFAULT_LOWER_LIMIT = 0.95
@@ -89,6 +90,7 @@ class RegionServer:
         block_cache: block cache as a fraction of the heap.
         offheap_memstore: global memstore limit outside the heap in bytes; 0 for the heap.
         handlers: threads that serve requests.
+        version: of HBase; None if the configuration does not list the defaults.
     """
 
     memstore_size: float = DEFAULT_MEMSTORE
@@ -107,6 +109,7 @@ class RegionServer:
     block_cache: float = 0.4
     offheap_memstore: int = 0
     handlers: int = 30
+    version: str | None = None
 
     @classmethod
     def of(cls, properties: Properties) -> "RegionServer":
@@ -131,6 +134,8 @@ class RegionServer:
             found["offheap_memstore"] = read.count(OFFHEAP_MEMSTORE, 0) * _MIB
         if FLUSH_INTERVAL in properties:
             found["flush_interval_s"] = read.count(FLUSH_INTERVAL, 0) / 1000
+        if VERSION in properties and properties[VERSION].value[:1].isdigit():
+            found["version"] = properties[VERSION].value
         return cls(**found, **_memstore(read))
 
     @property

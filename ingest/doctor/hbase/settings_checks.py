@@ -1,4 +1,4 @@
-"""The checks of a region server's configuration under its load: M1 to M12, and M19."""
+"""The checks of a region server's configuration under its load: M1 to M12, M19, and the version."""
 
 import math
 import struct
@@ -9,9 +9,10 @@ from ingest.api.notation import shown
 from ingest.doctor.amounts import number, size
 from ingest.doctor.examination import Finding, Severity
 from ingest.doctor.hbase import server as names
-from ingest.doctor.hbase.findings import finding
+from ingest.doctor.hbase.findings import docs_of, finding
 from ingest.doctor.hbase.inputs import Writers
 from ingest.doctor.hbase.server import Memory, RegionServer
+from ingest.doctor.versions import numbers_of, rated
 
 _FREE_PERCENT = 20  # HBase's minimum of the heap besides memstores and block cache
 _MIN_LOWER_LIMIT = 0.8
@@ -255,6 +256,11 @@ def calls_in_memory(memory: Memory, writers: Writers) -> Iterator[Finding]:
         setting=("write_buffer_size", f"{max(1, math.floor(_MAX_CALLS * memory.heap / handlers / 1024))}KiB"),
         why="calls that are served at the same time take memory from memstores and block cache",
     )
+
+
+def version(version: str) -> Iterator[Finding]:
+    """The version of HBase, compared with the support matrix."""
+    yield from rated("version", "hbase", numbers_of(version), docs=docs_of("version")).findings
 
 
 def _percent(fraction: float) -> int:
