@@ -1,10 +1,13 @@
 """`ingest doctor hbase`: a region server with its settings, its metrics, and the file that writes to it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from ingest import cli
 from ingest.doctor.hbase.checks import CHECKS
+from ingest.doctor.hbase.findings import GUIDE
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from tests.support.pages import serving
@@ -54,8 +57,14 @@ def by_check(result):
     return {finding["check"]: finding for finding in result.json["findings"]}
 
 
-def test_all_checks_of_the_guide_exist_in_order():
+def test_all_checks_are_in_order():
     assert [check.id for check in CHECKS] == IDS
+
+
+def test_guide_has_a_section_for_each_check():
+    guide = Path(cli.__file__).resolve().parents[2] / GUIDE
+    headings = [line.removeprefix("### ") for line in guide.read_text().splitlines() if line.startswith("### ")]
+    assert sorted(headings) == sorted(IDS)
 
 
 class TestSite:
