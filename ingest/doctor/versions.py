@@ -31,7 +31,7 @@ MATRIX = {
     "python": Support("Python", (3, 11), (3, 13), Severity.ERROR, "attr2hbase does not start with it"),
     "java": Support("Java", (17,), (17,), Severity.ERROR, "Spark 4 does not start with it"),
     "spark": Support("PySpark", (4, 2), (4, 2), Severity.ERROR, "attr2hbase uses functions that it lacks"),
-    "kafka": Support("Kafka", (2, 8), (4, 1), Severity.WARNING, "without topic ids, a recreated topic is not noticed"),
+    "kafka": Support("Kafka", (2, 8), (4, 1), Severity.WARNING, "without topic ids, a recreated topic is not detected"),
     "hbase": Support("HBase", (2, 0), (2, 6), Severity.ERROR, "its Thrift server and its settings differ"),
 }
 

@@ -76,13 +76,6 @@ class KafkaAdmin:
         found = {topic["name"]: topic.get("authorized_operations") for topic in self._described(topics)}
         return {name: frozenset(operations) for name, operations in found.items() if operations}
 
-    def group_operations(self, group: str) -> frozenset[str] | None:
-        """The same for a consumer group; None if the cluster does not report them, as for a group without offsets."""
-        with translating(f'reading group "{group}"'):
-            found = self._client.describe_groups([group]).get(group, {})
-        operations = found.get("authorized_operations")
-        return frozenset(operations) if operations and not found.get("error") else None
-
     def partitions(self, topics: Sequence[str], *, create_with: str = "") -> dict[str, int]:
         """
         The number of partitions of topics.

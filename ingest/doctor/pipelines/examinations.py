@@ -102,7 +102,7 @@ def _store(configuration: "Configuration", catalog: "Catalog", connection: Conne
     if wanted and not settings.creates_tables:
         component = configuration.stores[connection.name]
         run = partial(tables.readable, catalog, component, wanted, subject=subject)
-        yield _of("tables", subject, run, needs=("ports",))
+        yield _of("tables", subject, run, needs=(connection.kind.value,))
 
 
 def _source(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster]) -> Iterator[Examination]:

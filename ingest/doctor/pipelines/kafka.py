@@ -90,8 +90,8 @@ def rated_rights(allowed: Mapping[str, frozenset[str]], operation: str, *, subje
 
 def group(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:
     """Whether the user may read and commit offsets of the consumer group."""
-    with KafkaAdmin(settings) as admin:
-        operations = admin.group_operations(name)
+    with closing(GroupOffsets(settings, name)) as offsets:
+        operations = offsets.operations()
     if operations is None:
         return Skipped(f'the cluster does not report rights on group "{name}"')
     if "READ" in operations:

@@ -107,13 +107,6 @@ class Described(Client):
         operations = {"dead": ["READ", "DESCRIBE"], "old": None}
         return [{"name": name, "error_code": 0, "authorized_operations": operations[name]} for name in names]
 
-    def describe_groups(self, names: list[str]) -> dict[str, Any]:
-        known = {
-            "mine": {"error": None, "authorized_operations": ["READ"]},
-            "none": {"error": "GroupIdNotFoundError", "authorized_operations": ["READ"]},
-        }
-        return {name: known[name] for name in names if name in known}
-
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> admin.KafkaAdmin:
@@ -131,11 +124,6 @@ def test_version_is_that_of_a_broker(described):
 
 def test_operations_on_topics_are_those_that_the_cluster_reports(described):
     assert described.topic_operations(["dead", "old"]) == {"dead": frozenset({"READ", "DESCRIBE"})}
-
-
-@pytest.mark.parametrize(("group", "expected"), [("mine", frozenset({"READ"})), ("none", None), ("other", None)])
-def test_operations_on_a_group_are_unknown_before_it_has_offsets(described, group, expected):
-    assert described.group_operations(group) == expected
 
 
 def test_partitions_without_a_record_since_a_time_are_left_out(client, cluster, monkeypatch):
