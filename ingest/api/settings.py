@@ -287,6 +287,11 @@ class StoreSettings(Model):
         return None
 
     @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each server that it connects to, for `ingest doctor`; empty for a local store."""
+        return ()
+
+    @property
     def creates_tables(self) -> bool:
         """Whether a missing table is created at the first write; equal to the store's capability."""
         return True

@@ -9,6 +9,7 @@ from ingest.cli import (
     config,
     dead_letters,
     describe,
+    doctor,
     explain,
     get,
     graph,
@@ -48,6 +49,7 @@ def application() -> typer.Typer:
     group = _group(commands, "config", "Show a pipeline file after expansion, and the schema for editors.", "Write")
     register(group, config.show, "show")
     register(group, config.schema, "schema")
+    register(commands, doctor.doctor, "doctor", "Write")
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
