@@ -21,6 +21,7 @@ class TableRecords:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._has_table = False
 
     def buckets(self, table: str) -> int | None:
         """The number of buckets of a table; None if its row keys are stored as they are."""
@@ -34,7 +35,8 @@ class TableRecords:
         Raises:
             BucketsDifferError: another client has recorded another number meanwhile.
         """
-        before = self._value(table, create=True)
+        self._create()
+        before = self._value(table)
         wanted = b"" if buckets is None else b"%d" % buckets
         if wanted == (before or b""):
             return
@@ -46,22 +48,27 @@ class TableRecords:
         if not was_put and (found := self.buckets(table)) != buckets:
             raise BucketsDifferError(table, buckets, found)
 
-    def _value(self, table: str, *, create: bool = False) -> bytes | None:
+    def _value(self, table: str) -> bytes | None:
+        if not self._has_table:
+            # a get from a missing table would leave a stack trace in the server's log
+            regions = self._connection.call(lambda client: client.getTableRegions(RECORDS.encode()), table=RECORDS)
+            self._has_table = bool(regions)
+        if not self._has_table:
+            return None
         try:
             cells = self._connection.call(
                 lambda client: client.get(RECORDS.encode(), table.encode(), _BUCKETS, {}), table=RECORDS
             )
         except StoreError as error:
-            if not isinstance(read_error(error), NotFoundError):
-                raise
-            if create:
-                self._create()
-            return None
+            if isinstance(read_error(error), NotFoundError):
+                self._has_table = False
+                return None
+            raise
         return cells[0].value if cells else None
 
     def _create(self) -> None:
         try:
             create_table(self._connection, TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
         except StoreError as error:
-            if not isinstance(error.__cause__, AlreadyExists):  # another client has created it
+            if not isinstance(error.__cause__, AlreadyExists):
                 raise

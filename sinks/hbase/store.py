@@ -42,7 +42,8 @@ class HBaseStore(Store[HBaseSettings]):
     A put is atomic; a delete and a put of one row are two calls, so a reader may see the state between them. After a
     time-out the outcome is unknown: HBase may execute the call later.
 
-    If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
+    If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families;
+    and R on the table of records (`sinks.hbase.records`), if it exists.
     Missing permissions, and a table that is missing, disabled, read only or over its space quota, block the pipeline
     until an operator acts; no event fails.
     """
