@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import costs, durability, hbase, latency, micro, peers, rungs, scale, scans, soak
+from tests.bench import costs, durability, fuzzy, hbase, latency, micro, peers, rungs, scale, scans, soak
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
@@ -39,7 +39,7 @@ HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
-ALL = (*LADDER, *HBASE, "scans", "latency", "micro", "performance evaluation", *SIZES, "soak")
+ALL = (*LADDER, *HBASE, "scans", "fuzzy scan", "latency", "micro", "performance evaluation", *SIZES, "soak")
 
 
 def main() -> int:
@@ -73,6 +73,14 @@ def main() -> int:
         keep(result)
     if {"latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
+        keep(result)
+    if "fuzzy scan" in parts:
+        console.print("a scan with a pattern, 10,000,000 rows …")
+        folder = TestFolder()
+        try:
+            result["fuzzy_share"] = fuzzy.share_of_a_full_scan(folder.path)
+        finally:
+            folder.close()
         keep(result)
     sizes = [part for part in parts if part in SIZES]
     if sizes:
