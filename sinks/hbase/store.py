@@ -43,8 +43,9 @@ class HBaseStore(Store[HBaseSettings]):
     time-out the outcome is unknown: HBase may execute the call later.
 
     If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
-    Missing permissions, and a table that is missing, disabled, read only or over its space quota, block the pipeline
-    until an operator acts; no event fails.
+    If there is a table `attr2hbase`, which holds the table records of salted tables, the user needs R on it; the
+    user of `ingest table apply` also needs W, and the right to create it. Missing permissions, and a table that is
+    missing, disabled, read only or over its space quota, block the pipeline until an operator acts; no event fails.
     """
 
     kind = "hbase"
