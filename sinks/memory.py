@@ -158,6 +158,13 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.get(table)
         return None if found is None else found.buckets
 
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """Record the number of buckets of a table with rows."""
+        found = self._table(table)
+        if found.buckets not in {None, buckets}:
+            raise BucketsDifferError(table, buckets, found.buckets)
+        found.buckets = buckets
+
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
         self._check_open()

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
+from sinks.scanning.stored_rows import check_stored_rows
 
 Value = int | str | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, split points, or a whole family or table; None if absent."""
@@ -126,11 +127,18 @@ def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference
     return result
 
 
-def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> SchemaChanges:
+def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, adopt: bool = False) -> SchemaChanges:
     """
     Reconcile a table as far as the store can, then read it back.
 
     No table or family is ever deleted; cells only with `allow_data_loss`.
+
+    Args:
+        store: open for writing.
+        declared: the table's declaration.
+        allow_data_loss: also make changes that delete cells.
+        adopt: record the declared buckets of a table that has rows and no record of buckets, if a sample of the rows is
+            stored in them.
 
     Raises:
         StoreError: the store is unavailable, or refuses the change.
@@ -140,6 +148,12 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) 
     if not before:
         return SchemaChanges((), (), ())
     refused = []
+    if adopt and found is not None and found.buckets is None and declared.buckets is not None:
+        try:
+            check_stored_rows(store, declared)
+            store.record_buckets(declared.name, declared.buckets)
+        except SchemaError as error:
+            return SchemaChanges((), tuple(before), (error,))
     if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE} for difference in before):
         try:
             store.ensure_table(declared)

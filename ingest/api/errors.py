@@ -285,10 +285,15 @@ class BucketsDifferError(SchemaError):
     exit_code = 4
 
     def __init__(self, table: str, declared: int | None, found: int | None) -> None:
+        hint = (
+            "only 'ingest table apply' changes that, while the table has no rows; correct the file, or write to a new "
+            "table"
+        )
+        if found is None:
+            hint += "; if the rows were written with HBaseWD, run 'ingest table apply FILE --adopt TABLE'"
         super().__init__(
             f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',
-            hint="only 'ingest table apply' changes that, while the table has no rows; correct the file, or write to a "
-            "new table",
+            hint=hint,
         )
 
 

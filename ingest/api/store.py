@@ -147,6 +147,18 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """
+        Record the number of buckets of a table that has rows and no such record; the rows stay as they are.
+
+        The caller has checked that the rows are stored in these buckets.
+
+        Raises:
+            BucketsDifferError: another number is recorded.
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of a table's families; None if there is no such table."""
 

@@ -125,7 +125,9 @@ def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> No
     for name, error in _failures(line):
         out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
     for put in line.get("puts", ()):
-        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (f"row {_text(put['row'])}", "bold"))
+        stored = f", stored as {_text(put['row'])}" if "key" in put else ""
+        row = f"row {_text(put.get('key', put['row']))}"
+        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (row, "bold"), (stored, "dim"))
         if "delete" in put:
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:

@@ -105,6 +105,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
     ),
+    "not_distributed": (
+        api.SchemaError,
+        "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
+    ),
     "split_start_failed": (
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",

@@ -181,6 +181,21 @@ class TableContract:
                 store.ensure_table(TableSpec(name, (FamilySpec(b"f"),), buckets=buckets))
             assert store.buckets(name) == 8  # noqa: PLR2004
 
+    def test_number_of_buckets_is_recorded_for_rows_that_exist(
+        self, kit: StoreFixture, store: AnyStore, table: str
+    ) -> None:
+        store.apply(table, [put(b"\x00r", 1, f_q=b"1")])
+        rows = scanned(store, table)
+        for _ in range(2):
+            store.record_buckets(table, 16)
+            store = kit.reopened(store)
+            assert (store.buckets(table), scanned(store, table)) == (16, rows)
+        with pytest.raises(BucketsDifferError):
+            store.record_buckets(table, 8)
+        with pytest.raises(NotFoundError):
+            store.record_buckets(kit.table(), 8)
+        assert store.buckets(table) == 16  # noqa: PLR2004
+
     @pytest.mark.parametrize(
         "never",
         [

@@ -30,7 +30,7 @@ class TableRecords:
 
     def set_buckets(self, table: str, buckets: int | None) -> None:
         """
-        Record the number of buckets of a table without rows.
+        Record the number of buckets of a table; its caller knows that it fits the rows.
 
         Raises:
             BucketsDifferError: another client has recorded another number meanwhile.

@@ -42,10 +42,10 @@ class HBaseStore(Store[HBaseSettings]):
     A put is atomic; a delete and a put of one row are two calls, so a reader may see the state between them. After a
     time-out the outcome is unknown: HBase may execute the call later.
 
-    If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families;
-    and R on the table of records (`sinks.hbase.records`), if it exists.
-    Missing permissions, and a table that is missing, disabled, read only or over its space quota, block the pipeline
-    until an operator acts; no event fails.
+    If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
+    If there is a table `attr2hbase`, which holds the table records of salted tables, the user needs R on it; the
+    user of `ingest table apply` also needs W, and the right to create it. Missing permissions, and a table that is
+    missing, disabled, read only or over its space quota, block the pipeline until an operator acts; no event fails.
     """
 
     kind = "hbase"
@@ -149,6 +149,15 @@ class HBaseStore(Store[HBaseSettings]):
     def buckets(self, table: str) -> int | None:
         """The number of buckets in the table's record."""
         return self._records.buckets(table)
+
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """Record the number of buckets of a table with rows."""
+        if self.families(table) is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        found = self._records.buckets(table)
+        if found not in {None, buckets}:
+            raise BucketsDifferError(table, buckets, found)
+        self._records.set_buckets(table, buckets)
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

@@ -5,6 +5,7 @@ import pytest
 from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
 
 ROWS = [b"a1", b"a2", b"b1", b"\xff\x00"]
 
@@ -319,6 +320,71 @@ class TestTableApply:
         result = ingest(*APPLY)
         assert (result.code, "is held by process" in result.err) == (4, True)
         assert "stop that process, then run this command again: only one at a time may write it" in result.err
+
+
+HASHED = "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix$OneByteSimpleHash--16"
+SALTED = "tables: {mytable: {families: {cf: {versions: 2}, other: {}}, distribute: {hash: 16}}}"
+OTHER_SALTED = """
+tables:
+  mytable: {families: {cf: {versions: 2}, other: {}}}
+  other: {families: {cf: {}}, distribute: {hash: 16}}
+"""
+
+
+class TestTableOfHBaseWD:
+    def test_parameters_are_shown_as_an_option(self, ingest, declare, store):
+        declare("tables: {mytable: {families: {cf: {versions: 2}, other: {}}}}")
+        result = ingest(*PLAN, "--from-hbasewd", HASHED)
+        assert (result.code, result.out) == (0, "distribute: {hash: 16}\n")
+        assert ingest(*PLAN, "--from-hbasewd", HASHED, *JSON).json == {
+            "drift": False,
+            "differences": [],
+            "distribute": {"hash": 16},
+        }
+
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ("12", "are the parameters of HBaseWD's round-robin distributor"),
+            ("OneByteSimpleHash--62", "62 buckets are a multiple of 31"),
+            ("MD5--16", 'unknown hash "MD5"'),
+        ],
+    )
+    def test_unsupported_parameters_are_refused(self, ingest, declare, params, message):
+        declare()
+        result = ingest(*PLAN, "--from-hbasewd", params)
+        assert (result.code, result.out) == (2, "")
+        assert message in result.err
+
+    def test_table_with_rows_is_adopted(self, ingest, declare, store):
+        originals = [b"row-%03d" % number for number in range(300)]
+        store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),)))
+        store.apply("other", [Put(Distribution(16).stored(row), {b"cf:q": row}, 1000) for row in originals])
+        store.close()
+        declare(OTHER_SALTED)
+        refused = ingest(*APPLY)
+        assert (refused.code, "run 'ingest table apply FILE --adopt TABLE'" in refused.err) == (4, True)
+        adopted = ingest(*APPLY, "--adopt", "other", *JSON)
+        assert (adopted.code, what(adopted.json["done"])) == (0, [(None, "distribute", 16, None)])
+        scanned = ingest("scan", "p.yaml", "other", *JSON).lines
+        assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in originals]
+        assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
+
+    def test_table_with_another_row_is_not_adopted(self, ingest, declare, store):
+        store.close()
+        declare(SALTED)
+        result = ingest(*APPLY, "--adopt", "mytable")
+        assert result.code == 4
+        assert 'table "mytable" has the row key "a1"' in result.err
+        assert ingest("scan", "p.yaml", "mytable", *JSON).lines[0]["row"] == "a1"
+
+    @pytest.mark.parametrize(
+        ("table", "code", "hint"), [("mytabel", 3, 'did you mean "mytable"?'), ("mytable", 2, "--from-hbasewd TEXT")]
+    )
+    def test_adopted_table_is_declared_with_its_buckets(self, ingest, declare, table, code, hint):
+        declare()
+        result = ingest(*APPLY, "--adopt", table)
+        assert (result.code, result.out, hint in result.err) == (code, "", True)
 
 
 class TestWhichStore:
