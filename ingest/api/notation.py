@@ -61,6 +61,18 @@ def from_readable(text: str) -> bytes:
     return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
 
 
+def readable(value: bytes) -> str:
+    r"""
+    Bytes as text on one line, with `\xNN` for what is not printable; the inverse of `from_readable`.
+
+    A backslash before an `x` becomes `\x5c`, all other backslashes are literal.
+    """
+    text = value.decode("utf-8", "surrogateescape")
+    if text.isprintable() and "\\x" not in text:
+        return text
+    return "".join(_printable(character, escape=text.startswith("\\x", place)) for place, character in enumerate(text))
+
+
 def name_to_bytes(name: str) -> bytes:
     """Bytes of an attribute name; lone surrogates become the bytes they stand for."""
     try:
@@ -87,3 +99,9 @@ def _start(value: bytes, most: int) -> str:
 
 def _is_escaped(name: str) -> bool:
     return all(not "\ud800" <= character <= "\udfff" or "\udc80" <= character <= "\udcff" for character in name)
+
+
+def _printable(character: str, *, escape: bool) -> str:
+    if character.isprintable() and not escape:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

@@ -75,37 +75,13 @@ def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
     return pipelines[name]
 
 
-def store_of_table(configuration: "Configuration", table: str) -> str:
-    """
-    The store of a table: the declared one, else one that a sink writes it to, else the only store.
-
-    Raises:
-        ConfigError: it could be in several stores.
-    """
-    if table in configuration.tables:
-        return configuration.tables[table].store
-    written = {
-        sink.settings.store_name
-        for pipeline in configuration.pipelines.values()
-        for sink in pipeline.sinks
-        if sink.settings.table_text == table
-    }
-    candidates = written or set(configuration.stores)
-    if len(candidates) == 1:
-        return str(candidates.pop())
-    raise ConfigError(
-        f'table "{table}" could be in any of the stores {", ".join(sorted(map(str, candidates)))}',
-        hint=f"declare it in the file: tables: {{{table}: {{store: NAME}}}}",
-    )
-
-
 @contextmanager
 def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
     """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""
     from sinks.scanning.table_reader import TableReader
 
     configuration, catalog = loaded(out, file, shows_records=True)
-    component = configuration.stores[store_of_table(configuration, table)]
+    component = configuration.stores[configuration.store_of_table(table)]
     store_class = catalog.load("stores", component.kind)
 
     def new_store() -> Store[Any]:
