@@ -24,6 +24,6 @@ class Admin(JavaProgram):
         return dict(each.split("@", 1) for each in self.ask("regions", table).split())
 
     def writes(self, table: str) -> dict[tuple[str, str], int]:
-        """Region and its server -> rows written since it was opened; a few seconds old."""
+        """Region and its server -> rows written since it was opened."""
         found = (each.replace("=", "@").split("@") for each in self.ask("writes", table).split())
         return {(region, server): int(count) for region, server, count in found}
