@@ -314,3 +314,7 @@ class StoreSettings(Model):
     def with_timeout(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
         """The same options with this timeout for each call."""
         return self
+
+    def in_folder(self, folder: Path) -> Self:  # noqa: ARG002 - for stores with paths
+        """The same options for a process that runs in another folder: relative paths start at this one."""
+        return self

@@ -13,6 +13,8 @@ from ingest.suggest import did_you_mean
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
 _READ_OPTIONS = frozenset({"start", "stop", "prefix", "fuzzy", "versions", "partitions", "push_filters"})
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
+OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
+"""Names of all options; without a pipeline file, others are those of the store."""
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of a streaming query, which Spark also passes to its sink."""
 MAX_PARTITIONS = 10_000
@@ -80,8 +82,7 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
     if not options.get("table"):
         raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
     config, store = options.get("config"), options.get("store")
-    known = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
-    others = {name: value for name, value in options.items() if name not in known | _OF_SPARK}
+    others = {name: value for name, value in options.items() if name not in OPTIONS | _OF_SPARK}
     if config is None and store is None:
         raise ConfigError(
             "neither a pipeline file nor a store is given",
@@ -89,7 +90,7 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
         )
     if config is not None and others:
         unknown = min(others)
-        hint = did_you_mean(unknown, known) or f"options of the store belong into {config}"
+        hint = did_you_mean(unknown, OPTIONS) or f"options of the store belong into {config}"
         raise ConfigError(f'there is no option "{unknown}"', hint=hint)
     return TableOptions(options["table"], config, store, others)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, cast
 
@@ -15,11 +14,11 @@ from pyspark.sql.types import StructType
 from ingest.api import Cell, DecodeError, FuzzyPattern, Row, Scan, Store
 from ingest.api.notation import readable, shown
 from ingest.formats.cell_types import CODECS, CellType
-from ingest.formats.times import EPOCH
 from ingest.spark.datasource.columns import DeclaredColumn
 from ingest.spark.datasource.filters import ranges_of
 from ingest.spark.datasource.options import ReadOptions
 from ingest.spark.datasource.partitions import (
+    EVERYTHING,
     Range,
     even_cuts,
     intersection,
@@ -57,7 +56,7 @@ class TableSourceReader(DataSourceReader):
         self._table = table
         self._options = options
         self._schema = schema
-        self._ranges = intersection([options.scan.bounds()], [(b"", None)])
+        self._ranges = intersection([options.scan.bounds()], [EVERYTHING])
 
     def partitions(self) -> list[TablePartition]:
         """One partition for each region and bucket, divided further if the option `partitions` is larger."""
@@ -122,7 +121,8 @@ class TableSourceReader(DataSourceReader):
         return [] if first is None or last is None else even_cuts(first, last, parts)
 
     def _edge(self, store: Store[Any], ranges: Sequence[Range], *, reverse: bool) -> bytes | None:
-        scan = Scan(ranges[0][0], ranges[-1][1], columns=self._options.scan.columns, limit=1, reverse=reverse)
+        # of all columns: a scan for a rare one would read many rows
+        scan = Scan(ranges[0][0], ranges[-1][1], limit=1, reverse=reverse)
         with closing(store.scan(self._table.name, scan)) as rows:
             row = next(rows, None)
         return None if row is None else row.key
@@ -137,8 +137,7 @@ class TableSourceReader(DataSourceReader):
             return key, *(_value(row, column, cells.get(column.column)) for column in columns)
         if options.has_versions:
             versions = [
-                {"column": _name(cell), "timestamp": _time(cell.timestamp_ms), "value": cell.value}
-                for cell in row.cells
+                {"column": _name(cell), "timestamp": cell.timestamp_ms, "value": cell.value} for cell in row.cells
             ]
             return key, versions
         return key, [(_name(cell), cell.value) for cell in row.cells]
@@ -192,7 +191,3 @@ def _decoded(row: Row, cell_type: CellType, value: bytes, what: str) -> object:
 
 def _name(cell: Cell) -> str:
     return readable(cell.family + b":" + cell.qualifier)
-
-
-def _time(timestamp_ms: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=timestamp_ms)

@@ -22,10 +22,10 @@ NEWEST_CELLS = types.MapType(types.StringType(), types.BinaryType())
 ALL_CELLS = types.ArrayType(
     types.StructType()
     .add("column", types.StringType())
-    .add("timestamp", types.TimestampType())
+    .add("timestamp", types.LongType())
     .add("value", types.BinaryType())
 )
-"""Cells in the order of their columns, the newest first."""
+"""Cells in the order of their columns, the newest first; timestamps in milliseconds since 1970."""
 
 
 def schema_of(columns: DeclaredColumns, *, has_versions: bool) -> types.StructType:

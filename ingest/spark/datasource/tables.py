@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ingest.api import Decoding, NotFoundError, OnError, Store, StoreSettings, TableSpec
@@ -73,19 +74,21 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
         NotFoundError: there is no such pipeline file, or no such store in it.
     """
     wanted = table_options(options)
+    folder = _driver_folder()
     if wanted.config is None:
         catalog = Catalog()
         component, masks = single_store(
             wanted.store or "", wanted.store_options, name="options of the DataFrame", lookup=catalog
         )
         component = replace(catalog.located("stores", component), name=component.kind)
-        return SourceTable(wanted.table, _packed(component, catalog, masks))
-    configuration = load(wanted.config, env=os.environ, lookup=Catalog())
+        return SourceTable(wanted.table, _packed(component, folder, catalog, masks))
+    with chdir(folder):
+        configuration = load(wanted.config, env=os.environ, lookup=Catalog())
     catalog = Catalog(configuration.plugins)
     name = _store_name(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
-    return SourceTable(wanted.table, _packed(component, catalog, configuration.masks), declared)
+    return SourceTable(wanted.table, _packed(component, folder, catalog, configuration.masks), declared)
 
 
 def missing_table(store: Store[Any], name: str) -> NotFoundError:
@@ -105,7 +108,18 @@ def _store_name(configuration: Configuration, wanted: TableOptions) -> str:
     return wanted.store
 
 
-def _packed(component: Component[StoreSettings], catalog: Catalog, masks: Masks) -> bytes:
+def _driver_folder() -> Path:
+    """
+    The folder in which the driver was started, where its relative paths start.
+
+    Spark may run this process in a folder of its own. The variable PWD is that of the script that started the JVM.
+    """
+    is_of_spark = "SPARK_JOB_ARTIFACT_UUID" in os.environ
+    return Path(os.environ["PWD"]) if is_of_spark and "PWD" in os.environ else Path.cwd()
+
+
+def _packed(component: Component[StoreSettings], folder: Path, catalog: Catalog, masks: Masks) -> bytes:
+    component = replace(component, settings=component.settings.in_folder(folder))
     return packed(
         Plan(
             pipeline="",

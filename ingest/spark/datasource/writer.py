@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from ingest.api import (
     Batch,
+    BucketsDifferError,
     ConfigError,
     ConflictError,
     FileStore,
@@ -136,6 +137,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
         NotFoundError: there is no such table.
         ConfigError: a declared column is in a family that the table lacks, or Spark cannot write this kind of store.
         ConflictError: another process writes a store that only one process may write.
+        SchemaError: the table has another number of buckets than its declaration.
     """
     component = table.store()
     time_ms = now_ms() if mapper.time_ms is None else mapper.time_ms
@@ -143,6 +145,8 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
         with table.reading() as store:
             families = store.families(table.name) or frozenset()
             file_format, folder = FileFormat(buckets=store.buckets(table.name)), ""
+        if table.declared is not None and table.declared.buckets != file_format.buckets:
+            raise BucketsDifferError(table.name, table.declared.buckets, file_format.buckets)
     else:
         with _owned(component) as store:
             if table.declared is not None:

@@ -72,3 +72,18 @@ def test_unknown_stores_and_tables_are_named(pipeline_file: Path):
         source_table({"config": str(pipeline_file), "table": "t", "store": "her"})
     with pytest.raises(ConfigError, match='table "u" could be in any of the stores'):
         source_table({"config": str(pipeline_file), "table": "u"})
+
+
+def test_relative_paths_start_at_the_folder_of_the_driver(
+    pipeline_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Spark runs the process in a folder of its own."""
+    elsewhere = tmp_path / "userFiles"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("SPARK_JOB_ARTIFACT_UUID", "some")
+    monkeypatch.setenv("PWD", str(tmp_path))
+    assert source_table({"config": pipeline_file.name, "table": "t"}).declared is not None
+    settings: Any = source_table({"store": "rocksdb", "path": "data", "table": "t"}).store().settings
+    assert settings.path == str(tmp_path / "data")
+    assert Path.cwd() == elsewhere
