@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.formats.avro import AvroSchema
 from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
+from ingest.formats.number_types import number_writer
 
 _SINGLE_OBJECT = b"\xc3\x01"
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
@@ -87,6 +88,8 @@ class Avro(Decorator[AvroSettings]):
     The given schema must be the one that the values were written with; `header` detects values of another schema. Avro
     container files, which include their schema, are not supported.
 
+    With `numbers: auto` the types int and long are an int64, float and double a float64; a decimal stays text.
+
     Source: own design; the Avro specification, and the wire format of Confluent's serializers.
     """
 
@@ -100,6 +103,13 @@ class Avro(Decorator[AvroSettings]):
                 {"name": "name", "type": ["null", "string"]}]}}]}'}""",
             body=b"\x90\x03\x02\x06ann",
             after={"2hb_app:status": "200", "2hb_app:user.name": "ann"},
+        ),
+        Example(
+            "a number as HBase's tools write it",
+            settings="""{numbers: auto, schema_text: '{"type": "record", "name": "A", "fields": [
+              {"name": "status", "type": "int"}]}'}""",
+            body=b"\xc8\x01",
+            after={"status": "\0\0\0\0\0\0\0d"},
         ),
         Example(
             "with the header of a registry's serializer",
@@ -136,7 +146,7 @@ class Avro(Decorator[AvroSettings]):
         self._schema = _schema(settings)
         self._marker = _SINGLE_OBJECT + self._schema.fingerprint
         self._ids = None if settings.schema_ids is None else frozenset(settings.schema_ids)
-        self._flattening = Flattening(settings, written, settings.on_null)
+        self._flattening = Flattening(settings, number_writer(settings.numbers, written), settings.on_null)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""

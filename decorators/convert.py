@@ -1,8 +1,6 @@
 """Convert values between types and encodings."""
 
-import re
-from collections.abc import Callable
-from decimal import Decimal
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Self
 
@@ -10,12 +8,13 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, EventError, Example, option
-from ingest.api.notation import shown_start
-from ingest.decorating.edits import Change, EditSettings, edit
+from ingest.api.notation import name_to_bytes, shown_start
+from ingest.decorating.edits import Change, EditSettings, edit, edit_found
+from ingest.expressions import Pattern
 from ingest.expressions.encodings import READ, WRITE
+from ingest.formats.number_notation import number_reader
+from ingest.formats.number_types import number_or_text
 
-_PLAIN_NUMBER = re.compile(rb"[+-]?(?:[0-9]{1,50}(?:\.[0-9]{0,50})?|\.[0-9]{1,50})(?:[eE][+-]?[0-9]{1,2})?")
-_HEX_NUMBER = re.compile(rb"([+-]?)0[xX]([0-9a-fA-F]{1,32})")
 _WORDS = {
     **dict.fromkeys((b"true", b"t", b"yes", b"y", b"on", b"1"), b"true"),
     **dict.fromkeys((b"false", b"f", b"no", b"n", b"off", b"0"), b"false"),
@@ -34,6 +33,7 @@ class Form(StrEnum):
     INT64 = "int64"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    AUTO = "auto"
     HEX = "hex"
     BASE64 = "base64"
     BASE64URL = "base64url"
@@ -66,7 +66,14 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
+_BINARY = frozenset({Form.BOOL8, Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.AUTO})
 _NOT_ASCII_SUPERSETS = frozenset({Form.UTF16LE, Form.UTF16BE})  # all other charsets encode ASCII unchanged
+
+
+_AUTO_FOR_A_NAME = (
+    "with `auto` the type depends on each value, so a column may contain several types; for an attribute that is named "
+    "write its type, such as `encode: int64`"
+)
 
 
 class OnInvalidValue(StrEnum):
@@ -83,6 +90,12 @@ class OnInvalidValue(StrEnum):
 class ConvertSettings(EditSettings):
     """Options of the convert decorator."""
 
+    pattern: Pattern | None = option(
+        "Regular expression, instead of `source` and `attributes`: the values of all attributes whose names match it "
+        "are replaced.",
+        default=None,
+        example="^2hb_m:",
+    )
     decode: Form | None = option(
         "The type of the value that is read: a big-endian number (`int64`, `float32` …), HBase's single byte for a "
         "boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; `form` also reads + as a "
@@ -93,7 +106,9 @@ class ConvertSettings(EditSettings):
         strict=False,
     )
     encode: Form | None = option(
-        "The type of the value that is written, from the same list. Left out: UTF-8 text or raw bytes.",
+        "The type of the value that is written, from the same list, or `auto`: a number as JSON writes it becomes an "
+        "`int64` if it is an integer of 64 bits, a `float64` if it has a fraction or an exponent; any other value "
+        "stays unchanged. Left out: UTF-8 text or raw bytes.",
         default=None,
         example="base64",
         strict=False,
@@ -114,15 +129,53 @@ class ConvertSettings(EditSettings):
     def _converts_something(self) -> Self:
         if self.decode is None and self.encode is None:
             raise PydanticCustomError("missing", "convert needs `decode` or `encode`")
+        if self.decode is Form.AUTO:
+            raise PydanticCustomError(
+                "conflict", "`auto` is for `encode`: bytes do not contain their type", {"option": "decode"}
+            )
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
         if self.decimal in self.grouping:
             raise PydanticCustomError("conflict", "a character cannot be in both `decimal` and `grouping`")
         if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
             raise PydanticCustomError("conflict", "`replace` is for character sets", {"option": "on_invalid"})
-        if self.on_invalid is OnInvalidValue.UNSET and self.targets() is None and self.attribute is None:
+        if self.on_invalid is OnInvalidValue.UNSET and self.sets_core():
             raise PydanticCustomError("conflict", "the body cannot be unset; use `empty`", {"option": "on_invalid"})
         return self
+
+    @model_validator(mode="after")
+    def _pattern_or_names(self) -> Self:
+        if self.pattern is not None and {"source", "attribute", "attributes"} & self.model_fields_set:
+            raise PydanticCustomError(
+                "conflict",
+                "`pattern` cannot be combined with `source`, `attribute` or `attributes`",
+                {"option": "pattern"},
+            )
+        return self
+
+    def reads(self) -> frozenset[str]:
+        """The attributes that are listed; no other references are known with `pattern`."""
+        return frozenset() if self.pattern is not None else super().reads()
+
+    def sets_core(self) -> frozenset[str]:
+        """The body, if neither attributes nor a pattern are named."""
+        return frozenset() if self.pattern is not None else super().sets_core()
+
+    @property
+    def writes_binary(self) -> bool:
+        """Whether the result is not text."""
+        return self.encode in _BINARY
+
+    def replaces_text(self, name: str) -> bool:
+        """Whether `pattern` matches the name, and the value is read as text."""
+        is_found = self.pattern is not None and self.pattern.search(name_to_bytes(name)) is not None
+        return is_found and self.decode not in _BINARY
+
+    def lint_warnings(self) -> Mapping[str, str]:
+        """A type that depends on the value, for an attribute that is named."""
+        if self.encode is not Form.AUTO or self.pattern is not None:
+            return {}
+        return {"encode": _AUTO_FOR_A_NAME}
 
 
 class Convert(Decorator[ConvertSettings]):
@@ -133,6 +186,11 @@ class Convert(Decorator[ConvertSettings]):
     true, t, yes, y, on and 1, those for false are false, f, no, n, off and 0, in any case. Numbers may also be
     hexadecimal (`0x1f`). A value that is out of range or not in its encoding is never changed silently: see
     `on_invalid`.
+
+    `encode: auto` chooses the type by each value. A column that gets 1, 1.5 and `n/a` then contains an int64, a float64
+    and text, and no reader can tell the two numbers apart: name the type of such a column. Text that JSON does not
+    accept as a number, such as `007`, `+7` and `0x1f`, stays text, and so does an integer beyond 64 bits. The pattern
+    must not match the row key, nor attributes that are already converted.
 
     Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, and the HTML standard for forms.
     """
@@ -170,6 +228,18 @@ class Convert(Decorator[ConvertSettings]):
             attributes={"q": "sch%C3%B6ne+Schuhe"},
             after={"q": "schöne Schuhe"},
         ),
+        Example(
+            "all cells of a family, by their values",
+            settings="{pattern: '^2hb_m:', encode: auto}",
+            attributes={"2hb_": "42", "2hb_m:rx": "100", "2hb_m:load": "2.5", "2hb_m:zip": "01067"},
+            after={"2hb_m:rx": "\0\0\0\0\0\0\0d", "2hb_m:load": "@\4\0\0\0\0\0\0"},
+        ),
+        Example(
+            "all cells of a family have one type",
+            settings="{pattern: '^2hb_m:', encode: int64}",
+            attributes={"2hb_m:rx": "100", "2hb_m:load": "2.5"},
+            error="not_a_number",
+        ),
         Example("Latin-1 to UTF-8", settings="{decode: latin1}", body=b"gr\xf6\xdfe", body_after="größe"),
         Example(
             "bytes that are not UTF-8 are replaced",
@@ -188,7 +258,9 @@ class Convert(Decorator[ConvertSettings]):
     def __init__(self, settings: ConvertSettings) -> None:
         super().__init__(settings)
         self._drops = settings.on_invalid is OnInvalidValue.DROP
-        self._edit = edit(settings, _with_fallback(_conversion(settings), settings.on_invalid))
+        convert = _with_fallback(_conversion(settings), settings.on_invalid)
+        pattern = settings.pattern
+        self._edit = edit(settings, convert) if pattern is None else edit_found(pattern.search, convert)
 
     @property
     def drop_reason(self) -> str:
@@ -240,7 +312,7 @@ def _conversion(settings: ConvertSettings) -> Change:
 def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     match form:
         case Form.NUMBER:
-            return _number_reader(settings.decimal, settings.grouping)
+            return number_reader(settings.decimal, settings.grouping)
         case Form.BOOL:
             return _word
         case Form.BOOL8:
@@ -254,11 +326,13 @@ def _reader(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
 def _writer(form: Form, *, replaces: bool) -> Callable[[bytes], bytes]:
     match form:
         case Form.NUMBER:
-            return _number_reader(".", "")
+            return number_reader(".", "")
         case Form.BOOL:
             return _word
         case Form.BOOL8:
             return lambda text: _BOOL_BYTES[_word(text)]
+        case Form.AUTO:
+            return number_or_text
         case _ if form in _CHARSETS:
             return _recoder(Form.UTF8, form, replaces=replaces)
         case _:
@@ -276,35 +350,6 @@ def _bool_of_byte(value: bytes) -> bytes:
     if len(value) != 1:
         raise DecorateError(f"{shown_start(value)} has {len(value)} bytes, not 1", code="bad_encoding")
     return b"false" if value == b"\0" else b"true"
-
-
-def _number_reader(decimal: str, grouping: str) -> Callable[[bytes], bytes]:
-    characters = b"|".join(re.escape(character.encode()) for character in grouping)
-    ungroup = re.compile(rb"(?<=[0-9])(?:" + characters + rb")(?=[0-9])").sub
-    before_fraction = decimal.encode()
-
-    def read(value: bytes) -> bytes:
-        text = value.strip()
-        if characters:
-            text = ungroup(b"", text)
-        if before_fraction != b".":
-            if b"." in text:
-                raise _number_error(value)
-            text = text.replace(before_fraction, b".")
-        if _PLAIN_NUMBER.fullmatch(text) is None:
-            hexadecimal = _HEX_NUMBER.fullmatch(text)
-            if hexadecimal is None:
-                raise _number_error(value)
-            return b"%d" % int(hexadecimal[1] + hexadecimal[2], 16)
-        number = Decimal(text.decode("ascii"))
-        plain = f"{number:f}" if number else "0"
-        return (plain.rstrip("0").rstrip(".") if "." in plain else plain).encode("ascii")
-
-    return read
-
-
-def _number_error(value: bytes) -> DecorateError:
-    return DecorateError(f"{shown_start(value)} is not a number", code="not_a_number")
 
 
 def _recoder(old: Form, new: Form, *, replaces: bool) -> Callable[[bytes], bytes]:

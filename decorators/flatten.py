@@ -7,8 +7,9 @@ from pydantic import Field
 from ingest.api import DecorateError, Decorator, Event, Example, Settings, attribute_references, option
 from ingest.decorating.choices import FailureAction
 from ingest.decorating.names import BoundedMemo
-from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.formats.json_text import attributes_of, read_json
 from ingest.formats.nested import Arrays, Flattening, NestedSettings, OnNull
+from ingest.formats.number_types import Numbers, json_writer
 
 _BRACKETS = (b"{", b"[")
 _Names = Annotated[list[str], Field(min_length=1)]
@@ -31,6 +32,12 @@ class FlattenSettings(Settings):
         default="index",
         strict=False,
     )
+    numbers: Numbers = option(
+        "How numbers are written: as `text`; in binary form (`auto`), an integer as int64 and any other number as "
+        "float64; or all as `float64`, as by `json`.",
+        default="text",
+        strict=False,
+    )
     keep: bool = option("Keep the attribute that was flattened.", default=False)
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
@@ -46,6 +53,11 @@ class FlattenSettings(Settings):
     def reads(self) -> frozenset[str]:
         """The attributes that are listed."""
         return attribute_references(self.attributes or ())
+
+    @property
+    def writes_binary(self) -> bool:
+        """Whether numbers are in binary form."""
+        return self.numbers is not Numbers.TEXT
 
     def members_of(self, name: str) -> str | None:
         """Prefix of the names of the members of an attribute; None for an attribute that is not flattened."""
@@ -84,6 +96,12 @@ class Flatten(Decorator[FlattenSettings]):
             attributes={"a": "[true, 0]", "b": "[main] started", "c": "7"},
             after={"a": None, "a_0": "true", "a_1": "0"},
         ),
+        Example(
+            "numbers as HBase's tools write them",
+            settings="{attributes: {payload: '2hb_m:'}, numbers: auto}",
+            attributes={"payload": '{"rx": 100, "load": 2.5}'},
+            after={"payload": None, "2hb_m:rx": "\0\0\0\0\0\0\0d", "2hb_m:load": "@\4\0\0\0\0\0\0"},
+        ),
         Example("not JSON", settings="{attributes: [a]}", attributes={"a": "7 up"}, error="bad_json"),
         Example(
             "a null with `on_null: error`",
@@ -100,6 +118,7 @@ class Flatten(Decorator[FlattenSettings]):
         super().__init__(settings)
         listed = settings.attributes
         self._listed = None if listed is None else tuple(listed)
+        self._write = json_writer(settings.numbers)
         self._flattenings = BoundedMemo(self._flattening)
         on_invalid = settings.on_invalid or (FailureAction.KEEP if listed is None else FailureAction.ERROR)
         self._actions = dict.fromkeys(("bad_json", "too_deep"), on_invalid)
@@ -146,4 +165,4 @@ class Flatten(Decorator[FlattenSettings]):
         settings = self.settings
         prefix = settings.members_of(name) or ""
         nested = NestedSettings(prefix=prefix, separator=settings.separator, arrays=settings.arrays)
-        return Flattening(nested, write_json, settings.on_null)
+        return Flattening(nested, self._write, settings.on_null)

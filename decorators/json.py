@@ -2,8 +2,9 @@
 
 from ingest.api import DecorateError, Decorator, Event, Example, option
 from ingest.decorating.choices import FailureAction
-from ingest.formats.json_text import attributes_of, read_json, write_json
+from ingest.formats.json_text import attributes_of, read_json
 from ingest.formats.nested import Flattening, NestedSettings, OnNull
+from ingest.formats.number_types import json_writer
 
 
 class JsonSettings(NestedSettings):
@@ -26,6 +27,9 @@ class Json(Decorator[JsonSettings]):
 
     Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a name
     repeats, the last value wins. Empty objects set nothing.
+
+    With `numbers: auto` a number without fraction and exponent is an int64, so a member that is 1 in one event and 1.5
+    in another gets two types, and no reader can tell them apart. Use `numbers: float64` for such members.
 
     Source: own design.
     """
@@ -56,6 +60,29 @@ class Json(Decorator[JsonSettings]):
             body='{"level": "warn", "took": 2, "user": {"id": 7, "mail": {"home": "a@b.c"}}}',
             after={"level": "warn", "user.id": "7", "user.mail.home": "a@b.c"},
         ),
+        Example(
+            "numbers as HBase's tools write them",
+            settings="{prefix: '2hb_m:', numbers: auto}",
+            body='{"rx": 100, "load": 2.5, "unit": "bytes", "up": true}',
+            after={
+                "2hb_m:rx": "\0\0\0\0\0\0\0d",
+                "2hb_m:load": "@\4\0\0\0\0\0\0",
+                "2hb_m:unit": "bytes",
+                "2hb_m:up": "true",
+            },
+        ),
+        Example(
+            "one type for all numbers",
+            settings="{prefix: '2hb_m:', numbers: float64}",
+            body='{"load": 2}',
+            after={"2hb_m:load": "@\0\0\0\0\0\0\0"},
+        ),
+        Example(
+            "an integer beyond 64 bits",
+            settings="{numbers: auto}",
+            body='{"id": 9223372036854775808}',
+            error="number_too_large",
+        ),
         Example("arrays are JSON text", body='{"tags": ["x", {"y": 1.0}]}', after={"tags": '["x",{"y":1.0}]'}),
         Example("not an object", body="[1]", error="bad_json"),
         Example("not an object, with `on_invalid: keep`", settings="{on_invalid: keep}", body="started"),
@@ -65,7 +92,7 @@ class Json(Decorator[JsonSettings]):
     def __init__(self, settings: JsonSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._flattening = Flattening(settings, write_json, settings.on_null)
+        self._flattening = Flattening(settings, json_writer(settings.numbers), settings.on_null)
         self._actions = dict.fromkeys(("bad_json", "too_deep", "no_attribute"), settings.on_invalid)
 
     @property

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.notation import name_from_bytes
 from ingest.formats.nested import Flattening, NestedSettings, written
+from ingest.formats.number_types import number_writer
 from ingest.formats.numbers import float32
 
 _CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
@@ -105,6 +106,8 @@ class Protobuf(Decorator[ProtobufSettings]):
     `{"b64": …}`, and maps are sorted by key. A float is written with the fewest digits that identify it; values that
     are not finite are `nan`, `inf` or `-inf`, and null in an array. Unknown fields and extensions are ignored.
 
+    With `numbers: auto` integers are an int64, also that of an unknown enum value, and float and double a float64.
+
     Source: own design; the encoding of Protocol Buffers, and the wire format of Confluent's serializers.
     """
 
@@ -121,6 +124,12 @@ class Protobuf(Decorator[ProtobufSettings]):
             settings=f"{{header: confluent, on_absent: default, message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\0\0\0\0\x07\0\x1a\x01x",
             after={"status": "0", "tags": '["x"]'},
+        ),
+        Example(
+            "a number as HBase's tools write it",
+            settings=f"{{numbers: auto, message: Access, descriptor_text: {_ACCESS}}}",
+            body=b"\x08\x64",
+            after={"status": "\0\0\0\0\0\0\0d"},
         ),
         Example(
             "a truncated message",
@@ -141,7 +150,7 @@ class Protobuf(Decorator[ProtobufSettings]):
         descriptor = _pool(settings).FindMessageTypeByName(settings.message)
         self._parse = message_factory.GetMessageClass(descriptor).FromString
         self._content = _Content(descriptor, {}, with_defaults=settings.on_absent is OnAbsent.DEFAULT)
-        self._flattening = Flattening(settings, written)
+        self._flattening = Flattening(settings, number_writer(settings.numbers, written))
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""

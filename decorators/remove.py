@@ -6,8 +6,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Decorator, Event, Example, Settings, attribute_references, option
-from ingest.api.notation import name_to_bytes
-from ingest.decorating.names import BoundedMemo
+from ingest.decorating.names import names_found
 from ingest.expressions import Pattern
 
 
@@ -62,11 +61,7 @@ class Remove(Decorator[RemoveSettings]):
     def __init__(self, settings: RemoveSettings) -> None:
         super().__init__(settings)
         self._names = tuple(settings.attributes)
-        pattern = settings.pattern
-        self._matches: BoundedMemo[str, bool] | None = None
-        if pattern is not None:
-            search = pattern.search
-            self._matches = BoundedMemo(lambda name: search(name_to_bytes(name)) is not None)
+        self._matches = None if settings.pattern is None else names_found(settings.pattern.search)
 
     def decorate(self, event: Event) -> bool:
         """Remove the attributes."""

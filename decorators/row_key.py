@@ -16,7 +16,6 @@ Encode = Callable[[bytes], bytes]
 
 _HASH_DIGITS = 8  # 32 bits: short, and enough to distribute rows
 _MD5_DIGITS = 32
-_MAX_BUCKETS = 65_536
 
 
 class Encoding(StrEnum):
@@ -82,22 +81,7 @@ class RowKeySettings(Settings):
         example=[{"value": "%{tenant}"}, {"value": "%{timestamp}", "encoding": "inverted"}],
         min_length=1,
     )
-    separator: str = option("Separator between two parts, and after the bucket.", default="|")
-    buckets: int | None = option(
-        "Salt the key: start it with a bucket number, from 0 with leading zeros, so that adjacent keys are "
-        "distributed over this many ranges of the table.",
-        default=None,
-        example=16,
-        ge=2,
-        le=_MAX_BUCKETS,
-    )
-    bucket_parts: int | None = option(
-        "Number of leading parts that determine the bucket, so that rows with equal leading parts stay in one bucket; "
-        "all parts when left out.",
-        default=None,
-        example=1,
-        ge=1,
-    )
+    separator: str = option("Separator between two parts.", default="|")
     on_missing: OnMissing = option(
         "If a part names an attribute that the event does not have, the event fails (`error`), no key is set and the "
         "sink decides (`unset`), or the part is `empty` text.",
@@ -125,26 +109,14 @@ class RowKeySettings(Settings):
         """The key, from its parts."""
         return {f"attribute:{self.attribute}": ("parts",)}
 
-    @model_validator(mode="after")
-    def _bucket_parts_in_range(self) -> Self:
-        if self.bucket_parts is not None:
-            if self.buckets is None:
-                raise PydanticCustomError("conflict", "`bucket_parts` needs `buckets`", {"option": "bucket_parts"})
-            if self.bucket_parts > len(self.parts):
-                raise PydanticCustomError(
-                    "out_of_range", "there are only {count} parts", {"count": len(self.parts), "option": "bucket_parts"}
-                )
-        return self
-
 
 class RowKey(Decorator[RowKeySettings]):
     """
     Build the row key of the attr2hbase sink from parts with a separator.
 
     Keys are sorted as bytes. Those that start with a time, or that ascend, are all written to the last region (a
-    hotspot): start the key with a part that varies, `reversed` or as a `hash`, or set `buckets`. The bucket is computed
-    with CRC-32 from the encoded parts, as in `%{bucket()}`, so it is the same on every replay. A range scan then needs
-    one scan per bucket; for 16 buckets, create the table with the split points 01, 02 and so on to 15.
+    hotspot). Start the key with a part that varies, `reversed` or as a `hash`, or distribute the rows of the table over
+    buckets: `tables: {NAME: {distribute: {hash: 16}}}`. Scans then still return the rows in the order of these keys.
 
     Fixed-width parts (`padded`, `inverted`, `int64`) are unambiguous without a separator, so it may be empty. Negative
     numbers sort after the others as `int64`, and cannot be `inverted`.
@@ -162,11 +134,10 @@ class RowKey(Decorator[RowKeySettings]):
             after={"2hb_": "acme|9223370727579047684"},
         ),
         Example(
-            "buckets by tenant",
-            settings="{buckets: 16, bucket_parts: 1, separator: '-', parts: [{value: '%{tenant}'}, "
-            "{value: '%{order}', encoding: padded, width: 8}]}",
+            "leading zeros, and another separator",
+            settings="{separator: '-', parts: [{value: '%{tenant}'}, {value: '%{order}', encoding: padded, width: 8}]}",
             attributes={"tenant": "acme", "order": "4711"},
-            after={"2hb_": "14-acme-00004711"},
+            after={"2hb_": "acme-00004711"},
         ),
         Example(
             "a hash, and reversed digits",
@@ -226,8 +197,6 @@ class RowKey(Decorator[RowKeySettings]):
             )
             for number, part in enumerate(settings.parts)
         )
-        self._bucket: Encode | None = None if settings.buckets is None else _function("bucket", settings.buckets)
-        self._bucket_parts = settings.bucket_parts
 
     def decorate(self, event: Event) -> bool:
         """Set the key."""
@@ -246,11 +215,7 @@ class RowKey(Decorator[RowKeySettings]):
                     hint="choose another separator, or set on_separator: keep",
                 )
             texts.append(text)
-        key = separator.join(texts)
-        if self._bucket is not None:
-            bucket_key = key if self._bucket_parts is None else separator.join(texts[: self._bucket_parts])
-            key = self._bucket(bucket_key) + separator + key
-        event.set(self._attribute, key)
+        event.set(self._attribute, separator.join(texts))
         return True
 
 

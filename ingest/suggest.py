@@ -30,7 +30,6 @@ COMPONENTS_ELSEWHERE = {
     "remove": "delete drop_fields remove_field",
     "rename": "move replace_field",
     "replace": "gsub",
-    "row_key": "salt",
     "select": "keep_fields whitelist",
     "split": "dissect tokenize",
     "syslog": "parse_syslog",
@@ -83,6 +82,11 @@ OWN_CODE = frozenset(
     {"bloblang", "javascript", "lua", "mapping", "python", "remap", "ruby", "script", "starlark", "wasm"},
 )
 """Names in other tools for a decorator that runs user code; the equivalent here is a plugin."""
+
+SALTING = frozenset({"bucket", "buckets", "salt"})
+"""Names for a prefix that distributes row keys; here it is a property of the table."""
+DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `distribute: {hash: N}`"
+"""The hint for such names."""
 
 _EQUIVALENTS = [
     (elsewhere, ours)

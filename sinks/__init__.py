@@ -5,6 +5,7 @@ Stores, and the sinks that write to them.
 and sends them with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a store that only the driver may write,
 `staging` writes them to a file and `apply_staged` applies the file to the `driver_store`; `families` creates missing
 families. `hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
+`rowkeys` computes the buckets of salted tables, and how row keys spread over regions.
 
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 

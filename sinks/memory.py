@@ -1,11 +1,12 @@
 """The reference store: HBase's rules on plain dictionaries, for tests, `ingest test` and `ingest explain`."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from ingest.api import (
+    BucketsDifferError,
     Capabilities,
     Cell,
     Delete,
@@ -17,6 +18,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     Store,
     StoreSettings,
@@ -27,6 +29,7 @@ from ingest.api import (
 )
 from ingest.api.notation import shown
 from ingest.clock import now_ms
+from sinks.rowkeys.fuzzy import RemainingRange
 
 
 class MemorySettings(StoreSettings):
@@ -51,8 +54,9 @@ class _RowData:
 
 @dataclass(slots=True)
 class _Table:
-    """Rows, their keys in byte order, and the families."""
+    """Rows, their keys in byte order, the families, and the number of buckets."""
 
+    buckets: int | None = None
     families: dict[bytes, FamilySpec] = field(default_factory=dict)
     rows: dict[bytes, _RowData] = field(default_factory=dict)
     keys: list[bytes] = field(default_factory=list)
@@ -117,14 +121,18 @@ class MemoryStore(Store[MemorySettings]):
         data = found.rows.get(row)
         return None if data is None else self._visible(found, row, data, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
-        yield from islice(self._rows(self._table(table), scan), scan.limit)
+        yield from islice(self._rows(self._table(table), scan, counts or ScanCounts()), scan.limit)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
         self._check_open()
-        found = self._tables.setdefault(spec.name, _Table())
+        found = self._tables.setdefault(spec.name, _Table(spec.buckets))
+        if found.buckets != spec.buckets:
+            if found.rows:
+                raise BucketsDifferError(spec.name, spec.buckets, found.buckets)
+            found.buckets = spec.buckets
         for family in spec.families:
             found.families.setdefault(family.name, family)
 
@@ -140,7 +148,22 @@ class MemoryStore(Store[MemorySettings]):
         """The table's families, as they were declared."""
         self._check_open()
         found = self._tables.get(name)
-        return None if found is None else TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())))
+        if found is None:
+            return None
+        return TableSpec(name, tuple(spec for _, spec in sorted(found.families.items())), buckets=found.buckets)
+
+    def buckets(self, table: str) -> int | None:
+        """The number of buckets of the table."""
+        self._check_open()
+        found = self._tables.get(table)
+        return None if found is None else found.buckets
+
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """Record the number of buckets of a table with rows."""
+        found = self._table(table)
+        if found.buckets not in {None, buckets}:
+            raise BucketsDifferError(table, buckets, found.buckets)
+        found.buckets = buckets
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
@@ -153,23 +176,23 @@ class MemoryStore(Store[MemorySettings]):
         self._check_open()
         return tuple(sorted(self._tables))
 
-    def _rows(self, found: _Table, scan: Scan) -> Iterator[Row]:
-        start, stop = scan.bounds()
-        while True:
-            low = bisect_left(found.keys, start)
-            high = len(found.keys) if stop is None else bisect_left(found.keys, stop)
-            page = found.keys[low:high]
-            page = page[: -scan.page_rows - 1 : -1] if scan.reverse else page[: scan.page_rows]
-            if not page:
+    def _rows(self, found: _Table, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        remaining = RemainingRange(scan)
+        counts.seeks += not remaining.is_empty
+        while not remaining.is_empty:
+            low = bisect_left(found.keys, remaining.start)
+            high = len(found.keys) if remaining.stop is None else bisect_left(found.keys, remaining.stop)
+            if low == high:
                 return
-            for key in page:
-                row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
-                if row is not None:
-                    yield row
-            if scan.reverse:
-                stop = page[-1]
-            else:
-                start = page[-1] + b"\0"
+            key = found.keys[high - 1 if scan.reverse else low]
+            if not remaining.take(key):
+                counts.touch(key)
+                counts.seeks += not remaining.is_empty
+                continue
+            row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+            counts.touch(key, row.cells if row else ())
+            if row is not None:
+                yield row
 
     def _visible(
         self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
+from sinks.scanning.stored_rows import check_stored_rows
 
 Value = int | str | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, split points, or a whole family or table; None if absent."""
@@ -22,6 +23,7 @@ class Aspect(StrEnum):
     BLOOM = "bloom"
     UNDECLARED = "undeclared"
     SPLITS = "splits"
+    DISTRIBUTE = "distribute"
 
 
 class Remedy(StrEnum):
@@ -30,6 +32,7 @@ class Remedy(StrEnum):
     MAKE = "make"
     CHANGE = "change"
     DATA_LOSS = "data_loss"
+    EMPTY_ONLY = "empty_only"
     BY_HAND = "by_hand"
     NOTHING = "nothing"
 
@@ -76,6 +79,8 @@ class Difference:
         """How it can be reconciled in this store."""
         if not self.is_drift:
             return Remedy.NOTHING
+        if self.aspect is Aspect.DISTRIBUTE:
+            return Remedy.EMPTY_ONLY
         needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )
@@ -115,16 +120,25 @@ def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference
         else:
             result += _options(declared.name, family, current)
     result += [Difference(declared.name, Aspect.UNDECLARED, name, None, family) for name, family in existing.items()]
+    if declared.buckets != found.buckets:
+        result.append(Difference(declared.name, Aspect.DISTRIBUTE, None, declared.buckets, found.buckets))
     if declared.splits and set(declared.splits) != set(found.splits):
         result.append(Difference(declared.name, Aspect.SPLITS, None, declared.splits, found.splits))
     return result
 
 
-def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> SchemaChanges:
+def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, adopt: bool = False) -> SchemaChanges:
     """
     Reconcile a table as far as the store can, then read it back.
 
     No table or family is ever deleted; cells only with `allow_data_loss`.
+
+    Args:
+        store: open for writing.
+        declared: the table's declaration.
+        allow_data_loss: also make changes that delete cells.
+        adopt: record the declared buckets of a table that has rows and no record of buckets, if a sample of the rows is
+            stored in them.
 
     Raises:
         StoreError: the store is unavailable, or refuses the change.
@@ -134,7 +148,13 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) 
     if not before:
         return SchemaChanges((), (), ())
     refused = []
-    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY} for difference in before):
+    if adopt and found is not None and found.buckets is None and declared.buckets is not None:
+        try:
+            check_stored_rows(store, declared)
+            store.record_buckets(declared.name, declared.buckets)
+        except SchemaError as error:
+            return SchemaChanges((), tuple(before), (error,))
+    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE} for difference in before):
         try:
             store.ensure_table(declared)
         except SchemaError as error:

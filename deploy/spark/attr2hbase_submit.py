@@ -1,8 +1,8 @@
 """
 Entry script of spark-submit: `spark-submit … attr2hbase_submit.py pipeline.yaml [options of ingest run]`.
 
-It is the only file of its folder: spark-submit puts the script's folder first on the module path, where other modules
-would shadow libraries of the same name.
+spark-submit puts the script's folder first on the module path, where modules would shadow libraries of the same name:
+the folder has no others but the registration of the data source.
 """
 
 import sys

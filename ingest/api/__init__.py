@@ -18,6 +18,7 @@ from ingest.api.cells import (
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
 from ingest.api.errors import (
+    BucketsDifferError,
     CatalogError,
     CheckpointError,
     ConfigError,
@@ -50,7 +51,7 @@ from ingest.api.errors import (
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
-from ingest.api.scans import Scan, successor
+from ingest.api.scans import FuzzyPattern, Scan, ScanCounts, successor
 from ingest.api.settings import (
     ByteSize,
     Duration,
@@ -94,6 +95,7 @@ __all__ = [
     "MAX_TIME_MS",
     "RECORD_SCHEMA",
     "Batch",
+    "BucketsDifferError",
     "Buffered",
     "ByteSize",
     "Capabilities",
@@ -123,6 +125,7 @@ __all__ = [
     "FileStore",
     "Finding",
     "Format",
+    "FuzzyPattern",
     "IngestError",
     "IntegrityError",
     "LifecycleError",
@@ -144,6 +147,7 @@ __all__ = [
     "RecordPlace",
     "Row",
     "Scan",
+    "ScanCounts",
     "SchemaError",
     "Secret",
     "Settings",

@@ -103,11 +103,19 @@ class FamilySpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table as it should be: its families, and the row keys at which it is split when it is created."""
+    """
+    A table as it should be.
+
+    Attributes:
+        splits: stored row keys at which it is split when it is created.
+        buckets: number of buckets that its row keys are distributed over (`sinks.rowkeys.distribution`); None if they
+            are stored as they are.
+    """
 
     name: str
     families: tuple[FamilySpec, ...] = ()
     splits: tuple[bytes, ...] = field(default=())
+    buckets: int | None = None
 
 
 def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | None:

@@ -272,6 +272,35 @@ class SchemaError(StoreError):
         self.command = command
 
 
+class BucketsDifferError(SchemaError):
+    """
+    A table has another number of buckets than its declaration, so its rows would not be found.
+
+    Args:
+        declared: number of buckets; None for row keys that are stored as they are.
+        found: the number in the table's record.
+    """
+
+    code = "buckets_differ"
+    exit_code = 4
+
+    def __init__(self, table: str, declared: int | None, found: int | None) -> None:
+        hint = (
+            "only 'ingest table apply' changes that, while the table has no rows; correct the file, or write to a new "
+            "table"
+        )
+        if found is None:
+            hint += "; if the rows were written with HBaseWD, run 'ingest table apply FILE --adopt TABLE'"
+        super().__init__(
+            f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',
+            hint=hint,
+        )
+
+
+def _distributed(buckets: int | None) -> str:
+    return "has no `distribute`" if buckets is None else f"has `distribute: {{hash: {buckets}}}`"
+
+
 class IntegrityError(StoreError):
     """Stored data is inconsistent."""
 

@@ -1,6 +1,7 @@
-"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`."""
+r"""Bytes and names in JSON: text if they are UTF-8, else `{"b64": …}`; bytes as users write them, with `\xNN`."""
 
 import base64
+import re
 import reprlib
 
 from ingest.api.errors import DecodeError
@@ -9,6 +10,7 @@ Notation = str | dict[str, str]
 
 _MAX_NAME_BYTES = 127  # in a message; the length of the longest family name
 _MAX_VALUE_BYTES = 60
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 def to_notation(value: bytes) -> Notation:
@@ -54,6 +56,23 @@ def from_notation(notation: object) -> bytes:
             )
 
 
+def from_readable(text: str) -> bytes:
+    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8; a backslash before an `x` is `\x5c`."""
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
+
+
+def readable(value: bytes) -> str:
+    r"""
+    Bytes as text on one line, with `\xNN` for what is not printable; the inverse of `from_readable`.
+
+    A backslash before an `x` becomes `\x5c`, all other backslashes are literal.
+    """
+    text = value.decode("utf-8", "surrogateescape")
+    if text.isprintable() and "\\x" not in text:
+        return text
+    return "".join(_printable(character, escape=text.startswith("\\x", place)) for place, character in enumerate(text))
+
+
 def name_to_bytes(name: str) -> bytes:
     """Bytes of an attribute name; lone surrogates become the bytes they stand for."""
     try:
@@ -80,3 +99,9 @@ def _start(value: bytes, most: int) -> str:
 
 def _is_escaped(name: str) -> bool:
     return all(not "\ud800" <= character <= "\udfff" or "\udc80" <= character <= "\udcff" for character in name)
+
+
+def _printable(character: str, *, escape: bool) -> str:
+    if character.isprintable() and not escape:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

@@ -1,6 +1,66 @@
 """The scan of a table, as a plain value."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Self
+
+from ingest.api.cells import Cell
+from ingest.api.notation import from_readable
+
+_FIXED, _ANY = b"\x00", b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyPattern:
+    r"""
+    A pattern of row keys: fixed bytes, and positions at which any byte may stand.
+
+    A row key matches if it has each fixed position, with the byte of the pattern. What follows the pattern is free, as
+    after a prefix. Positions of any byte at the end of the pattern may be missing from the row key.
+
+    Key and mask are those of HBase's `FuzzyRowFilter`.
+
+    Attributes:
+        key: the bytes at the fixed positions; those at the other positions have no meaning.
+        mask: for each byte of the key, 00 if it is fixed, 01 if any byte may stand there.
+
+    Raises:
+        ValueError: key and mask differ in length, or the mask has another byte.
+    """
+
+    key: bytes
+    mask: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.key) != len(self.mask):
+            raise ValueError(f"the key has {len(self.key)} bytes, the mask {len(self.mask)}")
+        if self.mask.strip(_FIXED + _ANY):
+            raise ValueError(f"the mask {self.mask.hex()} has bytes other than 00 and 01")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        r"""
+        The pattern of a text: `?` is any byte, `\xNN` a byte, all other text is UTF-8.
+
+        A literal `?` is written `\x3f`, and a backslash before an `x` is written `\x5c`.
+        """
+        fixed = [from_readable(part) for part in text.split("?")]
+        return cls(_FIXED.join(fixed), _ANY.join(bytes(len(part)) for part in fixed))
+
+    @property
+    def fixed_length(self) -> int:
+        """Number of bytes up to and including the last fixed position; a shorter row key does not match."""
+        return len(self.mask.rstrip(_ANY))
+
+    def matches(self, row: bytes) -> bool:
+        """Whether a row key matches."""
+        return len(row) >= self.fixed_length and all(
+            is_any or byte == fixed for byte, fixed, is_any in zip(row, self.key, self.mask, strict=False)
+        )
+
+    def prefixed(self, prefix: bytes) -> Self:
+        """The pattern of the same row keys with a fixed prefix before them."""
+        return type(self)(prefix + self.key, bytes(len(prefix)) + self.mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +75,9 @@ class Scan:
         columns: `family` or `family:qualifier`; None for all. A row without any of them is not returned.
         versions: maximum number of versions of each cell.
         limit: maximum number of rows; None for all.
-        page_rows: number of rows requested in one call to the store.
+        page_rows: maximum number of rows requested in one call to the store.
+        fuzzy: only row keys that match at least one of these patterns; empty for all. start, stop and prefix still
+            apply.
     """
 
     start: bytes = b""
@@ -26,6 +88,7 @@ class Scan:
     limit: int | None = None
     reverse: bool = False
     page_rows: int = 500
+    fuzzy: tuple[FuzzyPattern, ...] = ()
 
     def bounds(self) -> tuple[bytes, bytes | None]:
         """The range [start, stop) after the prefix is taken into account."""
@@ -36,6 +99,42 @@ class Scan:
             if end is not None and (stop is None or end < stop):
                 stop = end
         return start, stop
+
+
+@dataclass(slots=True)
+class ScanCounts:
+    """
+    The work of a scan, counted by the store while the scan runs; several scans may add to one object.
+
+    Each row that a store read counts as touched, read ahead, or read in a fallback. If every row has a cell that the
+    scan selects, the rows touched are at most the rows returned plus the seeks.
+
+    Attributes:
+        seeks: how often the scan moved to a row key: at its start, and to the next row key that can match. Reading the
+            next page is not a seek.
+        rows_touched: rows that match, and rows that do not and caused a seek or the end of the scan.
+        rows_read_ahead: other rows that the server sent in a page.
+        rows_in_fallback: rows that the server sent while the scan read whole pages because seeks cost more.
+        bytes_read: size of these rows: row keys, and the names and values of the cells that were read.
+    """
+
+    seeks: int = 0
+    rows_touched: int = 0
+    rows_read_ahead: int = 0
+    rows_in_fallback: int = 0
+    bytes_read: int = 0
+
+    def add(self, other: "ScanCounts") -> None:
+        """Add the work of another scan."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+    def touch(self, row: bytes, cells: Iterable[Cell] = ()) -> None:
+        """Count a row, and the cells of it that were read."""
+        self.rows_touched += 1
+        self.bytes_read += len(row) + sum(
+            len(cell.family) + 1 + len(cell.qualifier) + len(cell.value) for cell in cells
+        )
 
 
 def successor(prefix: bytes) -> bytes | None:

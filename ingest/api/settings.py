@@ -167,6 +167,15 @@ class Settings(Model):
         """Whether each event that meets `when` gets all that `made_of` lists, even if a template has no value."""
         return True
 
+    @property
+    def writes_binary(self) -> bool:
+        """Whether attributes that it sets contain numbers in binary form, which are not text."""
+        return False
+
+    def replaces_text(self, name: str) -> bool:  # noqa: ARG002 - for decorators with a pattern of names
+        """Whether it reads an attribute of this name as text and replaces it, because a pattern matches the name."""
+        return False
+
     def lint_warnings(self) -> Mapping[str, str]:
         """Option -> a warning about a valid value that is probably a mistake; reported at its place."""
         return {}
@@ -278,6 +287,11 @@ class StoreSettings(Model):
         return None
 
     @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each server that it connects to, for `ingest doctor`; empty for a local store."""
+        return ()
+
+    @property
     def creates_tables(self) -> bool:
         """Whether a missing table is created at the first write; equal to the store's capability."""
         return True
@@ -299,4 +313,8 @@ class StoreSettings(Model):
 
     def with_timeout(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
         """The same options with this timeout for each call."""
+        return self
+
+    def in_folder(self, folder: Path) -> Self:  # noqa: ARG002 - for stores with paths
+        """The same options for a process that runs in another folder: relative paths start at this one."""
         return self

@@ -1,13 +1,13 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
 from ingest.api.component import ComponentBase
-from ingest.api.scans import Scan
+from ingest.api.scans import Scan, ScanCounts
 from ingest.api.settings import StoreSettings
 
 S = TypeVar("S", bound=StoreSettings)
@@ -94,9 +94,14 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
-        Rows of a range, in byte order; memory is bounded by one page.
+        Rows of a range, in byte order; memory is bounded by one page. Closing it releases what it holds in the store.
+
+        Args:
+            table: its name.
+            scan: which rows.
+            counts: the store adds the work of the scan to it while the caller reads the rows.
 
         Raises:
             NotFoundError: there is no such table.
@@ -107,8 +112,11 @@ class Store(ComponentBase[S]):
         """
         Create the table, or its missing families; what exists stays as it is.
 
+        The number of buckets is recorded with the table, and changes only while the table has no rows.
+
         Raises:
-            SchemaError: something is missing that this store cannot add to a live table.
+            SchemaError: something is missing that this store cannot add to a live table, or the table has rows and
+                another number of buckets.
         """
 
     @abstractmethod
@@ -128,6 +136,26 @@ class Store(ComponentBase[S]):
         A table as it is: its families by name, and its present split points; None if there is no such table.
 
         A store without regions has no split points. Options that a store ignores are returned as they were requested.
+        """
+
+    @abstractmethod
+    def buckets(self, table: str) -> int | None:
+        """
+        The number of buckets in the record of a table; None if its row keys are stored as they are, or there is none.
+
+        `apply`, `get` and `scan` take and return stored row keys; their caller converts them.
+        """
+
+    @abstractmethod
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """
+        Record the number of buckets of a table that has rows and no such record; the rows stay as they are.
+
+        The caller has checked that the rows are stored in these buckets.
+
+        Raises:
+            BucketsDifferError: another number is recorded.
+            NotFoundError: there is no such table.
         """
 
     @abstractmethod

@@ -9,12 +9,14 @@ from ingest.cli import (
     config,
     dead_letters,
     describe,
+    doctor,
     explain,
     get,
     graph,
     import_flume,
     init,
     jars,
+    keys,
     produce,
     run,
     scan,
@@ -47,6 +49,7 @@ def application() -> typer.Typer:
     group = _group(commands, "config", "Show a pipeline file after expansion, and the schema for editors.", "Write")
     register(group, config.show, "show")
     register(group, config.schema, "schema")
+    register(commands, doctor.doctor, "doctor", "Write")
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
@@ -60,6 +63,8 @@ def application() -> typer.Typer:
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
+    group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
+    register(group, keys.analyse, "analyse")
     register(commands, describe.describe, "describe", "Learn")
     register(commands, import_flume.import_flume, "import-flume", "Migrate")
     group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Set up")

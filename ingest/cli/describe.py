@@ -31,7 +31,7 @@ def describe(
 
     Example: ingest describe split
 
-    Example: ingest describe bucket
+    Example: ingest describe row_key
 
     Example: ingest describe expressions
 

@@ -1,14 +1,13 @@
 """`ingest explain`: what each decorator of a pipeline does to events."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -39,10 +38,7 @@ def explain(
             "the first lines of the source's files.",
         ),
     ] = None,
-    lines: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A raw log, plain or gzip, one event per line; - is stdin."),
-    ] = None,
+    lines: LinesOption = None,
     until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
 ) -> None:
     """
@@ -53,24 +49,16 @@ def explain(
 
     Example: ingest explain pipeline.yaml --lines access.log
     """
-    from ingest.api import ConfigError
-    from ingest.cli.lines import lines_of, shown
+    from ingest.cli.given import given_by
     from ingest.cli.loading import loaded, pipeline_of, print_plugins
-    from ingest.dry_run import DryRun, inputs_of
+    from ingest.dry_run import DryRun
     from ingest.plan.assemble import plan_of
 
     configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
-    if events is not None and lines is not None:
-        raise ConfigError("--events and --lines were both given", hint="choose one of them")
-    given: Iterable[Given | Mapping[str, object]] = (
-        _records(lines, chosen)
-        if lines is not None
-        else inputs_of(lines_of(events), shown(events))
-        if events is not None
-        else _own(configuration, chosen)
-    )
+    read = given_by(chosen, events, lines)
+    given = _own(configuration, chosen) if read is None else read
     print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     reasons: dict[str, None] = {}
@@ -107,27 +95,14 @@ def _pages_of(codes: Iterable[str]) -> list[str]:
     return [f"ingest describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
-def _records(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":
-    from ingest.cli.lines import shown
-    from ingest.dry_run.raw_lines import records_of_file, records_of_stream
-
-    max_event_bytes = pipeline.source.settings.decoding.max_event_bytes
-    if lines == "-":
-        return records_of_stream(sys.stdin.buffer, shown(lines), max_event_bytes)
-    return records_of_file(Path(lines), max_event_bytes)
-
-
 def _own(configuration: "Configuration", pipeline: "Pipeline") -> "Iterable[Given | Mapping[str, object]]":
     """The events of the pipeline's tests, or else the first lines of its source's files."""
     from ingest.api import ConfigError
-    from ingest.dry_run.raw_lines import first_records
+    from ingest.cli.given import of_source_files
 
     if given := [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]:
         return given
-    source = pipeline.source.settings
-    if source.line_files is not None and (
-        records := list(first_records(source.line_files, _FIRST_LINES, source.decoding.max_event_bytes))
-    ):
+    if records := list(of_source_files(pipeline, _FIRST_LINES)):
         return records
     raise ConfigError(
         "there are no events to explain",
@@ -150,7 +125,9 @@ def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> No
     for name, error in _failures(line):
         out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
     for put in line.get("puts", ()):
-        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (f"row {_text(put['row'])}", "bold"))
+        stored = f", stored as {_text(put['row'])}" if "key" in put else ""
+        row = f"row {_text(put.get('key', put['row']))}"
+        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (row, "bold"), (stored, "dim"))
         if "delete" in put:
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:

@@ -23,14 +23,14 @@ def get(
     Example: ingest get pipeline.yaml mytable k1-1308748686334000700 --versions 3
     """
     from ingest.api import NotFoundError
+    from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
     from ingest.cli.rows import check_families, columns_of, show
-    from ingest.reference.readable import from_readable
 
     wanted = columns_of(columns)
-    with reading(out, file, table) as store:
+    with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted)
-        found = store.get(table, from_readable(row), columns=wanted, versions=versions)
+        found = reader.get(from_readable(row), columns=wanted, versions=versions)
     if found is None:
         raise NotFoundError(f'no row "{row}" in table "{table}"', hint=f"'ingest scan {file} {table}' lists the rows")
     show(out, found)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.api import ConfigError, NotFoundError, Store
 from ingest.catalog import SINGULAR, Catalog
@@ -13,6 +13,7 @@ from ingest.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
+    from sinks.scanning.table_reader import TableReader
 
 
 def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Configuration, Catalog]":
@@ -74,40 +75,25 @@ def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
     return pipelines[name]
 
 
-def store_of_table(configuration: "Configuration", table: str) -> str:
-    """
-    The store of a table: the declared one, else one that a sink writes it to, else the only store.
-
-    Raises:
-        ConfigError: it could be in several stores.
-    """
-    if table in configuration.tables:
-        return configuration.tables[table].store
-    written = {
-        sink.settings.store_name
-        for pipeline in configuration.pipelines.values()
-        for sink in pipeline.sinks
-        if sink.settings.table_text == table
-    }
-    candidates = written or set(configuration.stores)
-    if len(candidates) == 1:
-        return str(candidates.pop())
-    raise ConfigError(
-        f'table "{table}" could be in any of the stores {", ".join(sorted(map(str, candidates)))}',
-        hint=f"declare it in the file: tables: {{{table}: {{store: NAME}}}}",
-    )
-
-
 @contextmanager
-def reading(out: Output, file: str, table: str) -> Iterator[Store[Any]]:
-    """The store of a table, open for reading; a service may write to it meanwhile."""
+def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
+    """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""
+    from sinks.scanning.table_reader import TableReader
+
     configuration, catalog = loaded(out, file, shows_records=True)
-    component = configuration.stores[store_of_table(configuration, table)]
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
+    component = configuration.stores[configuration.store_of_table(table)]
+    store_class = catalog.load("stores", component.kind)
+
+    def new_store() -> Store[Any]:
+        return cast("Store[Any]", store_class.reader(component.settings))
+
+    store = new_store()
     try:
         store.open()
         _check_table(store, table, file)
-        yield store
+        # further readers of an embedded store would only repeat its work
+        is_embedded = store.capabilities.written_by_driver
+        yield store, TableReader(store, table, new_store=None if is_embedded else new_store)
     finally:
         store.close()
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ingest.api import Cell, NotFoundError, Row, Store, split_column
-from ingest.api.notation import to_notation
+from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
-from ingest.reference.readable import from_readable, moment, readable
+from ingest.reference.readable import moment, readable
 from ingest.suggest import did_you_mean
 
 

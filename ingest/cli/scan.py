@@ -1,11 +1,15 @@
 """`ingest scan`: rows of a table, in the order of their keys."""
 
-from typing import Annotated
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, VersionsOption
 from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.api import Scan, ScanCounts
 
 _KEY = r"text, with \xNN for other bytes"
 
@@ -16,22 +20,37 @@ def scan(  # noqa: PLR0913 - the options of the command
     table: TableArgument,
     *,
     prefix: Annotated[str, typer.Option(metavar="KEY", help=f"Only row keys with this prefix: {_KEY}.")] = "",
+    fuzzy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help=r"Only row keys that begin with this pattern: ? is any byte, \xNN a byte; "
+            "repeat it for any of several patterns.",
+        ),
+    ] = None,
     start: Annotated[str, typer.Option(metavar="KEY", help="First row key.")] = "",
     stop: Annotated[str | None, typer.Option(metavar="KEY", help="End of the range; this key is not shown.")] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Start after this row key; with --reverse, before it.")
+    ] = None,
     columns: ColumnsOption = None,
     versions: VersionsOption = 1,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Also show the numbers of rows read, seeks and bytes.")
+    ] = False,
 ) -> None:
     """
     Show rows of a table; a service may write to it meanwhile.
 
     Example: ingest scan pipeline.yaml mytable --prefix k1- --limit 10
+    Example: ingest scan pipeline.yaml mytable --fuzzy 'user-????_login_' --stats
     """
-    from ingest.api import Scan
+    from ingest.api import FuzzyPattern, Scan, ScanCounts
+    from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
     from ingest.cli.rows import check_families, columns_of, show
-    from ingest.reference.readable import from_readable
 
     wanted = Scan(
         start=from_readable(start),
@@ -41,18 +60,42 @@ def scan(  # noqa: PLR0913 - the options of the command
         versions=versions,
         limit=None if limit is None else limit + 1,  # one more shows whether more exist
         reverse=reverse,
+        fuzzy=tuple(map(FuzzyPattern.parse, fuzzy or ())),
     )
-    count, has_more = 0, False
-    with reading(out, file, table) as store:
+    if after is not None:
+        wanted = _continued(wanted, from_readable(after))
+    count, has_more, counts = 0, False, ScanCounts()
+    with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted.columns)
-        for row in store.scan(table, wanted):
+        for row in reader.scan(wanted, counts):
             if count == limit:
                 has_more = True
                 break
             show(out, row)
             count += 1
-    if not count and (prefix or start or stop is not None or columns):
+    if stats:
+        _show_counts(out, counts)
+    if not count and wanted != Scan(limit=wanted.limit, reverse=reverse, versions=versions):
         out.done("no row matches")
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
+
+
+def _continued(scan: "Scan", row: bytes) -> "Scan":
+    """The part of a scan after a row."""
+    if scan.reverse:
+        return replace(scan, stop=row if scan.stop is None else min(scan.stop, row))
+    return replace(scan, start=max(scan.start, row + b"\x00"))
+
+
+def _show_counts(out: Output, counts: "ScanCounts") -> None:
+    if out.is_json:
+        out.json({"stats": asdict(counts)})
+        return
+    text = f"{counted(counts.rows_touched, 'row')} touched, {counted(counts.seeks, 'seek')}"
+    if counts.rows_read_ahead:
+        text += f", {counted(counts.rows_read_ahead, 'row')} read ahead"
+    if counts.rows_in_fallback:
+        text += f", {counted(counts.rows_in_fallback, 'row')} read without seeks"
+    out.note(f"{text}, {counted(counts.bytes_read, 'byte')} read")

@@ -21,13 +21,27 @@ _WORDS = {
     "make": "creates it",
     "change": "changes it",
     "data_loss": "only with --allow-data-loss",
+    "empty_only": "only while the table is empty",
     "by_hand": "shows the command",
     "nothing": "no change",
 }
 _UNITS_S = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
-def plan(out: Output, file: FileArgument) -> None:
+def plan(
+    out: Output,
+    file: FileArgument,
+    *,
+    from_hbasewd: Annotated[
+        str | None,
+        typer.Option(
+            "--from-hbasewd",
+            metavar="TEXT",
+            help="First show the `distribute` of a table that was written with HBaseWD, from its distributor's "
+            "getParamsToStore().",
+        ),
+    ] = None,
+) -> None:
     """
     Show how the tables in the stores differ from those under "tables"; changes nothing.
 
@@ -35,12 +49,16 @@ def plan(out: Output, file: FileArgument) -> None:
     events may have created the families, and split points of an existing table cannot be changed.
 
     Example: ingest table plan pipeline.yaml
+    Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
     from sinks.schema_diff import differences
 
     configuration, catalog = loaded(out, file)
+    distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
+    if distribute is not None and not out.is_json:
+        out.line(f"distribute: {{hash: {distribute['hash']}}}")
     rows = []
     for name, specs in _declared(configuration).items():
         with _store(configuration, catalog, name, for_reading=True) as store:
@@ -58,7 +76,8 @@ def plan(out: Output, file: FileArgument) -> None:
                 ]
     drift = [row for row in rows if row["apply"] != "nothing"]
     if out.is_json:
-        out.json({"drift": bool(drift), "differences": [_plain(row) for row in rows]})
+        found_in_text = {} if distribute is None else {"distribute": distribute}
+        out.json({"drift": bool(drift), "differences": [_plain(row) for row in rows]} | found_in_text)
     elif rows:
         out.table(
             ("table", "store", "family", "what", "declared", "found", "apply"),
@@ -81,6 +100,14 @@ def apply(
         bool,
         typer.Option("--allow-data-loss", help="Also reduce versions or ttl, which deletes cells."),
     ] = False,
+    adopt: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Record the declared `distribute` of this table although it has rows, if HBaseWD stored them so: up "
+            "to 200 rows of each bucket are checked. Repeat it for several tables.",
+        ),
+    ] = None,
 ) -> None:
     """
     Change the tables in the stores to what "tables" declares, and show the changes as read back.
@@ -89,11 +116,14 @@ def apply(
     Exit code 4 if a difference remains, with the store's shell commands for it.
 
     Example: ingest table apply pipeline.yaml
+    Example: ingest table apply pipeline.yaml --adopt mytable
     """
     from ingest.cli.loading import loaded
     from sinks.schema_diff import reconcile
 
     configuration, catalog = loaded(out, file)
+    for table in adopt or ():
+        _check_adopted(configuration, table)
     done: list[dict[str, Any]] = []
     left: list[dict[str, Any]] = []
     refused: list[SchemaError] = []
@@ -101,7 +131,7 @@ def apply(
         with _store(configuration, catalog, name, for_reading=False) as store:
             store.open()
             for spec in specs:
-                changes = reconcile(store, spec, allow_data_loss=allow_data_loss)
+                changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in (adopt or ()))
                 done += [_row(name, change) for change in changes.done]
                 left += [_row(name, change) | {"apply": change.remedy(store).value} for change in changes.left]
                 refused += changes.refused
@@ -122,6 +152,35 @@ def apply(
         out.next(f"ingest run {file}")
     else:
         _nothing_to_do(out, file, configuration)
+
+
+def _buckets_of(params: str) -> int:
+    """The number of buckets of HBaseWD's hash distributor, from its parameters."""
+    from ingest.api import ConfigError
+    from ingest.api.buckets import buckets_rejection
+    from sinks.rowkeys.distribution import Distribution
+
+    buckets = Distribution.of_hbasewd(params).buckets
+    rejection = buckets_rejection(buckets)
+    if rejection is not None:
+        raise ConfigError(rejection, hint="copy the rows into a new table")
+    return buckets
+
+
+def _check_adopted(configuration: "Configuration", table: str) -> None:
+    """Refuse a name of `--adopt` that is not a table with buckets."""
+    from ingest.api import ConfigError, NotFoundError
+    from ingest.suggest import did_you_mean
+
+    declared = configuration.tables.get(table)
+    if declared is None:
+        hint = did_you_mean(table, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
+        raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
+    if declared.spec().buckets is None:
+        raise ConfigError(
+            f'the file declares no `distribute` for table "{table}"',
+            hint="'ingest table plan FILE --from-hbasewd TEXT' shows it",
+        )
 
 
 def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
@@ -191,7 +250,8 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
         case TableSpec():
             named = [readable(family.name) for family in value.families]
             splits = f"; splits {_text('splits', value.splits, readable)}" if value.splits else ""
-            return f"families {', '.join(named) or 'none'}{splits}"
+            distribute = "" if value.buckets is None else f"; hash {value.buckets}"
+            return f"families {', '.join(named) or 'none'}{splits}{distribute}"
         case FamilySpec():
             options: tuple[tuple[str, Value], ...] = (
                 ("versions", value.versions),
@@ -207,7 +267,7 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
         case None:
             return {"ttl": "for ever", "undeclared": ""}.get(what, "nothing")
         case _:
-            return str(value)
+            return f"hash {value}" if what == "distribute" else str(value)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -235,6 +295,7 @@ def _value(value: "Value | bytes") -> Any:
                 {"name": to_notation(value.name)} | options | {"compression": value.compression, "bloom": value.bloom}
             )
         case TableSpec():
-            return {"families": [_value(family) for family in value.families], "splits": _value(value.splits)}
+            families = [_value(family) for family in value.families]
+            return {"families": families, "splits": _value(value.splits), "buckets": value.buckets}
         case _:
             return value

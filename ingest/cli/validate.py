@@ -8,7 +8,7 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
-    from ingest.cli.connecting import Check
+    from ingest.doctor.connecting import Check
 
 
 def validate(
@@ -47,7 +47,7 @@ def validate(
         live_chain(plan_of(configuration, pipeline, catalog)).split_start()
     found = []
     if connect:
-        from ingest.cli.connecting import checks
+        from ingest.doctor.connecting import checks
 
         found = list(checks(configuration, catalog))
     failures = [check.error for check in found if check.error is not None]

@@ -9,12 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ingest.api import Settings, SinkSettings, StoreSettings
+from ingest.api.buckets import buckets_warning
 from ingest.config.components import Binding
+from ingest.config.conversions import check_conversions
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
-from ingest.config.nodes import ScalarNode
+from ingest.config.nodes import ScalarNode, locations
 from ingest.config.options import DeadLetterTopic
-from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
@@ -35,12 +37,14 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     _check_uses(partial_config.pipeline_uses, partial_config.pipeline_names, "pipeline", binding)
     for name, table in partial_config.tables.items():
         _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
+        _check_buckets(table, binding)
     for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
         _check_order(pipeline, binding)
         _check_dead_letters(pipeline, binding)
         check_row_keys(pipeline, binding)
+        check_conversions(pipeline, binding)
         for sink in pipeline.sinks:
             _check_sink(sink, pipeline, partial_config, binding)
     _check_cases(partial_config, binding)
@@ -53,6 +57,13 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     for name, location in partial_config.chains.items():
         if name not in partial_config.used_chains:
             binding.warning(Kind.UNUSED, location, f'chain "{name}" is not used')
+
+
+def _check_buckets(table: PartialTable, binding: Binding) -> None:
+    distribute = table.options.distribute
+    if distribute is not None and (warning := buckets_warning(distribute.hash)) is not None:
+        place = locations(table.node).get(("distribute", "hash"), table.location)
+        binding.warning(Kind.DOUBTFUL, place, warning)
 
 
 def _check_store(

@@ -15,7 +15,7 @@ from ingest.config.translate import LocatedNode, problems_of, secret_scalars
 from ingest.expressions import Condition, ExpressionSyntaxError, Pattern
 from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
-from ingest.suggest import OWN_CODE, did_you_mean_ours
+from ingest.suggest import DISTRIBUTE, OWN_CODE, SALTING, did_you_mean_ours
 
 S = TypeVar("S", bound=Model)
 
@@ -128,6 +128,8 @@ class Binding:
                 hint = f"it may belong to the plugin {listed(self.failed_plugins)}, which cannot be used"
             elif component_type == "decorators" and kind in OWN_CODE:
                 hint = "write a custom decorator in Python, and name its file under `plugins`"
+            elif component_type == "decorators" and kind in SALTING:
+                hint = DISTRIBUTE
             else:
                 hint = did_you_mean_ours(kind, names) or f"there are {listed(names, len(names))}"
             self.problem(Kind.UNKNOWN_COMPONENT, location, f'there is no {_SINGULAR[component_type]} "{kind}"', hint)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from ingest.api import Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
+from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
 from ingest.config.nodes import NodePath
 from ingest.config.options import ErrorBudgetOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place, Report
@@ -157,3 +157,26 @@ class Configuration:
     def secret_settings(self) -> frozenset[str]:
         """Names under `spark.conf` whose values contain a secret."""
         return frozenset(name for name, value in self.spark.conf.items() if self.masks.hide(value) != value)
+
+    def store_of_table(self, table: str) -> str:
+        """
+        The store of a table: the declared one, else one that a sink writes it to, else the only store.
+
+        Raises:
+            ConfigError: it could be in several stores.
+        """
+        if table in self.tables:
+            return self.tables[table].store
+        written = {
+            sink.settings.store_name
+            for pipeline in self.pipelines.values()
+            for sink in pipeline.sinks
+            if sink.settings.table_text == table
+        }
+        candidates = written or set(self.stores)
+        if len(candidates) == 1:
+            return str(candidates.pop())
+        raise ConfigError(
+            f'table "{table}" could be in any of the stores {", ".join(sorted(map(str, candidates)))}',
+            hint=f"declare it in the file: tables: {{{table}: {{store: NAME}}}}",
+        )

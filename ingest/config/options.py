@@ -18,6 +18,7 @@ from ingest.api import (
     family_rejection,
     option,
 )
+from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
 from ingest.expressions import zone_of
 from ingest.formats.addresses import is_this_machine
@@ -181,6 +182,25 @@ class TableFamilyOptions(Model):
     bloom: Literal["none", "row", "rowcol"] = option("Type of its Bloom filter.", default="row")
 
 
+class DistributeOptions(Model):
+    """How row keys are distributed over the regions of a table."""
+
+    hash: int = option(
+        "Number of buckets. The stored row key starts with a byte of a hash of the key, so that adjacent keys are in "
+        "different regions; `get` and `scan` take and return the original keys.",
+        ge=1,
+        le=MAX_BUCKETS,
+    )
+
+    @field_validator("hash")
+    @classmethod
+    def _buckets_can_be_filled(cls, buckets: int) -> int:
+        rejection = buckets_rejection(buckets)
+        if rejection is not None:
+            raise PydanticCustomError("out_of_range", "{why}", {"why": rejection})
+        return buckets
+
+
 class TableOptions(Model):
     """The desired definition of a table."""
 
@@ -192,7 +212,18 @@ class TableOptions(Model):
     families: dict[str, TableFamilyOptions] = option(
         "Column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
     )
-    splits: list[Text] = option("Split points of a new table, in any order.", default=[], example=["g", "p"])
+    splits: list[Text] = option(
+        "Split points of a new table, in any order; with `distribute` they are stored keys, by default one for each "
+        "bucket.",
+        default=[],
+        example=["g", "p"],
+    )
+    distribute: DistributeOptions | None = option(
+        "Distributes row keys over buckets (salting), so that rising keys do not all go to one region. It cannot be "
+        "changed once the table has rows.",
+        default=None,
+        example={"hash": 16},
+    )
 
     @field_validator("families")
     @classmethod
@@ -244,7 +275,9 @@ class TableOptions(Model):
             )
             for family, options in self.families.items()
         )
-        return TableSpec(name, families, tuple(sorted(from_notation(split) for split in self.splits)))
+        buckets = None if self.distribute is None else self.distribute.hash
+        splits = tuple(sorted(from_notation(split) for split in self.splits))
+        return TableSpec(name, families, splits or splits_of(buckets), buckets)
 
 
 class ErrorBudgetOptions(Model):

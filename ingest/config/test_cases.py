@@ -62,7 +62,12 @@ class ExpectedPut(Model):
     sink: str | None = option("Kind or label of the sink.", default=None)
     store: str | None = option("Store it is written to.", default=None)
     table: str | None = option("Table.", default=None, example="mytable")
-    row: Text | None = option("Row key.", default=None, example="k1-1308748686334000700")
+    row: Text | None = option("Row key, as it is stored.", default=None, example="k1-1308748686334000700")
+    key: Text | None = option(
+        "Row key as the sink gives it: without the bucket, if the table has `distribute`; else the same as `row`.",
+        default=None,
+        example="k1-1308748686334000700",
+    )
     wal: bool | None = option("Whether the write-ahead log is used.", default=None)
     timestamp_ms: int | None = option("Timestamp of its cells.", default=None)
     delete: str | dict[str, str] | None = option(

@@ -13,7 +13,7 @@ from ingest.api import Model
 from ingest.config.nodes import BadYamlError, MappingNode, Node, NodePath, ScalarNode, SequenceNode, compose
 from ingest.config.problems import Kind, Place, Problem, listed
 from ingest.config.writing import flow
-from ingest.suggest import did_you_mean, did_you_mean_ours
+from ingest.suggest import DISTRIBUTE, did_you_mean, did_you_mean_ours
 
 _WANTED = {
     "string_type": "text",
@@ -33,6 +33,8 @@ _WANTED = {
 }
 _RANGES = re.compile(r"greater_|less_|too_short|too_long|string_too|string_pattern|multiple_of|finite")
 _ELSEWHERE = {
+    ("row_key", "buckets"): DISTRIBUTE,
+    ("row_key", "bucket_parts"): DISTRIBUTE,
     ("mask", "find"): "`mask` removes attributes; `redact` replaces matches inside values",
 }
 _LIMITS = {

@@ -10,6 +10,7 @@ from ingest.api.errors import DecorateError
 from ingest.api.event import Event
 from ingest.api.settings import Settings, attribute_references, option
 from ingest.decorating.choices import OnMissing
+from ingest.decorating.names import names_found
 
 Change = Callable[[bytes], bytes | None]
 """A function from a value to a new value, or None for none; raises EventError for an invalid value."""
@@ -146,6 +147,39 @@ def edit_attributes(targets: Targets, change: Change, on_missing: OnMissing) -> 
                 (changed if name == target else created)[target] = value
         if created:
             event.update(created)
+        attributes.update(changed)
+        for name in removed:
+            del attributes[name]
+
+    return edit
+
+
+def edit_found(search: Callable[[bytes], object], change: Change) -> Callable[[Event], None]:
+    """
+    A function that replaces the values of all attributes in whose names a pattern is found: all, or none on an error.
+
+    Args:
+        search: returns None if the pattern is not found in the bytes of a name; called once for each name.
+        change: from a value to a new value.
+    """
+    names = names_found(search)
+    known = names.known
+
+    def edit(event: Event) -> None:
+        attributes = event.attributes
+        changed: dict[str, bytes] = {}
+        removed: list[str] = []
+        for name, value in attributes.items():
+            try:
+                is_found = known[name]
+            except KeyError:
+                is_found = names[name]
+            if is_found:
+                new = change(value)
+                if new is None:
+                    removed.append(name)
+                else:
+                    changed[name] = new
         attributes.update(changed)
         for name in removed:
             del attributes[name]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ingest.api.event import Event
+from ingest.api.notation import name_to_bytes
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -42,6 +43,16 @@ class BoundedMemo(Generic[K, T]):
             self.known.clear()
         self.known[key] = value
         return value
+
+
+def names_found(search: Callable[[bytes], object]) -> BoundedMemo[str, bool]:
+    """
+    Name of an attribute -> whether a pattern is found in it.
+
+    Args:
+        search: returns None if the pattern is not found in the bytes of a name.
+    """
+    return BoundedMemo(lambda name: search(name_to_bytes(name)) is not None)
 
 
 def rename(event: Event, new_names: BoundedMemo[str, str]) -> None:

@@ -1,13 +1,23 @@
 """
-Runs events through a pipeline without Spark and without its stores, for `explain` and `test`.
+Runs events through a pipeline without Spark and without its stores, for `explain`, `test` and `keys analyse`.
 
 The task and the loop are those of the service; the stores are in memory and have the declared tables. A put with the
 batch time is shown with the event's original timestamp.
 """
 
 from ingest.dry_run.expected import Difference, differences
-from ingest.dry_run.inputs import BadInputError, inputs_of
+from ingest.dry_run.inputs import BadInputError, given_of_record, inputs_of
 from ingest.dry_run.pipeline import CaseResult, DryRun
 from ingest.dry_run.shown import Line, Output
 
-__all__ = ["BadInputError", "CaseResult", "Difference", "DryRun", "Line", "Output", "differences", "inputs_of"]
+__all__ = [
+    "BadInputError",
+    "CaseResult",
+    "Difference",
+    "DryRun",
+    "Line",
+    "Output",
+    "differences",
+    "given_of_record",
+    "inputs_of",
+]

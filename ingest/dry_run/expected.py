@@ -61,7 +61,12 @@ def _in_list(name: str, expected: Sequence[Any], actual: Sequence[object]) -> It
         elif index >= len(actual):
             yield Difference((name, index), plain[index], None)
         else:
-            yield from _within((name, index), plain[index], actual[index])
+            yield from _within((name, index), plain[index], _with_key(actual[index]))
+
+
+def _with_key(item: object) -> object:
+    """A put with `key`, which its line has only if it differs from `row`; an event as it is."""
+    return {"key": item["row"], **item} if isinstance(item, dict) and "row" in item else item
 
 
 def _within(path: tuple[str | int, ...], expected: object, actual: object) -> Iterator[Difference]:

@@ -6,7 +6,7 @@ import orjson
 from pydantic import ValidationError
 
 from ingest.api import ConfigError, Event, EventError, Origin, Priority, Record, nanos_of
-from ingest.api.notation import from_notation, name_from_bytes
+from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, to_notation
 from ingest.config.problems import Kind, Place, Problem, Report
 from ingest.config.test_cases import Given, GivenRecord
 from ingest.config.translate import problems_in_line
@@ -83,6 +83,24 @@ def record_of(number: int, given: GivenRecord) -> Record:
         value=None if given.value is None else from_notation(given.value),
         timestamp_ms=given.timestamp_ms,
         headers=tuple(headers),
+    )
+
+
+def given_of_record(record: Record) -> Given:
+    """The input that `record_of` turns into this record."""
+    return Given(
+        record=GivenRecord(
+            value=None if record.value is None else to_notation(record.value),
+            key=None if record.key is None else to_notation(record.key),
+            headers=[
+                [to_notation(name_to_bytes(name)), None if value is None else to_notation(value)]
+                for name, value in record.headers
+            ],
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            timestamp_ms=record.timestamp_ms,
+        )
     )
 
 

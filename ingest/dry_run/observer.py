@@ -136,9 +136,9 @@ class OutputObserver:
 
         return replace(binding, write=write_named)
 
-    def mutated(self, store: str, table: str, mutation: Mutation) -> Callable[[], None]:
+    def mutated(self, store: str, table: str, mutation: Mutation, stored: bytes) -> Callable[[], None]:
         """Return a callback that records a mutation, for when the store has accepted it."""
-        line = shown_mutation(self._sink, store, table, mutation)
+        line = shown_mutation(self._sink, store, table, mutation, stored)
         return lambda: self._puts.append(line)
 
     def undecoded(self, record: Record, why: EventError | str) -> None:

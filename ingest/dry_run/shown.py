@@ -92,13 +92,19 @@ def changed_by(before: Event, after: Event) -> Line:
     return changed
 
 
-def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete) -> Line:
-    """A put with its cells in order, or a delete with what it deletes and no cells."""
+def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, stored: bytes) -> Line:
+    """
+    A put with its cells in order, or a delete with what it deletes and no cells.
+
+    `row` is the stored row key; `key` is the original one, if it differs.
+    """
+    original: Line = {} if stored == mutation.row else {"key": to_notation(mutation.row)}
     line: Line = {
         "sink": sink,
         "store": store,
         "table": table,
-        "row": to_notation(mutation.row),
+        "row": to_notation(stored),
+        **original,
         "wal": mutation.wal,
         "timestamp_ms": mutation.timestamp_ms,
     }

@@ -8,14 +8,15 @@ from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
 from ingest.plan.assemble import Plan, family_registry, may_delete
 from sinks.memory import MemoryStore
+from sinks.rowkeys.distribution import stored_key
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.mutator import BufferedMutator
-from sinks.writing.sending import DirectSender, Sender
+from sinks.writing.sending import DirectSender
 from sinks.writing.store_committer import StoreCommitter
 
-OnMutation = Callable[[str, str, Mutation], Callable[[], None]]
-"""Store, table and mutation -> callback for when the store has accepted the mutation."""
+OnMutation = Callable[[str, str, Mutation, bytes], Callable[[], None]]
+"""Store, table, mutation and stored row key -> callback for when the store has accepted the mutation."""
 
 
 class _OpenTables(KnownFamilies):
@@ -41,12 +42,14 @@ class _OpenTables(KnownFamilies):
 class _RecordingMutator(BufferedMutator):
     """Reports each mutation that it accepts, before mutations are combined."""
 
-    def __init__(self, on_mutation: OnMutation, sender: Sender, **options: Any) -> None:
-        super().__init__([sender], **options)
+    def __init__(self, on_mutation: OnMutation, store: MemoryStore, **options: Any) -> None:
+        super().__init__([DirectSender(store)], **options)
+        self._store = store
         self._on_mutation = on_mutation
 
     def mutate(self, table: str, mutation: Mutation) -> None:
-        on_accepted = self._on_mutation(self.store_name, table, mutation)
+        stored = stored_key(mutation.row, self._store.buckets(table))
+        on_accepted = self._on_mutation(self.store_name, table, mutation, stored)
         super().mutate(table, mutation)
         on_accepted()
 
@@ -59,7 +62,7 @@ class DryStore:
         plan: of the pipeline.
         name: of the store.
         tables: that the file declares.
-        on_mutation: called with store, table and mutation; the callback it returns is called when the store accepts it.
+        on_mutation: called for each mutation; the callback it returns is called when the store accepts it.
 
     Attributes:
         mutator: the task's half.
@@ -86,7 +89,7 @@ class DryStore:
         )
         self.mutator = _RecordingMutator(
             on_mutation,
-            DirectSender(store),
+            store,
             store_name=name,
             capabilities=capabilities,
             buffer_bytes=1 << 20,

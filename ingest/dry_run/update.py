@@ -15,7 +15,7 @@ from ingest.dry_run.pipeline import CaseResult
 from ingest.dry_run.shown import Line
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{")
-_USUAL_KEYS = {"puts": ("table", "row", "cells"), "events": ("body", "attributes")}
+_USUAL_KEYS = {"puts": ("table", "row", "key", "cells"), "events": ("body", "attributes")}
 
 
 class NotUpdatedError(ConfigError):
@@ -251,8 +251,12 @@ def _all_of(result: CaseResult) -> dict[str, object]:
 
 
 def _parts(whole: Line, keys: set[str]) -> Line:
-    """The given keys of an event or a put; of a delete, `delete` in place of `cells`."""
+    """The given keys of an event or a put; of a delete, `delete` in place of `cells`; of `row` and `key`, one."""
     keys = keys | {"delete"} - {"cells"} if "delete" in whole else keys
+    if {"row", "key"} <= keys:
+        keys = keys - {"row" if "key" in whole else "key"}
+    elif "key" in keys and "key" not in whole and "row" in whole:
+        whole = {"key": whole["row"], **whole}
     return {key: value for key, value in whole.items() if key in keys}
 
 

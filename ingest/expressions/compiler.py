@@ -16,6 +16,7 @@ from ingest.expressions.numbers import Number as Numeric
 from ingest.expressions.numbers import read_number, write_number
 from ingest.expressions.parser import parse_template
 from ingest.expressions.pattern import Pattern
+from ingest.suggest import DISTRIBUTE, SALTING
 
 
 class LintWarning(NamedTuple):
@@ -308,6 +309,8 @@ def _near(name: str) -> str:
         return f"; in a condition write %{{name}} {name} 'text'"
     if name in _CORE:
         return f"; this value has no parentheses: %{{{name}}}"
+    if name in SALTING:
+        return f"; {DISTRIBUTE}"
     if name in OURS:
         return f'; did you mean "{OURS[name]}"?'
     return suggestion(name, FUNCTIONS) or "; docs/reference/expressions.md lists them"

@@ -9,12 +9,14 @@ import math
 import struct
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from struct import Struct
 from types import MappingProxyType
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
 from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_number
+from ingest.formats.cell_types import FLOAT32, FLOAT64, INT16, INT32, INT64, wrong_size
 from ingest.formats.numbers import float32, number_text
 
 _MAX_DIGITS = 1_000  # bounds the work for text that is not a sensible number
@@ -25,9 +27,8 @@ _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 Change = Callable[[bytes], bytes]
 
 
-def _write_whole(form: str) -> Change:
-    packed = struct.Struct(form)
-    pack, bits = packed.pack, packed.size * 8
+def _write_whole(layout: Struct) -> Change:
+    pack, bits = layout.pack, layout.size * 8
 
     def write(text: bytes) -> bytes:
         # fast path for plain digits
@@ -48,9 +49,8 @@ def _whole_number(text: bytes) -> int:
     return int(number)
 
 
-def _write_float(form: str) -> Change:
-    packed = struct.Struct(form)
-    pack, bits = packed.pack, packed.size * 8
+def _write_float(layout: Struct) -> Change:
+    pack, bits = layout.pack, layout.size * 8
 
     def write(text: bytes) -> bytes:
         try:
@@ -69,8 +69,8 @@ def _write_float(form: str) -> Change:
     return write
 
 
-def _read_whole(form: str) -> Change:
-    unpack, size = struct.Struct(form).unpack, struct.calcsize(form)
+def _read_whole(layout: Struct) -> Change:
+    unpack, size = layout.unpack, layout.size
 
     def read(value: bytes) -> bytes:
         if len(value) != size:
@@ -81,9 +81,8 @@ def _read_whole(form: str) -> Change:
     return read
 
 
-def _read_float(form: str, exact: Callable[[float], float]) -> Change:
-    packed = struct.Struct(form)
-    unpack, size = packed.unpack, packed.size
+def _read_float(layout: Struct, exact: Callable[[float], float]) -> Change:
+    unpack, size = layout.unpack, layout.size
 
     def read(value: bytes) -> bytes:
         if len(value) != size:
@@ -97,7 +96,7 @@ def _read_float(form: str, exact: Callable[[float], float]) -> Change:
 
 
 def _wrong_size(value: bytes, size: int) -> ExpressionError:
-    return ExpressionError(f"{shown_start(value)} has {len(value)} bytes, not {size}", code="bad_encoding")
+    return ExpressionError(wrong_size(value, size), code="bad_encoding")
 
 
 def _read_hex(text: bytes) -> bytes:
@@ -136,11 +135,11 @@ def _read_form(text: bytes) -> bytes:
 
 WRITE: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _write_whole(">h"),
-        "int32": _write_whole(">i"),
-        "int64": _write_whole(">q"),
-        "float32": _write_float(">f"),
-        "float64": _write_float(">d"),
+        "int16": _write_whole(INT16),
+        "int32": _write_whole(INT32),
+        "int64": _write_whole(INT64),
+        "float32": _write_float(FLOAT32),
+        "float64": _write_float(FLOAT64),
         "hex": lambda value: value.hex().encode("ascii"),
         "base64": b64encode,
         "base64url": urlsafe_b64encode,
@@ -152,11 +151,11 @@ WRITE: Mapping[str, Change] = MappingProxyType(
 
 READ: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _read_whole(">h"),
-        "int32": _read_whole(">i"),
-        "int64": _read_whole(">q"),
-        "float32": _read_float(">f", float32),
-        "float64": _read_float(">d", float),
+        "int16": _read_whole(INT16),
+        "int32": _read_whole(INT32),
+        "int64": _read_whole(INT64),
+        "float32": _read_float(FLOAT32, float32),
+        "float64": _read_float(FLOAT64, float),
         "hex": _read_hex,
         "base64": _read_base64,
         "base64url": _read_base64url,

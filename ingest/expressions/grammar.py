@@ -30,7 +30,7 @@ conditions have no meaning.
 
 A function with an absent argument is absent: `%{add(n, 1)}` is empty, not 1, if there is no attribute `n`. An absent
 value is empty in a template, and absent for `exists` and `on_missing`. Two functions accept absent arguments: `concat`,
-which treats them as empty, and `default`, which replaces them, as in `%{bucket(default(id, 'none'), 16)}`.
+which treats them as empty, and `default`, which replaces them, as in `%{md5(default(id, 'none'))}`.
 """
 
 import re

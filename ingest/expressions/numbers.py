@@ -5,6 +5,7 @@ import struct
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 
 from ingest.api.errors import ExpressionError
+from ingest.formats.cell_types import INT64
 
 Number = int | Decimal
 
@@ -15,7 +16,7 @@ MAX_DIGITS = 100  # bounds the work for text that is not a sensible number
 EXACT = Context(prec=400, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 
 MAX_LONG = 2**63 - 1
-_pack_long = struct.Struct(">q").pack
+_pack_long = INT64.pack
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2})?")

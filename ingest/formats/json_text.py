@@ -38,7 +38,7 @@ def attributes_of(
     Args:
         content: an object, or an array, whose elements have their indexes as names.
         text: the source of the content; parsed again, more slowly, if it has a number with several notations.
-        flatten: turns an object into attributes, with `write_json` for values.
+        flatten: turns an object into attributes, with `write_json` or a `json_writer` for values.
 
     Raises:
         DecorateError: it is nested too deep.
@@ -47,23 +47,25 @@ def attributes_of(
         content = _with_numbers_as_written(text)  # as an int it would be 0
     try:
         return flatten(_members(content))
-    except _AmbiguousNumberError:
+    except AmbiguousNumberError:
         return flatten(_members(_with_numbers_as_written(text)))
 
 
 def write_json(value: object) -> bytes:
     """The bytes of a number, a boolean or an array; only for use in `attributes_of`."""
-    match value:
-        case bool():
-            return b"true" if value else b"false"
-        case int():
-            return b"%d" % value
-        case list():
-            return _text(value)
-    raise _AmbiguousNumberError
+    # by exact types, which a decoder returns: several isinstance take longer
+    if type(value) is int:
+        return b"%d" % value
+    if type(value) is NumberAsWritten:
+        return value.encode()
+    if type(value) is bool:
+        return b"true" if value else b"false"
+    if type(value) is list:
+        return _text(value)
+    raise AmbiguousNumberError
 
 
-class _AmbiguousNumberError(Exception):
+class AmbiguousNumberError(Exception):
     """A float, whose notation in the text is unknown; caught by `attributes_of`."""
 
 
@@ -115,7 +117,7 @@ def _with_large_numbers(text: bytes) -> object:
 
 def _text(array: list[object]) -> bytes:
     if _has_float(array):
-        raise _AmbiguousNumberError
+        raise AmbiguousNumberError
     try:
         return orjson.dumps(array, default=_as_written, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError as error:

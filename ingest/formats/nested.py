@@ -1,6 +1,6 @@
 """Flattens nested content into attributes with dotted names."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from enum import StrEnum
 
@@ -9,6 +9,7 @@ import orjson
 from ingest.api.errors import DecorateError
 from ingest.api.notation import name_to_bytes, shown, to_notation
 from ingest.api.settings import Settings, option
+from ingest.formats.number_types import Numbers, Write
 from ingest.formats.numbers import number_text
 
 _MAX_LEVELS = 100  # orjson allows 1024, a decoder in Python less
@@ -50,6 +51,13 @@ class NestedSettings(Settings):
         default="text",
         strict=False,
     )
+    numbers: Numbers = option(
+        "How numbers are written: as `text`; in binary form (`auto`), an integer as int64 and any other number as "
+        "float64; or all as `float64`. Both have 8 bytes, as HBase's `Bytes.toBytes` writes them. An integer that "
+        "does not fit fails the event. Numbers in arrays that become JSON stay text.",
+        default="text",
+        strict=False,
+    )
 
     @property
     def other_names(self) -> str | None:
@@ -61,6 +69,11 @@ class NestedSettings(Settings):
         """The option `separator`."""
         return self.separator
 
+    @property
+    def writes_binary(self) -> bool:
+        """Whether numbers are in binary form."""
+        return self.numbers is not Numbers.TEXT
+
 
 class Flattening:
     """
@@ -70,12 +83,11 @@ class Flattening:
     represent (PEP 383).
 
     Args:
-        write: encodes values other than text, null and objects, and with `arrays: text` also arrays.
+        write: encodes values other than text, null and objects, and with `arrays: text` also arrays. A subclass of str
+            is not text.
     """
 
-    def __init__(
-        self, settings: NestedSettings, write: Callable[[object], bytes], on_null: OnNull = OnNull.UNSET
-    ) -> None:
+    def __init__(self, settings: NestedSettings, write: Write, on_null: OnNull = OnNull.UNSET) -> None:
         self._prefix = settings.prefix
         self._separator = settings.separator
         self._only = None if settings.only is None else frozenset(settings.only)
@@ -111,7 +123,7 @@ class Flattening:
             raise DecorateError(f"nested deeper than {_MAX_LEVELS} levels", code="too_deep")
         for member, value in members:
             name = path + member
-            if isinstance(value, str):
+            if type(value) is str:
                 if only is None or name in only:
                     found[self._prefix + name] = value.encode("utf-8", "surrogateescape")
             elif isinstance(value, dict):

@@ -52,6 +52,30 @@ class KafkaAdmin:
         with translating("reading the id of the cluster"):
             return str(self._client.describe_cluster()["cluster_id"])
 
+    def version(self) -> tuple[int, ...]:
+        """
+        The version of a broker, such as (4, 1), as far as its protocol shows it.
+
+        That is the newest version that kafka-python knows and whose requests the broker supports.
+        """
+        with translating("reading the version of a broker"):
+            broker = self._client.describe_cluster()["brokers"][0]["broker_id"]
+            return tuple(self._client.get_broker_version_data(broker).broker_version)
+
+    def brokers(self) -> list[tuple[str, int]]:
+        """Host and port of each broker as the cluster advertises them; clients connect to these addresses."""
+        with translating("listing the brokers"):
+            return sorted((broker["host"], broker["port"]) for broker in self._client.describe_cluster()["brokers"])
+
+    def topic_operations(self, topics: Sequence[str]) -> dict[str, frozenset[str]]:
+        """
+        The operations that the user may perform on each topic, by Kafka's names, such as READ.
+
+        Topics for which the cluster does not report them are left out; a cluster without ACLs reports all operations.
+        """
+        found = {topic["name"]: topic.get("authorized_operations") for topic in self._described(topics)}
+        return {name: frozenset(operations) for name, operations in found.items() if operations}
+
     def partitions(self, topics: Sequence[str], *, create_with: str = "") -> dict[str, int]:
         """
         The number of partitions of topics.
@@ -179,6 +203,11 @@ class KafkaAdmin:
     def high_watermarks(self, topics: Sequence[str]) -> dict[Part, int]:
         """Offset after the last record (high watermark), open transactions included, by topic and partition."""
         return self._offsets(topics, OffsetSpec.LATEST, IsolationLevel.READ_UNCOMMITTED)
+
+    def offsets_since(self, topics: Sequence[str], time_ms: int) -> dict[Part, int]:
+        """Offset of the first record with this timestamp or a later one; partitions without one are left out."""
+        found = self._offsets(topics, time_ms, IsolationLevel.READ_UNCOMMITTED)
+        return {part: offset for part, offset in found.items() if offset >= 0}
 
     def _offsets(
         self, topics: Sequence[str], spec: int, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED

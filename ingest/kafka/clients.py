@@ -1,7 +1,6 @@
 """Clients of kafka-python, with secure connections and short timeouts."""
 
 import logging
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,9 +8,10 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.net.compat import KafkaNetClient
 
-from ingest.api import SourceError, SourceUnavailableError
+from ingest.api import SourceUnavailableError
 from ingest.kafka.errors import translating
-from ingest.kafka.settings import KafkaConnection, Mechanism, TlsSettings
+from ingest.kafka.settings import KafkaConnection, Mechanism
+from ingest.kafka.tls import tls_context
 from ingest.kafka.tokens import ClientCredentials
 
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
@@ -35,25 +35,11 @@ def client_options(connection: KafkaConnection) -> dict[str, Any]:
     if connection.security.tls is not None:
         # created here, so that files that cannot be used are an error at once instead of endless retries
         options = {name: value for name, value in options.items() if not name.startswith("ssl_")}
-        options["ssl_context"] = _tls(connection.security.tls)
+        options["ssl_context"] = tls_context(connection.security.tls)
     sasl = connection.security.sasl
     if sasl is not None and sasl.mechanism is Mechanism.OAUTHBEARER:
         options["sasl_oauth_token_provider"] = ClientCredentials(sasl, connection.security.tls)
     return options
-
-
-def _tls(tls: TlsSettings) -> ssl.SSLContext:
-    """A context that always checks the certificate and the host name of the server."""
-    password = None if tls.key_password is None else tls.key_password.get_secret_value()
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.key_file is not None:
-            # without a password OpenSSL would prompt for one at the terminal
-            context.load_cert_chain(tls.key_file, password=password or "")
-    except OSError as error:
-        files = " or ".join(f'"{path}"' for path in (tls.ca_file, tls.key_file) if path is not None)
-        raise SourceError(f"{files} cannot be used: {error}", hint="check security: {tls: …}") from error
-    return context
 
 
 def admin_client(connection: KafkaConnection) -> KafkaAdminClient:

@@ -68,7 +68,7 @@ class GroupOffsets:
             SourceError: it denies access, code `access_denied`.
         """
         wanted = set(topics)
-        found = self._request("reading", lambda client: client.list_group_offsets(self._group)[self._group])
+        found = self._request("reading offsets", lambda client: client.list_group_offsets(self._group)[self._group])
         return {
             (part.topic, part.partition): GroupOffset(committed.offset, committed.metadata)
             for part, committed in found.items()
@@ -102,7 +102,7 @@ class GroupOffsets:
                 if answer is not NoError:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
-        self._request("committing", commit)
+        self._request("committing offsets", commit)
 
     def delete(self, topics: Sequence[str]) -> None:
         """
@@ -121,7 +121,22 @@ class GroupOffsets:
                 if answer is not NoError:
                     raise answer(f'topic "{part.topic}" partition {part.partition}')
 
-        self._request("deleting", delete)
+        self._request("deleting offsets", delete)
+
+    def operations(self) -> frozenset[str] | None:
+        """
+        The operations that the user may perform on the group, by Kafka's names, such as READ.
+
+        None if the cluster does not report them, as for a group without offsets; a cluster without ACLs reports all.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: it denies access, code `access_denied`.
+        """
+        found = self._request("reading rights", lambda client: client.describe_groups([self._group]))
+        group = found.get(self._group, {})
+        operations = group.get("authorized_operations")
+        return frozenset(operations) if operations and not group.get("error") else None
 
     def close(self) -> None:
         """Close the connection; the next call would open a new one."""
@@ -136,7 +151,7 @@ class GroupOffsets:
             if self._client is None:
                 self._client = admin_client(self._connection)
             try:
-                with translating(f'{what} offsets of group "{self._group}"'):
+                with translating(f'{what} of group "{self._group}"'):
                     return send(self._client)
             except IngestError as error:
                 self.close()  # it may have cached the former coordinator

@@ -1,12 +1,13 @@
-"""Reads a topic once, from its start to its current end, without a consumer group."""
+"""Reads topics once, up to their current end, without a consumer group."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
 from kafka import TopicPartition
 
-from ingest.api import SourceUnavailableError
+from ingest.api import Record, SourceUnavailableError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.clients import ANSWER_MS, Part, consumer
 from ingest.kafka.clients import partition as partition_of
@@ -20,7 +21,7 @@ _STALLED_S = 2 * ANSWER_MS / 1000  # a request that times out, and one retry
 
 class TopicTail:
     """
-    Reads the committed records of a topic.
+    Reads the committed records of topics.
 
     Connects for each read, so there is nothing to close; changes no committed offsets.
     """
@@ -39,7 +40,7 @@ class TopicTail:
         with KafkaAdmin(self._connection) as admin:
             ends = admin.ends([topic])
             begins = admin.earliest([topic])
-        return self._records({part: (begins[part], end) for part, end in ends.items() if begins[part] < end})
+        return self._stored({part: (begins[part], end) for part, end in ends.items() if begins[part] < end})
 
     def read_at(self, topic: str, partition: int, offset: int) -> Stored | None:
         """
@@ -54,14 +55,47 @@ class TopicTail:
             begin = admin.earliest([topic]).get((topic, partition), 0)
         if not begin <= offset < end:
             return None
-        with closing(self._records({(topic, partition): (offset, offset + 1)})) as found:
+        with closing(self._stored({(topic, partition): (offset, offset + 1)})) as found:
             return next((stored for stored in found if stored.offset == offset), None)
 
-    def _records(self, ranges: dict[Part, tuple[int, int]]) -> Generator[Stored]:
+    def newest(self, topics: Sequence[str], count: int) -> Generator[Record]:
+        """
+        The newest records of topics, at most `count`, within a partition in their order.
+
+        Each partition has an equal part of them; if one has fewer records, the others have more.
+
+        Raises:
+            NotFoundError: there is no such topic.
+            SourceUnavailableError: the cluster does not answer; also while records are read.
+        """
+        with KafkaAdmin(self._connection) as admin:
+            ends = admin.ends(topics)
+            begins = admin.earliest(topics)
+        return self._complete(newest_ranges(begins, ends, count))
+
+    def _stored(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Stored]:
+        with closing(self._records(ranges)) as records:
+            for record in records:
+                yield Stored(record.partition, record.offset, record.value)
+
+    def _complete(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Record]:
+        with closing(self._records(ranges)) as records:
+            for record in records:
+                yield Record(
+                    topic=record.topic,
+                    partition=record.partition,
+                    offset=record.offset,
+                    key=record.key,
+                    value=record.value,
+                    timestamp_ms=record.timestamp,
+                    headers=tuple(record.headers),
+                )
+
+    def _records(self, ranges: Mapping[Part, tuple[int, int]]) -> Generator[Any]:
         """Records of partitions between two offsets, the second exclusive."""
         if not ranges:
             return
-        topic = next(iter(ranges))[0]
+        what = _reading({topic for topic, _ in ranges})
         ends = {partition_of(part): end for part, (_, end) in ranges.items()}
         with closing(consumer(self._connection)) as client:
             client.assign(list(ends))
@@ -69,19 +103,44 @@ class TopicTail:
                 client.seek(partition_of(part), begin)
             progress = _Progress()
             while ends:
-                with translating(f'reading topic "{topic}"'):
+                with translating(what):
                     polled = client.poll(timeout_ms=_POLL_MS)
                     positions = {part: client.position(part, timeout_ms=ANSWER_MS) for part in ends}
                 for part, records in polled.items():
                     for record in records:
                         if record.offset < ends.get(part, 0):
-                            yield Stored(record.partition, record.offset, record.value)
+                            yield record
                 # compacted or aborted records are not returned, but move the position
                 done = [part for part, position in positions.items() if position >= ends[part]]
                 for part in done:
                     del ends[part]
                 client.pause(*done)
-                progress.check(positions, topic)
+                progress.check(positions, what)
+
+
+def newest_ranges(begins: Mapping[Part, int], ends: Mapping[Part, int], count: int) -> dict[Part, tuple[int, int]]:
+    """
+    The offsets [first, end) of the newest records of partitions, `count` in all; empty ranges are left out.
+
+    Args:
+        begins: offset of the first record that exists.
+        ends: offset after the last one.
+        count: divided equally; what a partition with fewer records leaves is divided among the others.
+    """
+    ranges = {}
+    fewest_first = sorted(ends, key=lambda part: ends[part] - begins[part])
+    for number, part in enumerate(fewest_first):
+        taken = min(ends[part] - begins[part], -(-count // (len(fewest_first) - number)))
+        count -= taken
+        if taken:
+            ranges[part] = (ends[part] - taken, ends[part])
+    return ranges
+
+
+def _reading(topics: Collection[str]) -> str:
+    """The operation, for messages."""
+    names = ", ".join(f'"{topic}"' for topic in sorted(topics))
+    return f"reading topic{'s' if len(topics) > 1 else ''} {names}"
 
 
 class _Progress:
@@ -91,9 +150,9 @@ class _Progress:
         self._positions: dict[TopicPartition, int] = {}
         self._since_s = time.monotonic()
 
-    def check(self, positions: dict[TopicPartition, int], topic: str) -> None:
+    def check(self, positions: dict[TopicPartition, int], what: str) -> None:
         now_s = time.monotonic()
         if positions != self._positions:
             self._positions, self._since_s = positions, now_s
         elif now_s - self._since_s > _STALLED_S:
-            raise SourceUnavailableError(f'reading topic "{topic}" failed: no records for {_STALLED_S:g} s')
+            raise SourceUnavailableError(f"{what} failed: no records for {_STALLED_S:g} s")

@@ -326,32 +326,37 @@ def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mappi
     return FamilyRegistry(store, declared, limits, own)
 
 
-def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
-    """The mutator of a store, configured for all sinks that write to it; with a staging writer if the driver writes."""
+def store_writer(
+    component: Component[StoreSettings], *, buffer_bytes: int, deletes: bool
+) -> "tuple[BufferedMutator, StagingWriter | None]":
+    """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.sending import DirectSender, ThreadSender
     from sinks.writing.staging import StagingWriter
 
-    store = plan.stores[name]
-    settings = [sink.settings for sink in plan.mapped_to(name)]
-    target = live_store(store)
-    capabilities = target.capabilities
+    target = live_store(component)
     staging: StagingWriter | None = None
     senders: list[Sender]
-    if capabilities.written_by_driver:
+    if target.capabilities.written_by_driver:
         staging = StagingWriter(target if isinstance(target, FileStore) else None)
         senders = [DirectSender(staging)]
     else:
-        senders = [ThreadSender(live_store(store)) for _ in range(store.settings.worker_connections)]
+        senders = [ThreadSender(live_store(component)) for _ in range(component.settings.worker_connections)]
     mutator = BufferedMutator(
         senders,
-        name,
-        capabilities=capabilities,
-        buffer_bytes=max(each.write_buffer_size for each in settings),
-        deletes=may_delete(plan, name),
-        max_put_bytes=store.settings.max_put_bytes,
+        component.name,
+        capabilities=target.capabilities,
+        buffer_bytes=buffer_bytes,
+        deletes=deletes,
+        max_put_bytes=component.settings.max_put_bytes,
     )
     return mutator, staging
+
+
+def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
+    """The same, for all sinks of a plan that write to a store."""
+    buffer_bytes = max(sink.settings.write_buffer_size for sink in plan.mapped_to(name))
+    return store_writer(plan.stores[name], buffer_bytes=buffer_bytes, deletes=may_delete(plan, name))
 
 
 def may_delete(plan: Plan, store: str) -> bool:

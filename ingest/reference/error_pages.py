@@ -101,6 +101,14 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         Disposition.RETRY,
         "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
     ),
+    "buckets_differ": (
+        api.BucketsDifferError,
+        "A table has another number of buckets than its declaration, so its rows would not be found.",
+    ),
+    "not_distributed": (
+        api.SchemaError,
+        "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
+    ),
     "split_start_failed": (
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",

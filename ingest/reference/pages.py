@@ -16,7 +16,7 @@ from ingest.expressions import FUNCTIONS, Function, quoted
 from ingest.expressions.functions import OURS
 from ingest.reference.options import OptionRow, option_rows
 from ingest.reference.readable import readable
-from ingest.suggest import did_you_mean_ours
+from ingest.suggest import DISTRIBUTE, SALTING, did_you_mean_ours
 
 FUNCTIONS_TYPE = "functions"
 _IN_LISTS = ("decorators", "sinks")
@@ -126,7 +126,8 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
         found.append(function_page(FUNCTIONS[name]))
     if not found:
         every = [*FUNCTIONS, *(known for component_type in COMPONENT_TYPES for known in catalog.names(component_type))]
-        hint = did_you_mean_ours(name, every, OURS) or "'ingest describe' lists them"
+        hint = DISTRIBUTE if name in SALTING else did_you_mean_ours(name, every, OURS)
+        hint = hint or "'ingest describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
 

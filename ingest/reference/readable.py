@@ -1,30 +1,11 @@
-r"""
-Readable forms of bytes and times, and their parsers.
+"""Readable forms of bytes and times, and the parser of times."""
 
-Bytes are shown as text, with `\xNN` for bytes that are not printable. The text can be passed back on the command line:
-a backslash before an `x` is shown as `\x5c`, all other backslashes are literal.
-"""
-
-import re
 from datetime import UTC, datetime
 
 from ingest.api.errors import ConfigError
-from ingest.api.notation import name_to_bytes
+from ingest.api.notation import readable
 
-_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
-
-
-def readable(value: bytes) -> str:
-    """Bytes as text on one line."""
-    text = value.decode("utf-8", "surrogateescape")
-    if text.isprintable() and "\\x" not in text:
-        return text
-    return "".join(_shown(character, escape=text.startswith("\\x", place)) for place, character in enumerate(text))
-
-
-def from_readable(text: str) -> bytes:
-    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8."""
-    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
+__all__ = ["moment", "moment_of", "readable"]
 
 
 def moment(timestamp_ms: int) -> str:
@@ -51,9 +32,3 @@ def moment_of(text: str) -> int:
             f'"{text}" is not a time', hint='write it as in "2026-01-31" or "2026-01-31T12:00:00Z"'
         ) from error
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def _shown(character: str, *, escape: bool) -> str:
-    if character.isprintable() and not escape:
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))

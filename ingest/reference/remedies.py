@@ -72,6 +72,9 @@ REMEDIES: Mapping[str, str] = {
     "bad_url": _FIX_DATA,
     "bare_key": "Choose another `on_bare`, or correct the producer.",
     "batch_slow": "Check the machine's disks and the workers; the batch resumes by itself.",
+    "buckets_differ": "Declare the number that the message names, or write to a new table. For a table that was "
+    "written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
+    "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "catalog": "Install the package or module in the message, or correct the name.",
     "checkpoint": "Restore the checkpoint from a backup, or follow the hint of the message to start without it.",
@@ -120,7 +123,7 @@ REMEDIES: Mapping[str, str] = {
     "not_found": "Correct the name, or create it.",
     "not_updated": "Edit the test by hand.",
     "null_value": "Choose another `on_null`, or correct the producer.",
-    "number_too_large": "Choose a wider encoding, or guard with `when`.",
+    "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
     "os": "Correct the cause in the message, then run the command again.",
     "out_of_memory": "Raise the memory of the workers, or drop such events with `max_size`.",
     "package_missing": "Install the package in the message.",

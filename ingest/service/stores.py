@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ingest.api import Committer, ConfigError, Store, StoreSettings
+from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import Plan, family_registry, live_store, sink_committers
 from sinks.writing.driver_store import DriverStore
@@ -140,8 +140,16 @@ def committers_of(
             committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)
         else:
             families = None if store is None else family_registry(plan, name, store, declared)
-            committers[name] = StoreCommitter(store, families, sender=partial(_sender, component))
+            committers[name] = StoreCommitter(
+                store, families, sender=partial(_sender, component), declared=_written(plan, name, declared)
+            )
     return committers | sink_committers(plan)
+
+
+def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
+    """The declared tables that a pipeline may write: all of the store, if a sink takes the table from the event."""
+    tables = {sink.settings.fixed_table for sink in plan.mapped_to(store)}
+    return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
 
 
 def _sender(component: Component[StoreSettings]) -> Sender:

@@ -2,7 +2,8 @@
 The test kit, for this product and for plugins.
 
     decorators    DecoratorContract: what every decorator must do; a suite to inherit from
-    stores        StoreContract: what every store must do; a new store subclasses it with a StoreFixture of its own
+    stores        StoreContract: what every store must do; a new store subclasses it with a StoreFixture of its own;
+                  tables and fuzzy are parts of it
     sources       SourceContract: what every source must do, as far as no server is needed
     sinks         SinkContract: what every sink without a store must do
     cells         rows, mutations and scans for property tests of stores
@@ -18,6 +19,7 @@ import pytest
 # so that a failed assertion of an inherited suite shows the difference, as in a test file
 pytest.register_assert_rewrite(
     "ingest.testing.decorators",
+    "ingest.testing.fuzzy",
     "ingest.testing.sinks",
     "ingest.testing.sources",
     "ingest.testing.stores",

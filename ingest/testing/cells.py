@@ -1,9 +1,12 @@
 """Rows, mutations and scans for property tests: few names, so that they often coincide."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from ingest.api import Delete, Mutation, Put, Scan
+from ingest.api import Delete, FuzzyPattern, Mutation, Put, Scan
 
 EXAMPLES = settings(
     max_examples=25,
@@ -25,6 +28,17 @@ MUTATIONS = st.one_of(
     st.builds(Delete, ROWS, TIMES, st.sampled_from([b"f", b"g"])),
     st.builds(lambda row, at, column: Delete(row, at, *column), ROWS, TIMES, COLUMNS),
 )
+
+
+def patterns(values: Iterable[bytes]) -> st.SearchStrategy[tuple[FuzzyPattern, ...]]:
+    """Up to two patterns of these bytes and positions of any byte."""
+    positions = st.one_of(st.sampled_from(list(values)), st.none())
+    pattern = st.lists(positions, max_size=4).map(
+        lambda found: FuzzyPattern(b"".join(byte or b"\0" for byte in found), bytes(byte is None for byte in found))
+    )
+    return st.lists(pattern, max_size=2).map(tuple)
+
+
 SCANS = st.builds(
     Scan,
     start=st.one_of(st.just(b""), ROWS, st.just(b"a0")),
@@ -38,12 +52,24 @@ SCANS = st.builds(
     limit=st.one_of(st.none(), st.integers(min_value=1, max_value=3)),
     reverse=st.booleans(),
     page_rows=st.integers(min_value=1, max_value=3),
+    fuzzy=patterns([b"a", b"b", b"\x00", b"\xff"]),
 )
 
 
 def put(row: bytes, at: int, *, wal: bool = True, **columns: bytes) -> Put:
     """A put with columns as `family_qualifier=value`."""
     return Put(row, {name.replace("_", ":", 1).encode(): value for name, value in columns.items()}, at, wal)
+
+
+def scan_with_prefix(prefix: bytes, scan: Scan) -> Scan:
+    """The same scan of rows with a prefix before their row keys."""
+    return replace(
+        scan,
+        start=prefix + scan.start,
+        stop=None if scan.stop is None else prefix + scan.stop,
+        prefix=prefix + scan.prefix,
+        fuzzy=tuple(pattern.prefixed(prefix) for pattern in scan.fuzzy),
+    )
 
 
 def with_prefix(prefix: bytes, mutation: Mutation) -> Mutation:

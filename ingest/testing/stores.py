@@ -30,10 +30,13 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.clock import now_ms
-from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, with_prefix
-from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
+from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
+from ingest.testing.fuzzy import FuzzyContract
+from ingest.testing.tables import AnyStore, StoreFixture, scanned
 from sinks.memory import MemoryStore
+from sinks.scanning.table_reader import TableReader
 from sinks.writing.fold import Fold
+from sinks.writing.retrying_store import with_stored_keys
 
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 
@@ -41,7 +44,7 @@ MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
-class StoreContract(TableContract):
+class StoreContract(FuzzyContract):
     """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes
@@ -213,30 +216,14 @@ class StoreContract(TableContract):
     def test_reads_agree_with_the_memory_store(
         self, store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]
     ) -> None:
-        """Each example writes with its own row prefix."""
-        prefix = b"%08d/" % next(_numbers)
-        reference = MemoryStore()
-        reference.open()
-        reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
-        for call in calls:
-            for one in (reference, store):
-                one.apply(table, [with_prefix(prefix, mutation) for mutation in call])
-        for scan in [Scan(), *scans]:
-            prefixed = Scan(
-                start=prefix + scan.start,
-                stop=None if scan.stop is None else prefix + scan.stop,
-                prefix=prefix + scan.prefix,
-                columns=scan.columns,
-                versions=scan.versions,
-                limit=scan.limit,
-                reverse=scan.reverse,
-                page_rows=scan.page_rows,
-            )
-            assert scanned(store, table, prefixed) == scanned(reference, table, prefixed)
-        for key in (prefix + b"a", prefix + b"b"):
-            assert store.get(table, key, versions=3) == reference.get(table, key, versions=3)
-            only = [b"f:x", b"g"]
-            assert store.get(table, key, columns=only) == reference.get(table, key, columns=only)
+        _compare(store, table, calls, scans)
+
+    @EXAMPLES
+    @given(calls=lists(lists(MUTATIONS, min_size=1, max_size=4), max_size=6), scans=lists(SCANS, max_size=6))
+    def test_table_with_buckets_reads_as_a_plain_one(
+        self, store: AnyStore, distributed: str, calls: list[list[Mutation]], scans: list[Scan]
+    ) -> None:
+        _compare(store, distributed, calls, scans)
 
     # durability, readers
 
@@ -270,3 +257,25 @@ class StoreContract(TableContract):
         finally:
             if reader is not store:
                 reader.close()
+
+
+def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]) -> None:
+    """Write to the store and to a memory store, and compare their reads; each example has its own row prefix."""
+    prefix = b"%08d/" % next(_numbers)
+    reference = MemoryStore()
+    reference.open()
+    reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
+    reader = TableReader(store, table)
+    for call in calls:
+        mutations = [with_prefix(prefix, mutation) for mutation in call]
+        reference.apply(table, mutations)
+        store.apply(
+            table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution)
+        )
+    for scan in [Scan(), *scans]:
+        prefixed = scan_with_prefix(prefix, scan)
+        assert list(reader.scan(prefixed)) == scanned(reference, table, prefixed)
+    for key in (prefix + b"a", prefix + b"b"):
+        assert reader.get(key, versions=3) == reference.get(table, key, versions=3)
+        only = [b"f:x", b"g"]
+        assert reader.get(key, columns=only) == reference.get(table, key, columns=only)

@@ -14,6 +14,7 @@ from ingest.api import (
     MAX_FAMILY_BYTES,
     MAX_ROW_KEY_BYTES,
     MAX_TIME_MS,
+    BucketsDifferError,
     Cell,
     Delete,
     FamilySpec,
@@ -87,6 +88,13 @@ class TableContract:
         """A table with families f (one version) and g (three)."""
         return self.make(kit, store, FamilySpec(b"f"), FamilySpec(b"g", versions=3))
 
+    @pytest.fixture
+    def distributed(self, kit: StoreFixture, store: AnyStore) -> str:
+        """The same table with its row keys distributed over buckets."""
+        name = kit.table()
+        store.ensure_table(TableSpec(name, (FamilySpec(b"f"), FamilySpec(b"g", versions=3)), buckets=5))
+        return name
+
     def make(self, kit: StoreFixture, store: AnyStore, *families: FamilySpec) -> str:
         """A new table."""
         name = kit.table()
@@ -150,6 +158,43 @@ class TableContract:
         for name, family in ((table, FamilySpec(b"absent")), (kit.table(), changed)):
             with pytest.raises(SchemaError):
                 store.change_family(name, family)
+
+    def test_number_of_buckets_is_recorded(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        assert store.buckets(table) is None
+        spec = TableSpec(kit.table(), (FamilySpec(b"f"),), buckets=16)
+        assert store.buckets(spec.name) is None
+        store.ensure_table(spec)
+        store = kit.reopened(store)
+        described = store.describe_table(spec.name)
+        assert described is not None
+        assert (described.buckets, store.buckets(spec.name)) == (16, 16)
+        assert spec.name in store.tables()
+
+    def test_number_of_buckets_changes_only_without_rows(self, kit: StoreFixture, store: AnyStore) -> None:
+        name = kit.table()
+        for buckets in (16, None, 8):
+            store.ensure_table(TableSpec(name, (FamilySpec(b"f"),), buckets=buckets))
+            assert store.buckets(name) == buckets
+        store.apply(name, [put(b"\x00r", 1, f_q=b"1")])
+        for buckets in (16, None):
+            with pytest.raises(BucketsDifferError):
+                store.ensure_table(TableSpec(name, (FamilySpec(b"f"),), buckets=buckets))
+            assert store.buckets(name) == 8  # noqa: PLR2004
+
+    def test_number_of_buckets_is_recorded_for_rows_that_exist(
+        self, kit: StoreFixture, store: AnyStore, table: str
+    ) -> None:
+        store.apply(table, [put(b"\x00r", 1, f_q=b"1")])
+        rows = scanned(store, table)
+        for _ in range(2):
+            store.record_buckets(table, 16)
+            store = kit.reopened(store)
+            assert (store.buckets(table), scanned(store, table)) == (16, rows)
+        with pytest.raises(BucketsDifferError):
+            store.record_buckets(table, 8)
+        with pytest.raises(NotFoundError):
+            store.record_buckets(kit.table(), 8)
+        assert store.buckets(table) == 16  # noqa: PLR2004
 
     @pytest.mark.parametrize(
         "never",

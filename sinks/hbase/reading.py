@@ -6,7 +6,7 @@ versions of a row takes one more call for each of its columns.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,16 +16,17 @@ from ingest.api import (
     FamilySpec,
     Row,
     Scan,
+    ScanCounts,
     StoreError,
     StoreUnavailableError,
     split_column,
 )
 from sinks.hbase.connection import Connection
 from sinks.hbase.errors import read_error
+from sinks.hbase.paging import Paging
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
-
-_MAX_PAGE_ROWS = 10_000  # of one call: client and server buffer a page in memory
+from sinks.rowkeys.fuzzy import RemainingRange
 
 
 class Reader:
@@ -86,7 +87,7 @@ class Reader:
             found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
         return self._row(table, row, found[0].columns, versions) if found and found[0].columns else None
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """
         Rows of a range, read page by page.
 
@@ -94,62 +95,46 @@ class Reader:
             NotFoundError: there is no such table.
         """
         columns = self._known(table, scan.columns)
-        start, stop = scan.bounds()
-        if columns == () or scan.limit == 0 or (stop is not None and stop <= start):
+        if columns == () or scan.limit == 0:
             return
-        with contextlib.closing(self._rows(table, scan, columns, start, stop)) as found:
+        with contextlib.closing(self._rows(table, columns, Paging(scan, counts))) as found:
             rows = (self._row(table, key, cells, scan.versions) for key, cells in found)
             # a row is None if its cells were deleted between the two calls
             yield from islice((row for row in rows if row is not None), scan.limit)
 
     def _rows(
-        self, table: str, scan: Scan, columns: Sequence[bytes] | None, start: bytes, stop: bytes | None
+        self, table: str, columns: Sequence[bytes] | None, paging: Paging
     ) -> Generator[tuple[bytes, dict[bytes, Any]]]:
-        page_rows = max(1, min(scan.page_rows, scan.limit or scan.page_rows, _MAX_PAGE_ROWS))
-        last: bytes | None = None
         scanner = None
         try:
-            while True:
+            while paging.must_read:
                 if scanner is None:
-                    scanner = self._open(
-                        table, _range(start, stop, last, reverse=scan.reverse), columns, page_rows, scan
-                    )
+                    scanner = self._open(table, columns, paging)
                 try:
                     number = scanner
-                    page = self._ask(table, lambda client: client.scannerGetList(number, page_rows))  # noqa: B023 (called at once)
+                    page = self._ask(table, lambda client: client.scannerGetList(number, paging.rows))  # noqa: B023 (called at once)
                 except StoreError as error:
                     if not _is_gone(error):
                         raise
                     scanner = None  # the server closes idle scanners; continue after the last row
                     continue
-                if not page:
-                    return
-                for found in page:
-                    row = found.row
-                    if (scan.reverse and row < start) or (stop is not None and row > stop):
-                        return
-                    if row in (last, stop):
-                        continue  # HBase includes the start key of a reverse scan
-                    last = row
-                    yield row, found.columns
+                for found in paging.take(page):
+                    yield found.row, found.columns
+                if paging.must_seek:
+                    self._close_scanner(scanner)
+                    scanner = None
         finally:
             if scanner is not None:
                 self._close_scanner(scanner)
 
-    def _open(
-        self,
-        table: str,
-        bounds: tuple[bytes | None, bytes | None],
-        columns: Sequence[bytes] | None,
-        page_rows: int,
-        scan: Scan,
-    ) -> int:
+    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> int:
+        start, stop = _scanner_range(paging.remaining)
         question = TScan(
-            startRow=bounds[0],
-            stopRow=bounds[1],
+            startRow=start,
+            stopRow=stop,
             columns=None if columns is None else list(columns),
-            caching=page_rows,
-            reversed=scan.reverse,
+            caching=paging.caching,
+            reversed=paging.remaining.is_reverse,
         )
         opened = self._ask(table, lambda client: client.scannerOpenWithScan(table.encode(), question, {}))
         return int(opened)
@@ -195,16 +180,16 @@ class Reader:
             raise read_error(error) from error.__cause__
 
 
-def _range(start: bytes, stop: bytes | None, last: bytes | None, *, reverse: bool) -> tuple[bytes | None, bytes | None]:
+def _scanner_range(remaining: RemainingRange) -> tuple[bytes | None, bytes | None]:
     """
-    The bounds of an HBase scan for the range [start, stop), continuing after the last row read.
+    The bounds of an HBase scan of a range.
 
-    HBase includes the start of a reverse scan, its larger key, and excludes the end. So the scan starts at `stop` and
-    ends at some key below `start`; the caller skips the excess rows.
+    HBase includes the start of a reverse scan, its larger key, and excludes the end. So the scan starts at the stop of
+    the range and ends at some key below its start; `Paging` skips the excess rows.
     """
-    if not reverse:
-        return (start if last is None else last + b"\0") or None, stop
-    return stop if last is None else last, _below(start)
+    if remaining.is_reverse:
+        return remaining.stop, _below(remaining.start)
+    return remaining.start or None, remaining.stop
 
 
 def _below(key: bytes) -> bytes | None:

@@ -91,6 +91,12 @@ class HBaseSettings(StoreSettings):
         return self
 
     @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """The Thrift server, and the Thrift2 server if there is one."""
+        thrift2 = () if self.thrift2 is None else ((self.thrift2.host, self.thrift2.port),)
+        return ((self.host, self.port), *thrift2)
+
+    @property
     def worker_connections(self) -> int:
         """As `connections` says."""
         return self.connections

@@ -1,8 +1,10 @@
 """HBase as a store."""
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 
 from ingest.api import (
+    BucketsDifferError,
     Capabilities,
     FamilySpec,
     Mutation,
@@ -10,6 +12,7 @@ from ingest.api import (
     NotFoundError,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     Store,
     StoreError,
@@ -23,6 +26,7 @@ from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import Call, Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.reading import Reader
+from sinks.hbase.records import RECORDS, TableRecords
 from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_change, shell_create
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import AlreadyExists
@@ -39,8 +43,9 @@ class HBaseStore(Store[HBaseSettings]):
     time-out the outcome is unknown: HBase may execute the call later.
 
     If HBase checks permissions, the user of the Thrift server needs R, W and C on the tables; C to list their families.
-    Missing permissions, and a table that is missing, disabled, read only or over its space quota, block the pipeline
-    until an operator acts; no event fails.
+    If there is a table `attr2hbase`, which holds the table records of salted tables, the user needs R on it; the
+    user of `ingest table apply` also needs W, and the right to create it. Missing permissions, and a table that is
+    missing, disabled, read only or over its space quota, block the pipeline until an operator acts; no event fails.
     """
 
     kind = "hbase"
@@ -54,6 +59,7 @@ class HBaseStore(Store[HBaseSettings]):
         )
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)
+        self._records = TableRecords(self._connection)
         self._thrift2 = None if settings.thrift2 is None else Thrift2(settings, settings.thrift2)
         self._encoder = Encoder(settings)
 
@@ -84,13 +90,21 @@ class HBaseStore(Store[HBaseSettings]):
         """One row; several versions take one more call for each column."""
         return self._reader.get(table, row, columns, versions)
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; several versions take one more call for each column of a row."""
-        return self._reader.scan(table, scan)
+        return self._reader.scan(table, scan, counts or ScanCounts())
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create what is missing; families of a live table and split points need `thrift2`."""
+        if spec.name == RECORDS:
+            raise SchemaError(f'"{RECORDS}" is the table of records of this product', hint="choose another name")
         known = self.families(spec.name)
+        recorded = self._records.buckets(spec.name)
+        if spec.buckets != recorded:
+            if known is not None and self._has_rows(spec.name):
+                raise BucketsDifferError(spec.name, spec.buckets, recorded)
+            # before the table exists, so that no row is written without it
+            self._records.set_buckets(spec.name, spec.buckets)
         if known is None:
             self._create(spec)
             return
@@ -127,20 +141,41 @@ class HBaseStore(Store[HBaseSettings]):
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families and its split points."""
         try:
-            return TableSpec(name, self._reader.described(name), self._reader.splits(name))
+            families = self._reader.described(name)
+            return TableSpec(name, families, self._reader.splits(name), self._records.buckets(name))
         except NotFoundError:
             return None
 
+    def buckets(self, table: str) -> int | None:
+        """The number of buckets in the table's record."""
+        return self._records.buckets(table)
+
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """Record the number of buckets of a table with rows."""
+        if self.families(table) is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        found = self._records.buckets(table)
+        if found not in {None, buckets}:
+            raise BucketsDifferError(table, buckets, found)
+        self._records.set_buckets(table, buckets)
+
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
+        if table == RECORDS:
+            return None  # no event may change a record
         try:
             return self._reader.families(table)
         except NotFoundError:
             return None
 
     def tables(self) -> tuple[str, ...]:
-        """Names of all tables."""
-        return tuple(sorted(name.decode() for name in self._connection.call(lambda client: client.getTableNames())))
+        """Names of all tables but that of the records."""
+        names = self._connection.call(lambda client: client.getTableNames())
+        return tuple(sorted(name.decode() for name in names if name != RECORDS.encode()))
+
+    def _has_rows(self, table: str) -> bool:
+        with contextlib.closing(self._reader.scan(table, Scan(limit=1), ScanCounts())) as rows:
+            return next(rows, None) is not None
 
     def _send(self, table: str, call: Call) -> None:
         self._connection.call(lambda client: client.send(METHOD, call.message), table=table)

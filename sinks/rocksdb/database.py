@@ -10,10 +10,11 @@ from typing import NamedTuple, TypeVar
 
 from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, WriteOptions
 
-from ingest.api import FamilySpec, LifecycleError, NotFoundError
+from ingest.api import LifecycleError, NotFoundError
 from ingest.durable import on_disk
 from sinks.rocksdb import descriptors, small_files, tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
+from sinks.rocksdb.tables import TableRecord
 
 T = TypeVar("T")
 
@@ -23,12 +24,12 @@ class Opened(NamedTuple):
     An open database.
 
     Attributes:
-        records: table -> family -> its specification.
+        records: table -> its record.
         column_families: name of a table's column family -> its reader; RocksDB stays open while one of them exists.
     """
 
     root: Rdict
-    records: dict[str, dict[bytes, FamilySpec]]
+    records: dict[str, TableRecord]
     column_families: dict[str, Rdict]
 
 
@@ -153,34 +154,20 @@ class Database:
             reader = self.writable().column_families[tables.column_family(table)]
             self.guarded(lambda: small_files.merge(reader))
 
-    def add_families(self, table: str, missing: list[FamilySpec]) -> None:
-        """Create families, and the table with them."""
+    def record_table(self, table: str, record: TableRecord) -> None:
+        """Create a table, or replace its record; existing files get a new compression when they are compacted."""
         opened = self.writable()
-        specs = {**opened.records.get(table, {}), **{family.name: family for family in missing}}
         name = tables.column_family(table)
 
-        def make() -> None:
-            # it exists if a process was killed before it wrote the table's record
+        def write() -> None:
+            # without a record it exists if a process was killed before it wrote one
             if name not in opened.column_families:
                 opened.column_families[name] = opened.root.create_column_family(name, tables.table_options())
-            tables.compress(opened.column_families[name], specs.values())
-            tables.write_record(opened.root, table, specs, self._synced)
+            tables.compress(opened.column_families[name], record.families.values())
+            tables.write_record(opened.root, table, record, self._synced)
 
-        self.guarded(make)
-        opened.records[table] = specs
-        self.generation += 1
-
-    def change_family(self, table: str, family: FamilySpec) -> None:
-        """Change the options of an existing family."""
-        opened = self.writable()
-        specs = opened.records[table] | {family.name: family}
-
-        def change() -> None:
-            tables.compress(opened.column_families[tables.column_family(table)], specs.values())
-            tables.write_record(opened.root, table, specs, self._synced)
-
-        self.guarded(change)
-        opened.records[table] = specs
+        self.guarded(write)
+        opened.records[table] = record
         self.generation += 1
 
     def _has_caught_up(self, opened: Opened) -> bool:
@@ -215,8 +202,8 @@ class Database:
                 root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
         if not self.read_only:
-            for table, specs in opened.records.items():
-                tables.compress(opened.column_families[tables.column_family(table)], specs.values())
+            for table, record in opened.records.items():
+                tables.compress(opened.column_families[tables.column_family(table)], record.families.values())
         return opened
 
     def _detach(self) -> None:

@@ -32,7 +32,7 @@ class OpenTable:
         if name not in opened.records:
             raise NoTableError(f'there is no table "{name}"')
         self.name = name
-        self.specs = opened.records[name]
+        self.specs = opened.records[name].families
         lives = [spec.ttl_s for spec in self.specs.values() if spec.ttl_s is not None]
         self.shortest_ttl_s = min(lives, default=None)
         self.estimate = estimate

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ingest.api import Cell, FamilySpec, Row
+from ingest.api import Cell, FamilySpec, Row, ScanCounts
 from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_text, decode_time, encode_text, row_head
+from sinks.rowkeys.fuzzy import RemainingRange
 
 PAGE_BYTES = 8 << 20
 """Size at which a page of a scan ends, to bound memory."""
@@ -78,51 +79,66 @@ class ReadPlan(NamedTuple):
     parts: Sequence[Part]
 
 
-def rows_forward(plan: ReadPlan, start: bytes, stop: bytes | None) -> Iterator[Row]:
-    """Rows of [start, stop) in byte order."""
-    cursor = plan.cursor
-    last = None if stop is None else encode_text(stop)[: -len(END)]
-    cursor.seek(encode_text(start)[: -len(END)])
-    while at_key(cursor):
-        head = row_head(cursor.key())
-        if last is not None and head[: -len(END)] >= last:
-            return
-        cells = tuple(_cells(plan, head))
-        if cells:
-            yield Row(decode_text(head[: -len(END)]), cells)
-        if at_key(cursor) and cursor.key().startswith(head):
-            cursor.seek(after(head))
-
-
-def rows_backward(plan: ReadPlan, start: bytes, stop: bytes | None) -> Iterator[Row]:
-    """Rows of [start, stop), the last one first."""
-    cursor = plan.cursor
-    first = encode_text(start)[: -len(END)]
-    if stop is None:
-        cursor.seek_to_last()
-    else:
-        cursor.seek_for_prev(encode_text(stop)[: -len(END)])
-    while at_key(cursor):
-        head = row_head(cursor.key())
-        if head[: -len(END)] < first:
-            return
-        cursor.seek(head)
-        cells = tuple(_cells(plan, head))
-        if cells:
-            yield Row(decode_text(head[: -len(END)]), cells)
-        cursor.seek_for_prev(head)
-
-
-def page_of(plan: ReadPlan, bounds: tuple[bytes, bytes | None], wanted: int, *, reverse: bool) -> list[Row]:
-    """The first rows of a range; with `reverse` the last ones, last one first."""
+def page_of(plan: ReadPlan, remaining: RemainingRange, wanted: int, counts: ScanCounts) -> list[Row]:
+    """The next rows of a scan; the range is empty afterwards if there are no more."""
     page = []
     size = 0
-    for row in (rows_backward if reverse else rows_forward)(plan, *bounds):
+    for row in (_rows_backward if remaining.is_reverse else _rows_forward)(plan, remaining, counts):
         page.append(row)
         size += sum(len(cell.value) for cell in row.cells)
         if len(page) >= wanted or size >= PAGE_BYTES:
             break
+    else:
+        remaining.end()
     return page
+
+
+def _rows_forward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts) -> Iterator[Row]:
+    """Rows in byte order."""
+    cursor = plan.cursor
+    cursor.seek(_bound(remaining.start))
+    while at_key(cursor):
+        head = row_head(cursor.key())
+        row = decode_text(head[: -len(END)])
+        if row not in remaining:
+            return
+        if not remaining.take(row):
+            counts.touch(row)
+            if remaining.is_empty:
+                return
+            counts.seeks += 1
+            cursor.seek(_bound(remaining.start))
+            continue
+        cells = tuple(_cells(plan, head))
+        counts.touch(row, cells)
+        if cells:
+            yield Row(row, cells)
+        if at_key(cursor) and cursor.key().startswith(head):
+            cursor.seek(after(head))
+
+
+def _rows_backward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts) -> Iterator[Row]:
+    """Rows, the last one first."""
+    cursor = plan.cursor
+    _seek_before(cursor, remaining.stop)
+    while at_key(cursor):
+        head = row_head(cursor.key())
+        row = decode_text(head[: -len(END)])
+        if row not in remaining:
+            return
+        if not remaining.take(row):
+            counts.touch(row)
+            if remaining.is_empty:
+                return
+            counts.seeks += 1
+            _seek_before(cursor, remaining.stop)
+            continue
+        cursor.seek(head)
+        cells = tuple(_cells(plan, head))
+        counts.touch(row, cells)
+        if cells:
+            yield Row(row, cells)
+        cursor.seek_for_prev(head)
 
 
 def row_at(plan: ReadPlan, key: bytes) -> Row | None:
@@ -137,6 +153,19 @@ def last_row(cursor: Cursor) -> bytes:
     """The last row of a table as encoded in keys; empty if there is none."""
     cursor.seek_to_last()
     return row_head(cursor.key()) if at_key(cursor) else b""
+
+
+def _seek_before(cursor: Cursor, stop: bytes | None) -> None:
+    """Move to the last key before a row; None is the end of the table."""
+    if stop is None:
+        cursor.seek_to_last()
+    else:
+        cursor.seek_for_prev(_bound(stop))
+
+
+def _bound(row: bytes) -> bytes:
+    """A key before all keys of a row and of the rows after it, and after those of the rows before it."""
+    return encode_text(row)[: -len(END)]
 
 
 def _cells(plan: ReadPlan, head: bytes) -> Iterator[Cell]:

@@ -1,6 +1,7 @@
 """Settings of the embedded store, without heavy imports, so that checking a file is quick."""
 
 from pathlib import Path
+from typing import Self
 
 from ingest.api import LocalPath, StoreSettings, option
 
@@ -18,3 +19,7 @@ class RocksDBSettings(StoreSettings):
     def own_folder(self) -> Path:
         """The folder of the store."""
         return Path(self.path)
+
+    def in_folder(self, folder: Path) -> Self:
+        """The same, with an absolute path."""
+        return self.model_copy(update={"path": str(folder / self.path)})

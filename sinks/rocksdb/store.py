@@ -1,6 +1,6 @@
 """The embedded store: HBase's rules on one folder of RocksDB."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, cast
@@ -8,6 +8,7 @@ from typing import Self, cast
 from rocksdict import WriteBatch
 
 from ingest.api import (
+    BucketsDifferError,
     Capabilities,
     FamilySpec,
     FileStore,
@@ -16,6 +17,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     TableSpec,
     WriteRejectedError,
@@ -32,8 +34,9 @@ from sinks.rocksdb.reading import Cursor, Part, ReadPlan, last_row, page_of, row
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, GarbageEstimate, RetentionRule, count_superseded, slice_of
 from sinks.rocksdb.table_file import Metadata
-from sinks.rocksdb.tables import column_family, estimate_key, strongest
+from sinks.rocksdb.tables import TableRecord, column_family, estimate_key, strongest
 from sinks.rocksdb.writing import batch_of
+from sinks.rowkeys.fuzzy import RemainingRange
 
 
 class RocksDBStore(FileStore[RocksDBSettings]):
@@ -100,10 +103,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def file_compression(self, table: str) -> str:
         """The strongest compression of the families: a file has cells of all of them."""
-        specs = self._database.current().records.get(table)
-        if specs is None:
+        record = self._database.current().records.get(table)
+        if record is None:
             raise NotFoundError(f'there is no table "{table}"')
-        return strongest(specs.values())
+        return strongest(record.families.values())
 
     def write_file(self, path: str, puts: Sequence[Put], compression: str = "none") -> bytes:
         """Write an SST file of RocksDB."""
@@ -131,49 +134,69 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         """One row as it is now."""
         return self._database.guarded(lambda: row_at(self._plan(table, columns, versions), row))
 
-    def scan(self, table: str, scan: Scan) -> Iterator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range, page by page; each page is consistent in itself."""
-        start, stop = scan.bounds()
-        remaining = scan.limit
-        while remaining is None or remaining > 0:
-            page = self._page(table, scan, (start, stop), remaining)
+        remaining, counts = RemainingRange(scan), counts or ScanCounts()
+        counts.seeks += not remaining.is_empty
+        wanted = scan.limit
+        while wanted is None or wanted > 0:
+            rows = scan.page_rows if wanted is None else min(wanted, scan.page_rows)
+            page = self._page(table, scan, remaining, rows, counts)
             yield from page
-            if not page:
+            if remaining.is_empty:
                 return
-            remaining = None if remaining is None else remaining - len(page)
-            if scan.reverse:
-                stop = page[-1].key
-            else:
-                start = page[-1].key + b"\0"
+            wanted = None if wanted is None else wanted - len(page)
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
         existing = self._database.writable().records.get(spec.name)
-        missing = {family.name: family for family in spec.families if family.name not in (existing or {})}
-        if existing is None or missing:
+        known = {} if existing is None else existing.families
+        wanted = TableRecord({family.name: family for family in spec.families} | known, spec.buckets)
+        if existing is not None and existing.buckets != spec.buckets and self._has_rows(spec.name):
+            raise BucketsDifferError(spec.name, spec.buckets, existing.buckets)
+        if existing != wanted:
             with self._releasing_on_error():
-                self._database.add_families(spec.name, list(missing.values()))
+                self._database.record_table(spec.name, wanted)
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Change the options of a family; existing files get the new compression when they are compacted."""
-        if family.name not in self._database.writable().records.get(table, {}):
+        record = self._database.writable().records.get(table)
+        if record is None or family.name not in record.families:
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         found = self._open_table(table)
         # cells may expire earlier; recorded first, so that a sweep finds them after a crash in between
         found.estimate.expiry = ExpiryIndex(0, self._last_row(found))
         self._save_estimate(found)
         with self._releasing_on_error():
-            self._database.change_family(table, family)
+            self._database.record_table(table, record._replace(families=record.families | {family.name: family}))
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families, as they were declared; the store ignores bloom filters."""
-        specs = self._database.current().records.get(name)
-        return None if specs is None else TableSpec(name, tuple(spec for _, spec in sorted(specs.items())))
+        record = self._database.current().records.get(name)
+        if record is None:
+            return None
+        families = tuple(spec for _, spec in sorted(record.families.items()))
+        return TableSpec(name, families, buckets=record.buckets)
+
+    def buckets(self, table: str) -> int | None:
+        """The number of buckets in the table's record."""
+        record = self._database.current().records.get(table)
+        return None if record is None else record.buckets
+
+    def record_buckets(self, table: str, buckets: int) -> None:
+        """Record the number of buckets of a table with rows."""
+        record = self._database.writable().records.get(table)
+        if record is None:
+            raise NotFoundError(f'there is no table "{table}"')
+        if record.buckets not in {None, buckets}:
+            raise BucketsDifferError(table, buckets, record.buckets)
+        with self._releasing_on_error():
+            self._database.record_table(table, record._replace(buckets=buckets))
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
-        specs = self._database.current().records.get(table)
-        return None if specs is None else frozenset(specs)
+        record = self._database.current().records.get(table)
+        return None if record is None else frozenset(record.families)
 
     def tables(self) -> tuple[str, ...]:
         """Names of all tables."""
@@ -187,6 +210,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             estimate.superseded += self._database.guarded(
                 lambda: count_superseded(samples, table.cursor(), table.specs, estimate.skipped)
             )
+
+    def _has_rows(self, table: str) -> bool:
+        """Whether the table has any cell or delete, visible or not."""
+        return self._last_row(self._open_table(table)) != b""
 
     def _last_row(self, table: OpenTable) -> bytes:
         with self._releasing_on_error():
@@ -241,18 +268,18 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._estimates.clear()
             raise
 
-    def _page(self, table: str, scan: Scan, bounds: tuple[bytes, bytes | None], remaining: int | None) -> list[Row]:
+    def _page(self, table: str, scan: Scan, remaining: RemainingRange, rows: int, counts: ScanCounts) -> list[Row]:
         """The next rows, without an open cursor, which would keep RocksDB open while the caller uses the rows."""
-        wanted = scan.page_rows if remaining is None else min(remaining, scan.page_rows)
         return self._database.guarded(
-            lambda: page_of(self._plan(table, scan.columns, scan.versions), bounds, wanted, reverse=scan.reverse)
+            lambda: page_of(self._plan(table, scan.columns, scan.versions), remaining, rows, counts)
         )
 
     def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int) -> ReadPlan:
         opened = self._database.current()
-        specs = opened.records.get(table)
-        if specs is None:
+        record = opened.records.get(table)
+        if record is None:
             raise NotFoundError(f'there is no table "{table}"')
+        specs = record.families
         wanted: dict[bytes, frozenset[bytes] | None] = {}
         for family, qualifier in [(name, None) for name in specs] if columns is None else map(split_column, columns):
             known = wanted.get(family, frozenset())

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from typing import NamedTuple
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
 from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteOptions
@@ -11,7 +12,7 @@ from ingest.api.notation import shown
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
-FORMAT = b"2"
+FORMAT = b"3"
 """Incremented with every change of the keys or records; a store of another format is refused."""
 _TABLE_KEY = b"table:"
 
@@ -88,7 +89,20 @@ def estimate_key(table: str) -> bytes:
     return b"gauge:" + table.encode()
 
 
-def write_record(database: Rdict, table: str, families: dict[bytes, FamilySpec], options: WriteOptions) -> None:
+class TableRecord(NamedTuple):
+    """
+    The record of a table.
+
+    Attributes:
+        families: by name.
+        buckets: number of buckets of its row keys; None if they are stored as they are.
+    """
+
+    families: dict[bytes, FamilySpec]
+    buckets: int | None = None
+
+
+def write_record(database: Rdict, table: str, record: TableRecord, options: WriteOptions) -> None:
     """Write the record of a table."""
     content = {
         quote_from_bytes(spec.name): {
@@ -97,14 +111,15 @@ def write_record(database: Rdict, table: str, families: dict[bytes, FamilySpec],
             "compression": spec.compression,
             "bloom": spec.bloom,
         }
-        for spec in families.values()
+        for spec in record.families.values()
     }
-    database.put(_TABLE_KEY + table.encode(), json.dumps({"families": content}).encode(), options)
+    whole = {"families": content, "buckets": record.buckets}
+    database.put(_TABLE_KEY + table.encode(), json.dumps(whole).encode(), options)
 
 
-def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
+def read_records(database: Rdict) -> dict[str, TableRecord]:
     """
-    Table -> family -> its specification.
+    Table -> its record.
 
     Raises:
         IntegrityError: the store has another format, or a record cannot be read.
@@ -115,16 +130,18 @@ def read_records(database: Rdict) -> dict[str, dict[bytes, FamilySpec]]:
             f"the store has format {shown(found)}, this program reads {shown(FORMAT)}",
             hint="use the program that wrote it",
         )
-    tables: dict[str, dict[bytes, FamilySpec]] = {}
+    tables: dict[str, TableRecord] = {}
     cursor = database.iter()
     cursor.seek(_TABLE_KEY)
     while at_key(cursor) and cursor.key().startswith(_TABLE_KEY):
         name = cursor.key()[len(_TABLE_KEY) :].decode()
         try:
-            content = json.loads(cursor.value())["families"]
-            specs = [FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content.items()]
+            content = json.loads(cursor.value())
+            specs = [
+                FamilySpec(name=unquote_to_bytes(family), **options) for family, options in content["families"].items()
+            ]
+            tables[name] = TableRecord({spec.name: spec for spec in specs}, content["buckets"])
         except (ValueError, TypeError, KeyError) as error:
             raise IntegrityError(f'the record of table "{name}" cannot be read: {error}') from error
-        tables[name] = {spec.name: spec for spec in specs}
         cursor.next()
     return tables

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
 from sinks.writing.driver_store import DriverStore
+from sinks.writing.staging import PLAIN, FileFormat
 
 
 class FamilyRegistry:
@@ -46,9 +47,9 @@ class FamilyRegistry:
         with self._store.held() as store:
             return {table: store.families(table) or frozenset() for table in store.tables()}
 
-    def compressions(self) -> dict[str, str]:
+    def formats(self) -> dict[str, FileFormat]:
         """
-        Table -> compression of the files that tasks stage for it, for tables with compression.
+        Table -> format of the files that tasks stage for it, for tables that do not have the plain one.
 
         Raises:
             StoreError: the store does not answer.
@@ -56,10 +57,13 @@ class FamilyRegistry:
         if not self._store.capabilities.written_by_driver:
             return {}
         with self._store.held() as store:
-            if not isinstance(store, FileStore):
-                return {}
-            found = {table: store.file_compression(table) for table in store.tables()}
-        return {table: compression for table, compression in found.items() if compression != "none"}
+            found = {
+                table: FileFormat(
+                    store.file_compression(table) if isinstance(store, FileStore) else "none", store.buckets(table)
+                )
+                for table in store.tables()
+            }
+        return {table: file_format for table, file_format in found.items() if file_format != PLAIN}
 
     def at_limit(self) -> frozenset[str]:
         """Tables whose limit is reached: tasks refuse further families there."""
@@ -84,6 +88,7 @@ class FamilyRegistry:
             requested = sorted(missing - own)
             available = max(0, limit - len(existing - declared - own))
             created = tuple(FamilySpec(name) for name in [*sorted(missing & own), *requested[:available]])
-            store.ensure_table(TableSpec(table, spec.families + created, spec.splits))
+            buckets = spec.buckets if table in self._declared else store.buckets(table)
+            store.ensure_table(TableSpec(table, spec.families + created, spec.splits, buckets))
         if len(requested) > available:
             self._at_limit.add(table)

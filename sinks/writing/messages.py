@@ -8,7 +8,7 @@ import msgpack
 
 from ingest.api import Mutation
 from sinks.writing.sections import mutations_of, sections_of
-from sinks.writing.staging import StagedFile
+from sinks.writing.staging import FileFormat, StagedFile
 
 RefusedRows = dict[tuple[str, bytes], tuple[str, str]]
 """(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
@@ -22,21 +22,21 @@ class Prepared:
     Attributes:
         folder: for files that are staged for the driver; "" where tasks write to the store themselves.
         families: table -> families that are known to exist.
-        compressions: table -> compression of staged files, for tables with compression.
+        formats: table -> format of staged files, for tables that do not have the plain one.
         at_limit: tables that may get no more families.
         refused: rows that earlier attempts at this batch found refused.
     """
 
     folder: str = ""
     families: Mapping[str, frozenset[bytes]] = field(default_factory=dict)
-    compressions: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, FileFormat] = field(default_factory=dict)
     at_limit: frozenset[str] = frozenset()
     refused: RefusedRows = field(default_factory=dict)
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
         families = {table: sorted(names) for table, names in self.families.items()}
-        content = (self.folder, families, dict(self.compressions), sorted(self.at_limit), _flat(self.refused))
+        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), _flat(self.refused))
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -45,9 +45,10 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, compressions, at_limit, refused = msgpack.unpackb(message)
+        folder, families, formats, at_limit, refused = msgpack.unpackb(message)
         known = {table: frozenset(names) for table, names in families.items()}
-        return cls(folder, known, compressions, frozenset(at_limit), _refused(refused))
+        files = {table: FileFormat(*content) for table, content in formats.items()}
+        return cls(folder, known, files, frozenset(at_limit), _refused(refused))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,23 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ingest.api import IngestError, Mutation, Put, StoreUnavailableError
+from sinks.rowkeys.distribution import Distribution
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
+
+
+def with_stored_keys(mutations: Sequence[Mutation], distribution: Distribution) -> list[Mutation]:
+    """Copies of the mutations whose row keys are the stored ones."""
+    stored = distribution.stored
+    return [
+        Put(stored(one.row), one.columns, one.timestamp_ms, one.wal, one.size_bytes)
+        if isinstance(one, Put)
+        else replace(one, row=stored(one.row))
+        for one in mutations
+    ]
 
 
 class Target(Protocol):
@@ -23,6 +35,9 @@ class Target(Protocol):
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """As `Store.apply`."""
+
+    def buckets(self, table: str) -> int | None:
+        """As `Store.buckets`."""
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """As `Store.families`."""
@@ -52,7 +67,12 @@ class CallResult:
 
 
 class RetryingStore:
-    """Applies chunks to a store with retries; opens it when first used and again after it was unavailable."""
+    """
+    Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
+
+    Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
+    for each call; the number of buckets is read from the table's record once in a flush cycle.
+    """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
         self._store = store
@@ -60,6 +80,11 @@ class RetryingStore:
         self._clock = clock
         self._is_open = False
         self._results: list[CallResult] = []
+        self._distributions: dict[str, Distribution | None] = {}
+
+    def begin(self) -> None:
+        """Start a flush cycle: what an earlier one read of the tables is read again."""
+        self._distributions.clear()
 
     def apply(
         self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
@@ -90,7 +115,7 @@ class RetryingStore:
             calls += 1
             try:
                 self._retry.run(
-                    lambda: self.call(lambda store: store.apply(chunk.table, mutations)),
+                    lambda: self.call(lambda store: store.apply(chunk.table, self._stored(chunk.table, mutations))),
                     on_attempt=on_attempt,
                     should_continue=should_continue,
                 )
@@ -135,6 +160,14 @@ class RetryingStore:
             raise StoreUnavailableError(
                 f"the store raised an unexpected exception: {type(bug).__name__}: {bug}", code="store_bug"
             ) from bug
+
+    def _stored(self, table: str, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        """The mutations with stored row keys."""
+        if table not in self._distributions:
+            buckets = self._store.buckets(table)
+            self._distributions[table] = None if buckets is None else Distribution(buckets)
+        distribution = self._distributions[table]
+        return mutations if distribution is None else with_stored_keys(mutations, distribution)
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""

@@ -88,6 +88,7 @@ class DirectSender(Sender):
     def begin(self, patience_s: float) -> None:  # noqa: ARG002 - nothing is ever in flight here
         """Start a flush cycle."""
         self._error = None
+        self._store.begin()
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -159,6 +160,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
+            self._store.begin()
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import msgpack
@@ -33,6 +33,22 @@ HEAD = Struct("<II")
 """Length and checksum of a frame."""
 METADATA = 4
 """Index of the metadata (bytes) in the section of a file; a section of mutations has a list of deletes there."""
+
+
+class FileFormat(NamedTuple):
+    """
+    How the rows of a table are written to files.
+
+    Attributes:
+        compression: as `FileStore.file_compression` returned it to the driver.
+        buckets: number of buckets of the table's row keys; None if they are stored as they are.
+    """
+
+    compression: str = "none"
+    buckets: int | None = None
+
+
+PLAIN = FileFormat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class StagingWriter:
         self._files = files
         self._table_files: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
-        self._compressions: Mapping[str, str] = {}
+        self._formats: Mapping[str, FileFormat] = {}
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._sections: list[object] = []
@@ -66,7 +82,7 @@ class StagingWriter:
         self._size_bytes = 0
 
     def begin(
-        self, path: str, families: Mapping[str, frozenset[bytes]], compressions: Mapping[str, str] | None = None
+        self, path: str, families: Mapping[str, frozenset[bytes]], formats: Mapping[str, FileFormat] | None = None
     ) -> None:
         """
         Start a file; a file of an earlier attempt is replaced.
@@ -74,12 +90,12 @@ class StagingWriter:
         Args:
             path: of the file, created by the first mutation, together with its folder.
             families: table -> families that the driver knows.
-            compressions: table -> compression of files for it; tables that are not listed have none.
+            formats: table -> format of its rows in files; tables that are not listed have that of `PLAIN`.
         """
         self._discard()
         self._path = Path(path)
         self._families = families
-        self._compressions = compressions or {}
+        self._formats = formats or {}
 
     def finish(self) -> StagedFile | None:
         """Close the file, for the driver to apply; None if nothing was written."""
@@ -119,6 +135,10 @@ class StagingWriter:
         """The families that the driver knew at begin."""
         return self._families.get(table)
 
+    def buckets(self, table: str) -> int | None:
+        """The number of buckets that the driver knew at begin."""
+        return self._formats.get(table, PLAIN).buckets
+
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._current_path()
         table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
@@ -126,7 +146,7 @@ class StagingWriter:
         with on_disk(table_file):
             path.parent.mkdir(parents=True, exist_ok=True)
             table_file.unlink(missing_ok=True)
-        metadata = files.write_file(str(table_file), puts, self._compressions.get(table, "none"))
+        metadata = files.write_file(str(table_file), puts, self._formats.get(table, PLAIN).compression)
         with on_disk(table_file):
             size, checksum = size_and_crc(table_file)
         self._add_section((table, table_file.name, size, checksum, metadata), len(metadata))

@@ -1,16 +1,22 @@
 """The committer of all sinks of a pipeline that write to one store."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
-from ingest.api import Batch, Committer
+from ingest.api import Batch, BucketsDifferError, Committer, TableSpec
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, RefusedRows, StoreResult, unpacked_probe
+from sinks.writing.retrying_store import Target
 from sinks.writing.sending import Sender
+
+CHECK_S = 10.0
+"""Time-out of a call that checks a table at the start."""
 
 
 class StoreCommitter(Committer):
@@ -22,6 +28,7 @@ class StoreCommitter(Committer):
         families: of the same store; None if `store` is None.
         incoming: folder for the staged files of this pipeline only; None if tasks write to the store themselves.
         sender: creates a connection for probes, for a store that tasks write to; else None.
+        declared: table -> its declaration in the configuration, for the tables of this store.
     """
 
     def __init__(
@@ -30,22 +37,32 @@ class StoreCommitter(Committer):
         families: FamilyRegistry | None = None,
         incoming: Path | None = None,
         sender: Callable[[], Sender] | None = None,
+        declared: Mapping[str, TableSpec] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._families = families
         self._incoming = incoming
         self._new_sender = sender
         self._sender: Sender | None = None
+        self._distributed = [spec for spec in declared.values() if spec.buckets is not None]
 
     def recover(self) -> None:
         """
-        Open the store of the driver.
+        Open the store of the driver, and refuse tables whose number of buckets is not the declared one.
 
         Its first opening runs `prepare` of `DriverStore`. For a store that only the driver may write, the service
         creates the declared tables there and removes files that an earlier process staged.
         """
         if self._store is not None:
             self._store.open()
+        if self._distributed and self._new_sender is not None:
+            sender = self._new_sender()
+            try:
+                sender.begin(CHECK_S)
+                for spec in self._distributed:
+                    sender.call(partial(_check_buckets, spec))
+            finally:
+                sender.close()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """Create the families that tasks need; returns all known families."""
@@ -63,7 +80,7 @@ class StoreCommitter(Committer):
         for table, names in sorted(needed.items()):
             self._families.create(table, names)
         return Prepared(
-            folder, self._families.known(), self._families.compressions(), self._families.at_limit(), refused
+            folder, self._families.known(), self._families.formats(), self._families.at_limit(), refused
         ).packed()
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -116,3 +133,10 @@ class StoreCommitter(Committer):
             for path in self._incoming.iterdir():
                 if path.name != attempt:
                     shutil.rmtree(path, ignore_errors=True)
+
+
+def _check_buckets(spec: TableSpec, store: Target) -> None:
+    """A table that does not exist gets the declared number when it is created."""
+    found = store.buckets(spec.name)
+    if found != spec.buckets and store.families(spec.name) is not None:
+        raise BucketsDifferError(spec.name, spec.buckets, found)

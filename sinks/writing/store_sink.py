@@ -26,7 +26,7 @@ class StoreSink(TaskSink):
         known = Prepared.unpacked(prepared)
         if self._staging is not None:
             path = Path(known.folder) / f"{spec.task_id}.puts"
-            self._staging.begin(str(path), known.families, known.compressions)
+            self._staging.begin(str(path), known.families, known.formats)
         self._mutator.begin(spec, known, counts)
 
     def split_end(self) -> None:

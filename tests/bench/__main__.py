@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import costs, durability, hbase, latency, micro, peers, rungs, scale, soak
+from tests.bench import costs, durability, fuzzy, hbase, latency, micro, peers, rungs, scale, scans, soak
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
@@ -39,7 +39,7 @@ HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
 GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
-ALL = (*LADDER, *HBASE, "latency", "micro", "performance evaluation", *SIZES, "soak")
+ALL = (*LADDER, *HBASE, "scans", "fuzzy scan", "latency", "micro", "performance evaluation", *SIZES, "soak")
 
 
 def main() -> int:
@@ -59,6 +59,7 @@ def main() -> int:
         console.print("decorators, sinks and the chain of four, one core …")
         result["decorators_ns"] = costs.decorators()
         result["sinks_ns"] = micro.sinks()
+        result["row_keys_ns"] = micro.row_keys()
         result["writes_ns"] = micro.writes()
         result["chain_of_four_per_s"] = micro.chain_of_four()
     ladder_parts = [part for part in parts if part in LADDER]
@@ -70,8 +71,16 @@ def main() -> int:
             )  # fmt: skip
             result["rungs"] = turns(ladder.run, ladder_parts, options.runs, progress)
         keep(result)
-    if {"latency", "performance evaluation", *HBASE}.intersection(parts):
+    if {"latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
+        keep(result)
+    if "fuzzy scan" in parts:
+        console.print("a scan with a pattern, 10,000,000 rows …")
+        folder = TestFolder()
+        try:
+            result["fuzzy_share"] = fuzzy.share_of_a_full_scan(folder.path)
+        finally:
+            folder.close()
         keep(result)
     sizes = [part for part in parts if part in SIZES]
     if sizes:
@@ -129,6 +138,8 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
                 found["hbase"] = turns(ladder.run, names or ["hbase"], runs, progress)
+            if "scans" in parts:
+                found["scans_per_s"] = scans.rows_per_s(base, events, runs)
             if "performance evaluation" in parts:
                 ladder.empty_table()
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
@@ -267,6 +278,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
     for key, title in (
         ("decorators_ns", "decorators, the slowest example of each, one core"),
         ("sinks_ns", "sinks, an event to its cells, one core"),
+        ("row_keys_ns", "row keys of a salted table, one core"),
         ("writes_ns", "writes to HBase, a row of nine cells, one core"),
     ):
         if key in result:
@@ -276,6 +288,11 @@ def show(console: Console, result: dict[str, Any]) -> None:
             console.print(table)
     if "decorators_ns" in result:
         console.print(costs.slow_decorators(result["decorators_ns"]))
+    if "scans_per_s" in result:
+        table = Table("scan", "rows/s", title="scans through the Thrift server")
+        for name, rate in result["scans_per_s"].items():
+            table.add_row(name, f"{rate:,.0f}")
+        console.print(table)
     if "latency" in result:
         table = Table("rate", "p50 s", "p90 s", "p99 s", "maximum s", title="latency, produced to readable")
         for share, run in result["latency"].items():

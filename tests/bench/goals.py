@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tests.bench.neighbour import ALONE, BESIDE
+from tests.bench.scans import AHEAD, PLAIN, SALTED
 
 Result = Mapping[str, Any]
 
@@ -61,6 +62,22 @@ GOALS = (
         "Kafka to RocksDB beside a pipeline whose Thrift server is frozen: events/s, relative to one pipeline alone",
         lambda result: float(result["hbase"][BESIDE]["per_s"]) / float(result["hbase"][ALONE]["per_s"]),
         0.85,
+    ),
+    Goal(
+        "scan of a table with 16 buckets over one connection: rows/s, relative to one scanner of a plain table",
+        lambda result: float(result["scans_per_s"][SALTED]) / float(result["scans_per_s"][PLAIN]),
+        0.9,
+    ),
+    Goal(
+        "scan of a table with 16 buckets: rows/s over four connections, relative to one",
+        lambda result: float(result["scans_per_s"][AHEAD]) / float(result["scans_per_s"][SALTED]),
+        1.0,
+    ),
+    Goal(
+        "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",
+        lambda result: float(result["fuzzy_share"]),
+        0.01,
+        at_most=True,
     ),
     Goal(
         "chain of regex, split, format, value on one core, events/s",

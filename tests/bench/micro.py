@@ -1,4 +1,4 @@
-"""Nanoseconds per event in this process: sinks, Thrift messages, and the chain of four decorators of a goal."""
+"""Nanoseconds in this process: sinks, row keys, Thrift messages, and the chain of four decorators of a goal."""
 
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TBufferedTransport
@@ -11,6 +11,7 @@ from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift1 import BatchMutation, Hbase, ThriftMutation
+from sinks.rowkeys.distribution import Distribution
 from tests.bench.timing import measured
 
 BODY = (
@@ -63,6 +64,12 @@ def sinks() -> dict[str, float]:
         map_one = component(component.settings_class().model_validate(options)).map
         found[name] = measured(lambda event, map_one=map_one: map_one(event, 1), lambda: Event(BODY, dict(attributes)))
     return found
+
+
+def row_keys() -> dict[str, float]:
+    """Length of a row key -> ns to put its bucket before it."""
+    keys = {"8 bytes": b"k1-17000", "32 bytes": b"user-0017-1308748686334000700-00", "128 bytes": BODY[:128]}
+    return {name: measured(Distribution(16).stored, lambda key=key: key) for name, key in keys.items()}
 
 
 def writes() -> dict[str, float]:

@@ -101,6 +101,16 @@ it can read it.
 {rows}
 """
 
+_SCANS = """\
+## Scans of a table with buckets
+
+Rows of nine cells through one Thrift server, in the order of the original row keys, and the same rows of a plain table.
+
+| scan | rows/s |
+|---|---:|
+{rows}
+"""
+
 _SCALE = """\
 ## Scaling
 
@@ -125,6 +135,7 @@ _COSTS = {
         "decorator",
     ),
     "sinks_ns": ("Sinks", "Mapping an event to its cells, without a store; one core.", "sink"),
+    "row_keys_ns": ("Salted row keys", "Computing the bucket of a row key; one core.", "row key"),
     "writes_ns": (
         "Writes to HBase",
         (
@@ -155,6 +166,9 @@ def page(result: dict[str, Any]) -> str:
             "HBase's own load test, PerformanceEvaluation, random rows of nine columns of 20 bytes, two Java clients: "
             f"{result['performance_evaluation_per_s']:,.0f} rows/s.\n"
         )
+    if "scans_per_s" in result:
+        rows = "\n".join(f"| {name} | {rate:,.0f} |" for name, rate in result["scans_per_s"].items())
+        parts.append(_SCANS.format(rows=rows))
     if "latency" in result:
         parts.append(_LATENCY.format(rows="\n".join(_latency(*each) for each in result["latency"].items())))
     if "scale" in result:

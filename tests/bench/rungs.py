@@ -34,7 +34,7 @@ ROCKSDB = {
     "rocksdb, no sync": (Workload(), {"sync": False}),
     "rocksdb, no WAL": (Workload(sink={"write_to_wal": False}), {}),
     "rocksdb, ttl": (Workload(family={"ttl": "30d"}), {}),
-    "rocksdb, rows written again": (Workload(row="%{bucket(%{offset}, 50000)}"), {}),
+    "rocksdb, rows written again": (Workload(row="%{pad_left(mod(mul(%{offset}, 30103), 50000), 5, '0')}"), {}),
 }
 """Name -> workload, options of the store."""
 PEER = "benthos"

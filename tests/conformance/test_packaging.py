@@ -43,6 +43,7 @@ def test_wheel_has_the_packages_and_their_data(wheel: Path) -> None:
         "ingest",
         "decorators",
         "sinks",
+        "pyspark_attr2hbase",
         f"attr2hbase-{ingest.__version__}.dist-info",
         f"attr2hbase-{ingest.__version__}.data",
     }
@@ -53,6 +54,19 @@ def test_packages_come_from_the_wheel(installed: Path, outside: Path) -> None:
     found = run_in(outside, installed / "bin" / "python", "-c", code)
     packages = packages_of(installed)
     assert found.splitlines() == [str(packages / name / "__init__.py") for name in ("decorators", "ingest", "sinks")]
+
+
+def test_spark_finds_the_data_source(installed: Path, outside: Path) -> None:
+    """By the rule of `pyspark.sql.worker.lookup_data_sources`, and without the libraries of the stores."""
+    code = """if True:
+        import sys
+        from importlib import import_module
+        from pkgutil import iter_modules
+        names = [module.name for module in iter_modules() if module.name.startswith("pyspark_")]
+        print(*(import_module(name).DefaultSource.name() for name in names))
+        print(*{"happybase", "rocksdict", "pyarrow"} & sys.modules.keys())
+    """
+    assert run_in(outside, installed / "bin" / "python", "-c", code).splitlines() == ["attr2hbase", ""]
 
 
 @pytest.mark.parametrize("command", ["ingest", "attr2hbase"])

@@ -1,14 +1,25 @@
 """The commands of the README, from an empty folder to rows in a table."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.commands import ANY_PORT, Folder
 from tests.support.names import unique
+from tests.support.service import ROOT
 
 if TYPE_CHECKING:
     from tests.support.servers import Kafka
+
+README = (ROOT / "README.md").read_text("utf-8")
+SPARK = {
+    # an activated environment in which the package is installed
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "deploy" / "spark")]),
+}
 
 
 def test_files_to_rows(tmp_path: Path) -> None:
@@ -29,6 +40,16 @@ def test_files_to_rows(tmp_path: Path) -> None:
     assert scanned.stderr.startswith("10 rows\n")
     got = ingest("get", "pipeline.yaml", "mytable", "tuesday.txt:000072", "--output", "json")
     assert [cell[1::2] for cell in json.loads(got.stdout)["cells"]] == [["ts", "2239033802"], ["value", "64"]]
+    shell, _, shown = README.partition("$ spark-sql ")[2].partition("```")[0].partition('BY file"\n')
+    queried = subprocess.run(
+        ["bash", "-c", f'spark-sql {shell}BY file"'],
+        cwd=tmp_path,
+        env=ingest.environment | SPARK,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert queried.stdout == shown, (tmp_path / "run.log").read_text()
     assert "1 dead letter\n" in ingest("dead-letters", "list", "pipeline.yaml").stderr
 
     again = ingest("run", "--once", "pipeline.yaml", "--output", "json")

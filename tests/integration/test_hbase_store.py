@@ -6,9 +6,11 @@ import pytest
 
 from ingest.api import (
     FamilySpec,
+    FuzzyPattern,
     Put,
     Row,
     Scan,
+    ScanCounts,
     SchemaError,
     StoreUnavailableError,
     TableSpec,
@@ -95,6 +97,24 @@ class TestTables:
         assert (new["max_versions"], new["bloom_filter_type"], new["block_cache_enabled"], new["time_to_live"]) == (
             2, b"ROWCOL", True, 60,
         )  # fmt: skip
+
+
+class TestScansWithPatterns:
+    @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+    def test_scan_that_mostly_seeks_falls_back_to_whole_pages(
+        self, store: HBaseStore, table: str, *, reverse: bool
+    ) -> None:
+        keys = sorted(
+            [b"%04d_%d" % (user, row) for user in range(600) for row in (1, 2, 3, 5)] + [b"0001_4", b"0598_4"]
+        )
+        store.apply(table, [Put(key, {b"cf:q": b"1"}, 1) for key in keys])
+        counts = ScanCounts()
+        scan = Scan(fuzzy=(FuzzyPattern.parse("????_4"),), reverse=reverse)
+        found = [row.key for row in store.scan(table, scan, counts)]
+        assert sorted(found) == [b"0001_4", b"0598_4"]
+        assert counts.seeks < 250
+        assert counts.rows_in_fallback > 1000
+        assert counts.rows_touched <= len(found) + counts.seeks
 
 
 class TestConnection:

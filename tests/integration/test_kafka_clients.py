@@ -344,6 +344,25 @@ def test_record_is_read_by_partition_and_offset(kafka, connection):
     assert [tail.read_at(topic, *place) for place in ((1, 3), (0, 0), (7, 0))] == [None, None, None]
 
 
+def test_newest_records_of_two_topics(kafka, connection):
+    busy, quiet = kafka.create_topic("busy", partitions=2), kafka.create_topic("quiet")
+    kafka.produce(busy, [Given(f"{number}", partition=number % 2) for number in range(2_000)])
+    kafka.produce(quiet, [Given("x", key=b"\xff", headers=[("h", b"1")], timestamp_ms=5), Given(None, key="k")])
+    found = list(TopicTail(connection).newest([busy, quiet], 1_000))
+    assert len(found) == 1_000
+    assert Record(quiet, 0, 0, b"\xff", b"x", 5, (("h", b"1"),)) in found
+    assert [record.value for record in found if record.topic == quiet] == [b"x", None]
+    for partition in (0, 1):
+        own = [record.offset for record in found if (record.topic, record.partition) == (busy, partition)]
+        assert own == list(range(501, 1_000))
+
+
+def test_newest_records_of_an_empty_or_missing_topic(kafka, connection):
+    assert list(TopicTail(connection).newest([kafka.create_topic("empty")], 5)) == []
+    with pytest.raises(NotFoundError):
+        TopicTail(connection).newest(["nowhere"], 5)
+
+
 def test_tail_reports_a_killed_broker(kafka, connection):
     topic = kafka.create_topic("gone")
     kafka.produce(topic, ["x" * 100_000] * 100)

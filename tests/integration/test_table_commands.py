@@ -51,8 +51,18 @@ class Tables:
 
     def run(self, command: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Run a command in this process, which is faster than a new one."""
+        return self._main("table", command, str(self._file), *options)
+
+    def regions(self, events: Path, *options: str) -> dict[str, Any]:
+        """The table's regions, as `keys analyse` shows them."""
+        code, found = self._main("keys", "analyse", str(self._file), "--events", str(events), *options)
+        assert code == 0
+        regions: dict[str, Any] = found["tables"][0]["current"]
+        return regions
+
+    def _main(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         self._capfd.readouterr()
-        code = main(["table", command, str(self._file), *options, "--output", "json"])
+        code = main([*arguments, "--output", "json"])
         out, err = self._capfd.readouterr()
         assert out, err
         return code, json.loads(out)
@@ -116,6 +126,18 @@ def test_table_is_created_and_altered_and_keeps_its_cells(tables: Tables, store:
     assert tables.apply("--allow-data-loss") == (0, [("a", "versions"), ("b", "ttl")], [], [])
     assert store.get(tables.table, b"r") is None
     assert tables.apply() == (0, [], [], [])
+
+
+def test_analysis_of_row_keys_takes_the_regions_of_the_store(tables: Tables, tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    given = [{"body": "b", "topic": key, "attributes": {"2hb_a:q": "v"}} for key in ("a", "h", "i", "q")]
+    events.write_text("".join(json.dumps(event) + "\n" for event in given))
+    tables.declare({"a": {}}, splits=("g", "p"))
+    assert tables.apply() == (0, [(None, "table")], [], [])
+    tables.declare({"a": {}}, splits=("c",))
+    from_file, from_store = tables.regions(events), tables.regions(events, "--connect")
+    assert (from_file["from"], from_file["splits"], from_file["writes"]) == ("file", ["c"], [1, 3])
+    assert (from_store["from"], from_store["splits"], from_store["writes"]) == ("store", ["g", "p"], [1, 2, 1])
 
 
 def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Tables) -> None:

@@ -5,6 +5,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
@@ -55,6 +56,7 @@ public final class HBaseAdmin {
     switch (words[0]) {
       case "servers": return names(admin.getRegionServers());
       case "regions": return regions(table);
+      case "writes": return writes(table);
       case "flush": admin.flush(table); return "";
       case "move": return move(table);
       case "split": return split(table);
@@ -152,6 +154,18 @@ public final class HBaseAdmin {
     StringBuilder said = new StringBuilder();
     for (RegionInfo region : admin.getRegions(table)) {
       said.append(region.getEncodedName()).append('@').append(server(region)).append(' ');
+    }
+    return said.toString();
+  }
+
+  /** Region, server and number of rows written of each region, since it was opened. */
+  private String writes(TableName table) throws Exception {
+    StringBuilder said = new StringBuilder();
+    for (ServerName server : admin.getRegionServers()) {
+      for (RegionMetrics region : admin.getRegionMetrics(server, table)) {
+        String name = RegionInfo.encodeRegionName(region.getRegionName());
+        said.append(name).append('@').append(server).append('=').append(region.getWriteRequestCount()).append(' ');
+      }
     }
     return said.toString();
   }

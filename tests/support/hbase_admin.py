@@ -22,3 +22,8 @@ class Admin(JavaProgram):
     def regions(self, table: str) -> dict[str, str]:
         """Region -> its server."""
         return dict(each.split("@", 1) for each in self.ask("regions", table).split())
+
+    def writes(self, table: str) -> dict[tuple[str, str], int]:
+        """Region and its server -> rows written since it was opened."""
+        found = (each.replace("=", "@").split("@") for each in self.ask("writes", table).split())
+        return {(region, server): int(count) for region, server, count in found}

@@ -1,6 +1,8 @@
 """Variants of HBase: as a cluster of processes that can be killed separately, and with access control."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -9,20 +11,31 @@ from tests.support.local import HBaseServer, ServerProcess, thrift_is_ready
 _MAINS = {
     "zookeeper": "org.apache.hadoop.hbase.zookeeper.HQuorumPeer",
     "hbase": "org.apache.hadoop.hbase.master.HMaster",
-    "rs1": "org.apache.hadoop.hbase.regionserver.HRegionServer",
-    "rs2": "org.apache.hadoop.hbase.regionserver.HRegionServer",
 }
+_REGION_SERVER = "org.apache.hadoop.hbase.regionserver.HRegionServer"
 _READY_TIMEOUT_S = 180.0
 
 
 class HBaseCluster(HBaseServer):
     """
-    ZooKeeper, a master (`hbase`), two region servers and a Thrift server, each in its own process.
+    ZooKeeper, a master (`hbase`), region servers and a Thrift server, each in its own process.
 
     All use the local file system in place of HDFS.
+
+    Args:
+        region_servers: their number.
+        thrift2: also start a Thrift2 server.
+        properties: of HBase and its Thrift servers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        region_servers: int = 2,
+        thrift2: bool = False,
+        properties: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         properties = {
             "hbase.cluster.distributed": "true",
             "hbase.zookeeper.quorum": "localhost",
@@ -30,19 +43,26 @@ class HBaseCluster(HBaseServer):
             "hbase.regionserver.port": "0",
             # ms; by default compacted files stay for two minutes, during which their region cannot be split
             "hbase.hfile.compaction.discharger.interval": "1000",
+            **properties,
         }
         super().__init__(folder, heap="384m", thrift_heap="256m", properties=properties)
         self.zookeeper = ServerProcess("zookeeper", folder)
-        self.region_servers = {name: ServerProcess(name, folder) for name in ("rs1", "rs2")}
+        names = [f"rs{number}" for number in range(1, region_servers + 1)]
+        self.region_servers = {name: ServerProcess(name, folder) for name in names}
+        self._thrift_servers = (self.thrift, self.thrift2) if thrift2 else (self.thrift,)
 
     @property
     def processes(self) -> tuple[ServerProcess, ...]:  # type: ignore[override]
         """All processes, in start order."""
-        return self.zookeeper, self.hbase, *self.region_servers.values(), self.thrift
+        return self.zookeeper, self.hbase, *self.region_servers.values(), *self._thrift_servers
 
     def wait(self) -> None:
         """Wait until HBase responds through the Thrift server."""
         self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
+        if self.thrift2 in self._thrift_servers:
+            self.thrift2.wait_until(
+                lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
+            )
 
     def serving(self, address: str) -> ServerProcess:
         """The process of the region server with an address ("host,port,start"), found by its port."""
@@ -50,7 +70,7 @@ class HBaseCluster(HBaseServer):
         return next(each for each in self.region_servers.values() if port in _listening(each))
 
     def _main(self, process: ServerProcess) -> list[str]:
-        main = _MAINS.get(process.name)
+        main = _REGION_SERVER if process.name in self.region_servers else _MAINS.get(process.name)
         return super()._main(process) if main is None else [main, "start"]
 
 

@@ -3,7 +3,7 @@ The functions of the language, by family; `FUNCTIONS` has them all by name.
 
 - `text`: case, parts, replacing, padding, defaults
 - `time`: dates, truncation, inverted times
-- `hash`: digests, buckets, encodings
+- `hash`: digests, checksums, encodings
 - `number`: exact arithmetic, hexadecimal, 8-byte and inverted numbers
 - `event`: identity and ids of an event
 

@@ -4,9 +4,9 @@ OURS = {
     theirs: ours
     for ours, names in {
         "add": "plus sum",
-        "bucket": "hash murmur murmur2 murmur3 salt xxhash",
         "byte_length": "bytes",
         "concat": "cat join",
+        "crc32": "adler32 checksum hash murmur murmur2 murmur3 xxhash",
         "date": "date_format format_date format_timestamp strftime ts_format ts_strftime",
         "decode": "base64_decode decode_base64 decode_hex decode_percent from_base64 from_hex unescape_url urldecode",
         "default": "coalesce if_null ifnull nvl or_else",

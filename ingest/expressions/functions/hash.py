@@ -1,4 +1,4 @@
-"""Digests, checksums, buckets and encodings of bytes."""
+"""Digests, checksums and encodings of bytes."""
 
 import hashlib
 import hmac
@@ -40,11 +40,6 @@ def _encode(form: str) -> Change:
 
 def _decode(form: str) -> Change:
     return READ[form]
-
-
-def _bucket(count: int) -> Change:
-    names = tuple(b"%0*d" % (len(str(count - 1)), number) for number in range(count))
-    return lambda value: names[zlib.crc32(value) % count]
 
 
 _VALUE = Parameter("value", Kind.VALUE, "the input")
@@ -111,19 +106,6 @@ FUNCTIONS = (
         lambda: lambda value: b"%08x" % zlib.crc32(value),
         (_VALUE,),
         (FunctionExample("%{crc32(id)}", "352441c2", {"id": "abc"}), FunctionExample("%{crc32('')}", "00000000")),
-    ),
-    Function(
-        "bucket",
-        "A number from 0 to count - 1 that depends only on the value, with leading zeros: a prefix that distributes "
-        "row keys evenly.",
-        _bucket,
-        (_VALUE, Parameter("count", Kind.INTEGER, "number of buckets", minimum=1, maximum=65_536)),
-        (
-            FunctionExample("%{bucket(id, 16)}-%{id}", "02-abc", {"id": "abc"}),
-            FunctionExample("%{bucket(id, 1)}", "0", {"id": "abc"}),
-            FunctionExample("%{bucket(id, 16)}", ""),
-            FunctionExample("%{bucket(default(id, 'none'), 16)}", "15"),
-        ),
     ),
     Function(
         "encode",

@@ -10,7 +10,7 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.problems import Kind
-from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, threads, watching
+from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, scans, threads, watching
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
@@ -51,6 +51,8 @@ def test_complete_run_has_a_figure_for_every_goal():
         "scale": dict.fromkeys(scale.cases(), figures),
         "latency": {load_name(load): {"p50_s": 1.0, "p99_s": 1.0} for load in latency.LOADS},
         "soak": {"memory_growth": 0.0},
+        "fuzzy_share": 0.005,
+        "scans_per_s": dict.fromkeys((scans.PLAIN, scans.SALTED, scans.AHEAD), 1.0),
         "chain_of_four_per_s": 1.0,
     }
     assert all(line["figure"] is not None for line in goals(whole))

@@ -280,3 +280,22 @@ def made(schema):
 DECORATOR = made(SCHEMA)
 NODES = made(NODE)
 TEXTS = made(record(("x", ARRAYS["text"])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("int", 7, "0000000000000007"),
+        ("long", -(2**63), "8000000000000000"),
+        ("double", 7.0, "401c000000000000"),
+        ("float", 0.1, "3fb999999999999a"),
+        ("double", float("-inf"), "fff0000000000000"),
+        ("boolean", True, b"true".hex()),
+        ({"type": "array", "items": "int"}, [1], b"[1]".hex()),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, Decimal("1.50"), b"1.50".hex()),
+    ],
+)
+def test_numbers_have_the_type_of_the_schema(attributes_after, kind, value, expected):
+    schema = record(("x", kind))
+    found = attributes_after(Avro, settings_with(schema, "{numbers: auto}"), avro(schema, {"x": value}))
+    assert found["x"].hex() == expected

@@ -37,6 +37,14 @@ def converted(options, value):
         ("decode: float64", bytes.fromhex("8000000000000000"), b"-0.0"),
         ("decode: int32, encode: int64", b"\xff\xff\xff\xff", b"\xff" * 8),
         ("decode: float32, encode: float64", bytes.fromhex("3dcccccd"), bytes.fromhex("3fb999999999999a")),
+        ("encode: auto", b"-2", b"\xff" * 7 + b"\xfe"),
+        ("encode: auto", b"2.5", bytes.fromhex("4004000000000000")),
+        ("encode: auto", b"007", b"007"),
+        ("encode: auto", b"", b""),
+        ("encode: auto", b"\xff", b"\xff"),
+        ("encode: auto", b"9223372036854775808", b"9223372036854775808"),
+        ("decode: number, grouping: ',', encode: auto", b"1,000.50", bytes.fromhex("408f440000000000")),
+        ("decode: int32, encode: auto", b"\0\0\0\7", bytes(7) + b"\7"),
         ("encode: bool8", b"Yes", b"\xff"),
         ("encode: bool8", b"off", b"\0"),
         ("decode: bool8", b"\1", b"true"),
@@ -211,7 +219,86 @@ def test_any_bytes_can_be_recoded_with_replace(value, old, new):
         ("{decode: number, decimal: ''}", [("string_too_short", ("decimal",))]),
         ("{decode: hex, on_invalid: replace}", [("conflict", ())]),
         ("{decode: hex, on_invalid: unset}", [("conflict", ())]),
+        ("{decode: auto}", [("conflict", ())]),
+        ("{pattern: '^a', encode: auto, on_invalid: replace}", [("conflict", ())]),
+        ("{pattern: '^a', source: a, encode: int64}", [("conflict", ())]),
+        ("{pattern: '^a', attribute: a, encode: int64}", [("conflict", ())]),
+        ("{pattern: '^a', attributes: [a], encode: int64}", [("conflict", ())]),
+        ("{pattern: '^a', on_missing: error, encode: int64}", [("conflict", ())]),
+        ("{pattern: '(', encode: int64}", [("bad_pattern", ("pattern",))]),
     ],
 )
 def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Convert, settings) == expected
+
+
+NAMES = {"2hb_": "1", "2hb_m:a": "2", "2hb_m:b": "x", "c:2hb_m:": "3"}
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ("pattern: '^2hb_m:', encode: auto", {"2hb_m:a": bytes(7) + b"\2"}),
+        ("pattern: '^2hb_m:', encode: int16, on_invalid: keep", {"2hb_m:a": b"\0\2"}),
+        ("pattern: '^2hb_m:', encode: int16, on_invalid: empty", {"2hb_m:a": b"\0\2", "2hb_m:b": b""}),
+        ("pattern: 2hb_m, encode: hex", {"2hb_m:a": b"32", "2hb_m:b": b"78", "c:2hb_m:": b"33"}),
+        ("pattern: nothing, encode: hex", {}),
+    ],
+)
+def test_pattern_selects_attributes_by_name(attributes_after, options, changed):
+    before = {name: value.encode() for name, value in NAMES.items()}
+    assert attributes_after(Convert, f"{{{options}}}", attributes=NAMES) == before | changed
+
+
+def test_pattern_may_unset_values(attributes_after):
+    text = "{pattern: '^2hb_m:', encode: int16, on_invalid: unset}"
+    assert attributes_after(Convert, text, attributes=NAMES) == {"2hb_": b"1", "2hb_m:a": b"\0\2", "c:2hb_m:": b"3"}
+
+
+def test_pattern_changes_all_attributes_or_none(refusal_of):
+    assert refusal_of(Convert, "{pattern: '^2hb_m:', encode: int64}", "7", NAMES) == "not_a_number"
+
+
+def test_pattern_may_change_attributes_that_are_written_once(attributes_after):
+    text = "{pattern: '^2hb_m:a', encode: hex}"
+    assert attributes_after(Convert, text, attributes=NAMES, write_once=True)["2hb_m:a"] == b"32"
+
+
+def test_pattern_reads_and_sets_no_known_name():
+    settings = settings_of(Convert.settings_class(), "{pattern: '^2hb_m:', encode: auto}")
+    assert (settings.reads(), settings.sets(), settings.sets_core()) == (set(), set(), set())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{pattern: '^2hb_m:', encode: auto}", True),
+        ("{pattern: '^2hb_m:', decode: number, encode: int64}", True),
+        ("{pattern: '^2hb_m:', decode: int64}", False),
+        ("{pattern: '^2hb_n:', encode: auto}", False),
+        ("{source: '2hb_m:a', encode: int64}", False),
+    ],
+)
+def test_replaced_text_is_known(text, expected):
+    assert settings_of(Convert.settings_class(), text).replaces_text("2hb_m:a") is expected
+
+
+@pytest.mark.parametrize(
+    ("encode", "expected"), [("auto", True), ("int32", True), ("bool8", True), ("hex", False), ("utf-16le", False)]
+)
+def test_binary_result_is_known(encode, expected):
+    assert settings_of(Convert.settings_class(), f"{{encode: {encode}}}").writes_binary is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ("{source: a, encode: auto}", ["encode"]),
+        ("{attributes: [a], encode: auto}", ["encode"]),
+        ("{attribute: a, encode: auto}", ["encode"]),
+        ("{pattern: '^a', encode: auto}", []),
+        ("{source: a, encode: int64}", []),
+    ],
+)
+def test_type_by_value_of_a_named_attribute_is_a_warning(text, warned):
+    assert list(settings_of(Convert.settings_class(), text).lint_warnings()) == warned

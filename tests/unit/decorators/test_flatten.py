@@ -118,3 +118,14 @@ def test_every_leaf_is_named_by_its_path(contents):
 )
 def test_invalid_options_are_rejected(errors_of, settings, kind):
     assert kind in {error for error, _ in errors_of(Flatten, settings)}
+
+
+def test_numbers_may_be_binary(attributes_after):
+    found = attributes_after(Flatten, "{numbers: auto}", attributes={"a": '[7, 2.5, "7", -0]', "b": '{"c": 1e400}x'})
+    seven, half = bytes(7) + b"\7", bytes.fromhex("4004000000000000")
+    assert found == {"a.0": seven, "a.1": half, "a.2": b"7", "a.3": bytes(8), "b": b'{"c": 1e400}x'}
+    assert attributes_after(Flatten, "{numbers: float64}", attributes={"a": "[2.5]"}) == {"a.0": half}
+
+
+def test_number_that_does_not_fit_fails_despite_on_invalid(refusal_of):
+    assert refusal_of(Flatten, "{numbers: auto}", "", {"a": "[18446744073709551616]"}) == "number_too_large"

@@ -1,6 +1,7 @@
 """The json decorator."""
 
 import json
+import struct
 
 import pytest
 from hypothesis import given
@@ -234,3 +235,99 @@ def test_any_json_parses_or_fails(content):
     for arrays in ("text", "index"):
         decorator = Json(settings_of(Json.settings_class(), f"{{on_invalid: keep, arrays: {arrays}}}"))
         assert decorator.decorate(event) is True
+
+
+def int64(number):
+    return struct.pack(">q", number)
+
+
+def float64(number):
+    return struct.pack(">d", number)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        ("0", int64(0)),
+        ("-0", int64(0)),
+        ("-7", int64(-7)),
+        ("9223372036854775807", int64(2**63 - 1)),
+        ("-9223372036854775808", int64(-(2**63))),
+        ("1.0", float64(1.0)),
+        ("1.50", float64(1.5)),
+        ("-0.0", float64(-0.0)),
+        ("1e3", float64(1000.0)),
+        ("9223372036854775808.0", float64(2.0**63)),
+        ("-1e300", float64(-1e300)),
+        ("1e-400", float64(0.0)),
+    ],
+)
+def test_number_has_the_type_of_its_notation(attributes_after, number, expected):
+    """Also if the text must be parsed again for its other numbers, and whatever the array beside it contains."""
+    for other, more in (
+        ("x", {}),
+        (", -0", {}),
+        ('"', {}),
+        ("x", {"c": "1e300"}),
+        ("x", {"c": "-0"}),
+        ("x", {"c": "[1.5]"}),
+    ):
+        members = "".join(f', "{name}": {value}' for name, value in more.items())
+        found = attributes_after(Json, "{numbers: auto}", f'{{"a": {number}, "b": {json.dumps(other)}{members}}}')
+        assert (found["a"], found["b"]) == (expected, other.encode())
+
+
+def test_other_values_stay_text_with_binary_numbers(attributes_after):
+    body = '{"a": "7", "b": true, "c": [1, 2.50, 1e400], "d": null, "e": {"f": 1}, "g": ""}'
+    for numbers, one in (("auto", int64(1)), ("float64", float64(1.0))):
+        found = attributes_after(Json, f"{{numbers: {numbers}, on_null: empty}}", body)
+        assert found == {"a": b"7", "b": b"true", "c": b"[1,2.50,1e400]", "d": b"", "e.f": one, "g": b""}
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [("7", 7.0), ("1.5", 1.5), ("9007199254740992", 2.0**53), ("18446744073709551616", 2.0**64), ("1e300", 1e300)],
+)
+def test_all_numbers_may_be_float64(attributes_after, number, expected):
+    assert attributes_after(Json, "{numbers: float64}", f'{{"a": {number}}}') == {"a": float64(expected)}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "number"),
+    [
+        ("auto", "9223372036854775808"),
+        ("auto", "-9223372036854775809"),
+        ("auto", "18446744073709551615"),
+        ("auto", "18446744073709551616"),
+        ("auto", "1" * 400),
+        ("auto", "1" * 5_000),
+        ("auto", "1e400"),
+        ("float64", "9007199254740993"),
+        ("float64", "18446744073709551615"),
+        ("float64", "1" * 5_000),
+        ("float64", "-1e400"),
+    ],
+)
+def test_number_that_does_not_fit_fails(refusal_of, attributes_after, numbers, number):
+    body = f'{{"x": "y", "a": {number}}}'
+    assert refusal_of(Json, f"{{numbers: {numbers}, on_invalid: keep}}", body) == "number_too_large"
+    assert attributes_after(Json, f"{{numbers: {numbers}, only: [x]}}", body) == {"x": b"y"}
+
+
+@given(st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), _leaves | st.floats(allow_nan=False)))
+def test_binary_numbers_round_trip(members):
+    event, as_text = event_of(json.dumps(members)), event_of(json.dumps(members))
+    fits = all(not isinstance(value, int) or -(2**63) <= value < 2**63 for value in members.values())
+    finite = {name: value for name, value in members.items() if value not in (float("inf"), float("-inf"))}
+    if not fits or len(finite) < len(members):
+        return
+    Json(settings_of(Json.settings_class(), "{numbers: auto}")).decorate(event)
+    Json(settings_of(Json.settings_class())).decorate(as_text)
+    for name, value in members.items():
+        match value:
+            case str() | bool():
+                assert event.attributes[name] == as_text.attributes[name]
+            case int():
+                assert event.attributes[name] == int64(value)
+            case float():
+                assert event.attributes[name] == float64(value)

@@ -111,6 +111,22 @@ def test_field_of_each_type_becomes_text(attributes_after, content, expected):
     assert attributes_after(Protobuf, settings(), message.SerializeToString()) == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"i": -1, "u": 7}, {"i": b"\xff" * 8, "u": bytes(7) + b"\7"}),
+        ({"f": 0.1, "d": 2.5}, {"f": bytes.fromhex("3fb999999999999a"), "d": bytes.fromhex("4004000000000000")}),
+        ({"t": True, "e": 1, "ri": [1]}, {"t": b"true", "e": b"ONE", "ri": b"[1]"}),
+    ],
+)
+def test_numbers_have_the_type_of_the_field(attributes_after, content, expected):
+    assert attributes_after(Protobuf, settings("{numbers: auto}"), M(**content).SerializeToString()) == expected
+
+
+def test_unsigned_number_beyond_int64_fails(refusal_of):
+    assert refusal_of(Protobuf, settings("{numbers: auto}"), M(u=2**63).SerializeToString()) == "number_too_large"
+
+
 def test_prefix_and_only(attributes_after):
     value = M(s="x", m={"i": 1, "ri": [4, 5]}).SerializeToString()
     text = "{prefix: '2hb_f:', separator: _, only: [m_i, m_ri_1], arrays: index}"

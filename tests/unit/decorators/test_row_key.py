@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from decorators.row_key import RowKey, RowKeySettings
 from ingest.api import DecorateError
-from ingest.expressions import Template
 from ingest.testing.events import event_of, settings_of
 
 
@@ -85,26 +84,6 @@ def test_keys_are_unambiguous(a, b, c, d):
         assert (events[0].attributes["2hb_"] == events[1].attributes["2hb_"]) is ((a, b) == (c, d))
 
 
-@given(st.binary(max_size=8).filter(lambda text: b"|" not in text), st.binary(max_size=8), st.integers(2, 65_536))
-def test_bucket_equals_the_function(first, second, count):
-    parts = "parts: [{value: '%{a}'}, {value: '%{b}'}]"
-    attributes = {"a": first, "b": second}
-    event = event_of(attributes=attributes)
-    by_all = Template.parse(f"%{{bucket(concat(a, '|', b), {count})}}|%{{a}}|%{{b}}").render(event)
-    by_first = Template.parse(f"%{{bucket(a, {count})}}|%{{a}}|%{{b}}").render(event)
-    assert key_of(f"{{buckets: {count}, {parts}}}", attributes) == by_all
-    assert key_of(f"{{buckets: {count}, bucket_parts: 2, {parts}}}", attributes) == by_all
-    assert key_of(f"{{buckets: {count}, bucket_parts: 1, {parts}}}", attributes) == by_first
-
-
-def test_buckets_are_evenly_filled():
-    counts = dict.fromkeys(range(16), 0)
-    for number in range(3200):
-        counts[int(key_of("{buckets: 16, parts: [{value: '%{n}'}]}", {"n": f"sensor-{number:05}"})[:2])] += 1
-    assert min(counts.values()) > 100
-    assert max(counts.values()) < 300
-
-
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
@@ -139,9 +118,6 @@ def test_existing_attribute_fails_if_written_once(refusal_of):
         ("{parts: [{value: x, encoding: padded}]}", [("missing", ("parts", 0))]),
         ("{parts: [{value: x, width: 3}]}", [("conflict", ("parts", 0))]),
         ("{parts: [{value: x, encoding: hash, width: 33}]}", [("out_of_range", ("parts", 0))]),
-        ("{parts: [{value: x}], buckets: 1}", [("greater_than_equal", ("buckets",))]),
-        ("{parts: [{value: x}], bucket_parts: 1}", [("conflict", ())]),
-        ("{parts: [{value: x}], buckets: 2, bucket_parts: 2}", [("out_of_range", ())]),
         ("{parts: ['%{a}']}", [("model_type", ("parts", 0))]),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.api import Capabilities, FamilySpec, SchemaError, TableSpec
+from ingest.api import Capabilities, FamilySpec, Put, SchemaError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.schema_diff import Aspect, Difference, Remedy, SchemaChanges, differences, reconcile
 
@@ -106,3 +106,21 @@ def test_cells_are_deleted_only_if_allowed():
     assert store.describe_table("t") == TableSpec("t", (FamilySpec(b"f", versions=3, ttl_s=2 * DAY_S),))
     reconcile(store, declared, allow_data_loss=True)
     assert store.describe_table("t") == declared
+
+
+def test_number_of_buckets_is_changed_only_while_the_table_is_empty():
+    store = MemoryStore()
+    store.open()
+    declared = TableSpec("t", (PLAIN,), buckets=16)
+    store.ensure_table(TableSpec("t", (PLAIN,)))
+    (difference,) = differences(declared, store.describe_table("t"))
+    assert (difference.aspect, difference.is_drift, difference.remedy(store)) == (
+        Aspect.DISTRIBUTE,
+        True,
+        Remedy.EMPTY_ONLY,
+    )
+    assert reconcile(store, declared, allow_data_loss=False).done == (difference,)
+    store.apply("t", [Put(b"\x00r", {b"f:q": b"v"}, 1)])
+    result = reconcile(store, TableSpec("t", (PLAIN,), buckets=8), allow_data_loss=True)
+    assert [one.aspect for one in result.left] == [Aspect.DISTRIBUTE]
+    assert [error.exit_code for error in result.refused] == [4]

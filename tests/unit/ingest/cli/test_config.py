@@ -58,6 +58,7 @@ pipelines:
         "store": None,
         "families": {"f": family | {"ttl": "30d"}, "g": family},
         "splits": [],
+        "distribute": None,
     }
     assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")
     found = shown["pipelines"]["p"]

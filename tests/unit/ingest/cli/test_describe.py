@@ -142,13 +142,13 @@ def test_unknown_component_has_a_suggestion(ingest):
 
 
 def test_function_has_a_page(ingest):
-    result = ingest("describe", "bucket")
+    result = ingest("describe", "pad_left")
     assert result.out.startswith(
-        "bucket  function of expressions, stable\n\n%{bucket(value, count)}\n\nA number from 0 to count - 1"
+        "pad_left  function of expressions, stable\n\n%{pad_left(text, width, [fill])}\n\nThe text padded on the left"
     )
-    assert "%{bucket(id, 16)}-%{id}\n  id is abc\n  gives 02-abc\n" in result.out
-    (page,) = ingest("describe", "bucket", "--output", "json").json
-    assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["value", "count"])
+    assert "%{pad_left(id, 5, '0')}\n  id is 42\n  gives 00042\n" in result.out
+    (page,) = ingest("describe", "pad_left", "--output", "json").json
+    assert (page["type"], [option["name"] for option in page["options"]]) == ("functions", ["text", "width", "fill"])
 
 
 @pytest.mark.parametrize(("name", "default"), [("pad_left", "' '"), ("uuid", "''"), ("hmac_sha256", "hex")])
@@ -165,7 +165,7 @@ def test_every_function_has_a_page(ingest, name):
 
 
 def test_unknown_function_has_a_suggestion(ingest):
-    assert 'did you mean "bucket"?' in ingest("describe", "buckt").err
+    assert 'did you mean "crc32"?' in ingest("describe", "crc23").err
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,19 @@ def test_unknown_function_has_a_suggestion(ingest):
         ("grep", "filter"),
         ("gsub", "replace"),
         ("rate_limiter", "first_n"),
-        ("salt", "row_key"),
         ("strftime", "date"),
         ("tokenize", "split"),
     ],
 )
 def test_name_of_another_tool_has_a_suggestion(ingest, theirs, ours):
     assert f'hint: did you mean "{ours}"?' in ingest("describe", theirs).err
+
+
+@pytest.mark.parametrize("name", ["bucket", "salt"])
+def test_name_of_salting_leads_to_the_table(ingest, name):
+    assert "hint: to distribute row keys over N buckets, declare the table with `distribute: {hash: N}`" in (
+        ingest("describe", name).err
+    )
 
 
 def test_page_without_a_terminal_fits_the_width(ingest):

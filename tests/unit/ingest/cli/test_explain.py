@@ -28,6 +28,18 @@ def test_text_shows_each_decorator(ingest, pipeline):
     assert result.err == "1 kept, 1 dropped, 1 failed\nnext: ingest run --once pipeline.yaml\n"
 
 
+def test_text_shows_original_and_stored_row_keys_of_a_table_with_buckets(ingest, folder):
+    (folder / "p.yaml").write_text(
+        "version: 1\nstores: {logs: {memory: {}}}\ntables: {t: {families: {f: {}}, distribute: {hash: 16}}}\n"
+        "pipelines:\n  p:\n    source: {files: {path: ./in}}\n    decorators:\n"
+        "      - value: {attribute: '2hb_', value: '%{body}'}\n      - value: {attribute: '2hb_f:q', value: v}\n"
+        "    sinks: [{attr2hbase: {table: t}}]\n"
+    )
+    (folder / "e.jsonl").write_text('{"body": "row-0001"}')
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    assert "  attr2hbase: logs/t row row-0001, stored as \\x0brow-0001\n" in result.out
+
+
 @pytest.mark.parametrize(
     ("decorator", "end"),
     [

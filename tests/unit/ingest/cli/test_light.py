@@ -28,6 +28,7 @@ sys.exit(code)
         "validate pipeline.yaml",
         "test pipeline.yaml",
         "explain pipeline.yaml --events events.jsonl",
+        "keys analyse pipeline.yaml --events events.jsonl --output json",
         "graph pipeline.yaml",
         "config show pipeline.yaml",
         'import-flume --text attr2hbase("t")',

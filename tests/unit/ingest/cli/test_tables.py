@@ -5,6 +5,7 @@ import pytest
 from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
 
 ROWS = [b"a1", b"a2", b"b1", b"\xff\x00"]
 
@@ -78,6 +79,18 @@ class TestScan:
             (["--reverse"], [LAST, "b1", "a2", "a1"]),
             (["--prefix", "a", "--reverse", "--limit", "1"], ["a2"]),
             (["--columns", "cf:absent"], []),
+            (["--fuzzy", "?1"], ["a1", "b1"]),
+            (["--fuzzy", "?1", "--reverse"], ["b1", "a1"]),
+            (["--fuzzy", "?1", "--fuzzy", "a"], ["a1", "a2", "b1"]),
+            (["--fuzzy", "\\xff?"], [LAST]),
+            (["--fuzzy", "?1", "--prefix", "b"], ["b1"]),
+            (["--fuzzy", "\\x3f1"], []),
+            (["--after", "a2"], ["b1", LAST]),
+            (["--after", "a2", "--start", "a1", "--limit", "1"], ["b1"]),
+            (["--after", "a2", "--start", "\\xff"], [LAST]),
+            (["--after", "b1", "--reverse"], ["a2", "a1"]),
+            (["--after", "b1", "--reverse", "--stop", "a2"], ["a1"]),
+            (["--after", "a1", "--fuzzy", "?1"], ["b1"]),
         ],
         ids=str,
     )
@@ -99,7 +112,15 @@ class TestScan:
         assert result.err.splitlines()[0] == summary
 
     @pytest.mark.parametrize(
-        "options", [["--columns", "cf:absent"], ["--prefix", "zz"], ["--start", "\\xff\\xff"]], ids=str
+        "options",
+        [
+            ["--columns", "cf:absent"],
+            ["--prefix", "zz"],
+            ["--start", "\\xff\\xff"],
+            ["--fuzzy", "?9"],
+            ["--after", "\\xff\\x00"],
+        ],
+        ids=str,
     )
     def test_no_matching_row(self, ingest, store, options):
         result = ingest("scan", "pipeline.yaml", "mytable", *options)
@@ -138,6 +159,20 @@ class TestScan:
     def test_older_versions_are_included(self, ingest, store):
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
+
+    def test_counts_are_the_last_line_of_json(self, ingest, store):
+        *rows, last = ingest(*SCAN, "--fuzzy", "?2", "--columns", "cf:q", "--stats").lines
+        assert [row["row"] for row in rows] == ["a2"]
+        # it starts at \x002, reads a1, seeks a2, reads b1, seeks b2, reads \xff\x00, and seeks \xff2
+        counts = {"seeks": 4, "rows_touched": 4, "rows_read_ahead": 0, "rows_in_fallback": 0, "bytes_read": 17}
+        assert last == {"stats": counts}
+
+    def test_counts_are_a_line_of_stderr(self, ingest, store):
+        result = ingest("scan", "pipeline.yaml", "mytable", "--fuzzy", "a1", "--columns", "cf:q", "--stats")
+        assert result.err.splitlines()[:2] == ["2 rows touched, 1 seek, 13 bytes read", "1 row"]
+        assert ingest("scan", "pipeline.yaml", "mytable", "--prefix", "zz", "--stats").err == (
+            "0 rows touched, 1 seek, 0 bytes read\nno row matches\n"
+        )
 
     def test_unknown_table_exits_with_3(self, ingest, store):
         result = ingest("scan", "pipeline.yaml", "absent")
@@ -285,6 +320,71 @@ class TestTableApply:
         result = ingest(*APPLY)
         assert (result.code, "is held by process" in result.err) == (4, True)
         assert "stop that process, then run this command again: only one at a time may write it" in result.err
+
+
+HASHED = "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix$OneByteSimpleHash--16"
+SALTED = "tables: {mytable: {families: {cf: {versions: 2}, other: {}}, distribute: {hash: 16}}}"
+OTHER_SALTED = """
+tables:
+  mytable: {families: {cf: {versions: 2}, other: {}}}
+  other: {families: {cf: {}}, distribute: {hash: 16}}
+"""
+
+
+class TestTableOfHBaseWD:
+    def test_parameters_are_shown_as_an_option(self, ingest, declare, store):
+        declare("tables: {mytable: {families: {cf: {versions: 2}, other: {}}}}")
+        result = ingest(*PLAN, "--from-hbasewd", HASHED)
+        assert (result.code, result.out) == (0, "distribute: {hash: 16}\n")
+        assert ingest(*PLAN, "--from-hbasewd", HASHED, *JSON).json == {
+            "drift": False,
+            "differences": [],
+            "distribute": {"hash": 16},
+        }
+
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ("12", "are the parameters of HBaseWD's round-robin distributor"),
+            ("OneByteSimpleHash--62", "62 buckets are a multiple of 31"),
+            ("MD5--16", 'unknown hash "MD5"'),
+        ],
+    )
+    def test_unsupported_parameters_are_refused(self, ingest, declare, params, message):
+        declare()
+        result = ingest(*PLAN, "--from-hbasewd", params)
+        assert (result.code, result.out) == (2, "")
+        assert message in result.err
+
+    def test_table_with_rows_is_adopted(self, ingest, declare, store):
+        originals = [b"row-%03d" % number for number in range(300)]
+        store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),)))
+        store.apply("other", [Put(Distribution(16).stored(row), {b"cf:q": row}, 1000) for row in originals])
+        store.close()
+        declare(OTHER_SALTED)
+        refused = ingest(*APPLY)
+        assert (refused.code, "run 'ingest table apply FILE --adopt TABLE'" in refused.err) == (4, True)
+        adopted = ingest(*APPLY, "--adopt", "other", *JSON)
+        assert (adopted.code, what(adopted.json["done"])) == (0, [(None, "distribute", 16, None)])
+        scanned = ingest("scan", "p.yaml", "other", *JSON).lines
+        assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in originals]
+        assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
+
+    def test_table_with_another_row_is_not_adopted(self, ingest, declare, store):
+        store.close()
+        declare(SALTED)
+        result = ingest(*APPLY, "--adopt", "mytable")
+        assert result.code == 4
+        assert 'table "mytable" has the row key "a1"' in result.err
+        assert ingest("scan", "p.yaml", "mytable", *JSON).lines[0]["row"] == "a1"
+
+    @pytest.mark.parametrize(
+        ("table", "code", "hint"), [("mytabel", 3, 'did you mean "mytable"?'), ("mytable", 2, "--from-hbasewd TEXT")]
+    )
+    def test_adopted_table_is_declared_with_its_buckets(self, ingest, declare, table, code, hint):
+        declare()
+        result = ingest(*APPLY, "--adopt", table)
+        assert (result.code, result.out, hint in result.err) == (code, "", True)
 
 
 class TestWhichStore:

@@ -203,6 +203,36 @@ def test_passing_tests_are_unchanged(ingest, pipeline):
     assert "updated" not in result.out + result.err
 
 
+SALTED = HEAD.replace("pipelines:", "tables: {t: {families: {f: {}}, distribute: {hash: 16}}}\npipelines:")
+GIVEN = '{name: one, given: [{body: "56", key: row-0001}], expect: '
+PUT = '{table: "t", key: "row-0001", cells: {"f:q": "56"}}'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{}", f"{{kept: 1, puts: [{PUT}]}}"),
+        ("{puts: []}", f"{{puts: [{PUT}]}}"),
+        ("{puts: [{key: k}]}", "{puts: [{key: row-0001}]}"),
+        ("{puts: [{row: k}]}", '{puts: [{row: "\\x0brow-0001"}]}'),
+    ],
+)
+def test_original_row_key_of_a_table_with_buckets_is_written(ingest, folder, before, after):
+    (folder / "p.yaml").write_text(f"{SALTED}  - {GIVEN}{before}}}\n")
+    result = ingest("test", "p.yaml", "--update")
+    assert result.code == 0, result.err
+    assert (folder / "p.yaml").read_text() == f"{SALTED}  - {GIVEN}{after}}}\n"
+
+
+def test_keys_of_further_puts_are_named_as_those_before(update):
+    text = """\
+  - name: one
+    given: [{body: "56", key: k1}, {body: "57", key: k2}]
+    expect: {puts: [{key: k1}]}
+"""
+    assert update(text) == text.replace("{key: k1}]}", '{key: k1}, {key: "k2"}]}')
+
+
 def test_changes_are_reported(update, ingest, folder):
     tests = '  - {name: one, given: [{body: "56", key: k1}], expect: {kept: 2, puts: [{row: old}, {row: x}]}}\n'
     (folder / "p.yaml").write_text(HEAD + tests)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest import cli
-from ingest.cli import connecting
+from ingest.doctor import connecting
 from ingest.kafka import admin
 from ingest.kafka.settings import KafkaConnection
 

@@ -10,6 +10,7 @@ from ingest.suggest import COMPONENTS_ELSEWHERE
 from tests.support.problems import chain_file
 
 FILE = chain_file("DECORATOR", 'value: {attribute: "2hb_", value: "%{key}-%{nanos}"}')
+DISTRIBUTE = "to distribute row keys over N buckets, declare the table with `distribute: {hash: N}`"
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,10 @@ FILE = chain_file("DECORATOR", 'value: {attribute: "2hb_", value: "%{key}-%{nano
         ("mask: {}", "missing-field: mask needs `attributes` or `pattern`"),
         ("remove: {}", "missing-field: remove needs `attributes` or `pattern`"),
         ("digest: {algorithm: md5}", "missing-field: digest needs `attribute`"),
+        ("row_key: {parts: [{value: a}], buckets: 16}", DISTRIBUTE),
+        ("row_key: {parts: [{value: a}], bucket_parts: 1}", DISTRIBUTE),
+        ("salt: {}", f'there is no decorator "salt"; {DISTRIBUTE}'),
+        ("value: {attribute: a, value: '%{bucket(b, 16)}'}", f'unknown function "bucket"; {DISTRIBUTE}'),
         ("mask: {find: [email]}", "`redact` replaces matches inside values"),
         ("access_log: {formats: combine}", 'did you mean "combined"?'),
         ("ip: {networks: {a: [10.1.0.0/8]}}", '"10.1.0.0/8" is not a range; did you mean 10.0.0.0/8?'),

@@ -25,7 +25,7 @@ def value(template):
 @pytest.mark.parametrize(
     ("decorator", "place", "call", "hint"),
     [
-        (value("k%{bucket('2hb_a:h', 8)}"), "7:42", "bucket('2hb_a:h', 8)", "%{'2hb_a:h'}"),
+        (value("k%{pad_left('2hb_a:h', 8)}"), "7:42", "pad_left('2hb_a:h', 8)", "%{'2hb_a:h'}"),
         (value("%{lower('user')}"), "7:41", "lower('user')", "%{user}, inside a function user without quotes"),
         (value("%{md5('a b')}"), "7:41", "md5('a b')", None),
         (value("%{concat(lower('2hb_a:h'), user)}"), "7:48", "lower('2hb_a:h')", "%{'2hb_a:h'}"),
@@ -63,8 +63,8 @@ def test_order_of_a_number_and_text_is_a_warning(problems):
 @pytest.mark.parametrize(
     "decorator",
     [
-        value("%{bucket(%{'2hb_a:h'}, 8)}"),
-        value("%{bucket(user, 8)}"),
+        value("%{pad_left(%{'2hb_a:h'}, 8)}"),
+        value("%{pad_left(user, 8)}"),
         value("%{decode('00ff', 'hex')}"),
         value("%{long_bytes(5)}"),
         value("%{default(user, '2hb_a:h')}"),

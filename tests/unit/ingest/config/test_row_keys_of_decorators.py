@@ -20,7 +20,7 @@ def problems(tmp_path, decorator):
     ("decorator", "expected"),
     [
         ('row_key: {parts: [{value: a}, {value: "%{nanos}", encoding: inverted}]}', f"7:26: {NANOS}"),
-        ("row_key: {parts: [{value: a}, {value: b}], buckets: 4}", f"7:26: {SAME}"),
+        ("row_key: {parts: [{value: a}, {value: b}], separator: '-'}", f"7:26: {SAME}"),
         ('row_key: {parts: [{value: "%{key}"}, {value: "%{nanos}"}]}', None),
         (
             'row_key: {attribute: x, parts: [{value: "%{nanos}"}]}',

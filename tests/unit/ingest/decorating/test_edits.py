@@ -1,9 +1,11 @@
 """What decorators that make values of values read, and where results go."""
 
+import re
+
 import pytest
 
 from ingest.api import DecorateError
-from ingest.decorating.edits import EditSettings, edit
+from ingest.decorating.edits import EditSettings, edit, edit_found
 from ingest.testing.events import event_of, settings_of
 
 
@@ -78,6 +80,41 @@ def test_one_error_and_nothing_is_changed(text, code):
     with pytest.raises(DecorateError) as caught:
         edit(settings_of(EditSettings, text), longer)(event)
     assert (caught.value.code, event) == (code, before)
+
+
+def found_edited(pattern, attributes, **options):
+    event = event_of("b", attributes, **options)
+    edit_found(re.compile(pattern).search, longer)(event)
+    return event.attributes
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (rb"^a", {"a": b"1a!", "b": b"x", "ba": b"2b"}),
+        (rb"a", {"a": b"1a!", "b": b"x", "ba": b"2b!"}),
+        (rb"", {"a": b"1a!", "ba": b"2b!"}),
+        (rb"c", {"a": b"1a", "b": b"x", "ba": b"2b"}),
+    ],
+)
+def test_values_of_all_matching_names_are_replaced(pattern, expected):
+    before = {"a": "1a", "b": "x", "ba": "2b"}
+    assert found_edited(pattern, before) == found_edited(pattern, before, write_once=True) == expected
+
+
+def test_pattern_is_searched_once_for_each_name():
+    searched = []
+    apply = edit_found(lambda name: searched.append(name) or (name == b"a" or None), longer)
+    for _ in range(3):
+        apply(event_of("b", {"a": "1a", "\udcff": "1b"}))
+    assert searched == [b"a", b"\xff"]
+
+
+def test_one_error_and_no_matching_value_is_changed():
+    event, before = (event_of("b", {"a": "1a", "b": "1"}) for _ in range(2))
+    with pytest.raises(DecorateError):
+        edit_found(re.compile(b"").search, longer)(event)
+    assert event == before
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """What is remembered of names; renaming stands with the decorators that rename."""
 
+import re
+
 import pytest
 
-from ingest.decorating.names import BoundedMemo, rename
+from ingest.decorating.names import BoundedMemo, names_found, rename
 from ingest.testing.events import event_of
 
 
@@ -33,3 +35,8 @@ def test_names_that_stay_come_first_and_others_in_their_order():
     event = event_of("", {"a": "1", "b": "2", "c": "3"})
     rename(event, BoundedMemo({"a": "x", "b": "b", "c": "y"}.__getitem__))
     assert list(event.attributes) == ["b", "x", "y"]
+
+
+def test_pattern_is_found_in_the_bytes_of_a_name():
+    names = names_found(re.compile(rb"\xff|^\xc3").search)
+    assert [names[name] for name in ("a\udcff", "ö", "aö", "")] == [True, True, False, False]

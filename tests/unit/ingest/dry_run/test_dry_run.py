@@ -386,6 +386,18 @@ class TestInputs:
             lines(dry_run(), content)
 
 
+SALTED = (
+    Table(
+        "mytable",
+        "logs",
+        TableOptions.model_validate({"families": {"f": {}}, "distribute": {"hash": 16}}),
+        Place("p.yaml", 1, 1),
+    ),
+)
+SALTED_KEY, SALTED_ROW = "row-0001", "\x0brow-0001"
+SALTED_EVENT = {"body": "b", "attributes": {"2hb_": SALTED_KEY, "2hb_f:q": "b"}}
+
+
 class TestCases:
     def check(self, expect, *inputs, decorators=TICK_DECORATORS, **options):
         case = TestCase("a test", "ticks", inputs or (TICK,), Expect.model_validate(expect), Place("p.yaml", 1, 1))
@@ -398,6 +410,7 @@ class TestCases:
             {"kept": 1, "failed": 0, "dropped": {"no_row_key": 0}},
             {"puts": [{}]},
             {"puts": [{"table": "mytable", "row": "k1-1308748686334000700"}]},
+            {"puts": [{"key": "k1-1308748686334000700"}]},
             {"puts": [{"cells": {"colfam:ts": "2238947398", "colfam:value": "56"}}]},
             {"puts": [{"cells": {"colfam:ts": {"b64": "MjIzODk0NzM5OA=="}}}]},
             {"events": [{"attributes": {"2hb_colfam:value": "56", "other": None}}]},
@@ -430,6 +443,22 @@ class TestCases:
     def test_unmet_expectation_has_a_difference(self, expect, difference):
         result = self.check(expect)
         assert (result.passed, result.differences) == (False, (difference,))
+
+    @pytest.mark.parametrize(
+        "put", [{"key": SALTED_KEY}, {"row": SALTED_ROW}, {"row": SALTED_ROW, "key": SALTED_KEY, "cells": {"f:q": "b"}}]
+    )
+    def test_put_into_a_table_with_buckets_has_its_stored_and_its_original_row_key(self, put):
+        assert self.check({"puts": [put]}, SALTED_EVENT, decorators=(), tables=SALTED).differences == ()
+        (line,) = lines(dry_run(tables=SALTED), SALTED_EVENT)
+        assert (line["puts"][0]["row"], line["puts"][0]["key"]) == (SALTED_ROW, SALTED_KEY)
+
+    def test_row_and_key_of_a_table_with_buckets_are_compared_apart(self):
+        expect = {"puts": [{"row": SALTED_KEY, "key": SALTED_ROW}]}
+        result = self.check(expect, SALTED_EVENT, decorators=(), tables=SALTED)
+        assert result.differences == (
+            Difference(("puts", 0, "row"), SALTED_KEY, SALTED_ROW),
+            Difference(("puts", 0, "key"), SALTED_ROW, SALTED_KEY),
+        )
 
     def test_unexpected_put_is_a_difference(self):
         (difference,) = self.check({"puts": []}).differences

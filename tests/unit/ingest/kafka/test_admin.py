@@ -4,6 +4,9 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import pytest
+from kafka import TopicPartition
+from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.structs import OffsetAndTimestamp
 
 from ingest.api import NotFoundError, SourceError
 from ingest.kafka import admin
@@ -88,3 +91,51 @@ def test_partitions_without_a_leader_are_named(client, cluster, monkeypatch):
     monkeypatch.setattr(client, "describe_topics", lambda _names: topics, raising=False)
     assert cluster.leaderless(["dead", "gone"]) == [("dead", 1), ("dead", 2)]
     assert cluster.leaderless([]) == []
+
+
+class Described(Client):
+    """A cluster with two brokers."""
+
+    def describe_cluster(self) -> dict[str, Any]:
+        brokers = [{"broker_id": 2, "host": "k2", "port": 9092}, {"broker_id": 1, "host": "k1", "port": 9093}]
+        return {"cluster_id": "the cluster", "brokers": brokers}
+
+    def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
+        return BrokerVersionData(broker_version=(3, broker_id))
+
+    def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
+        operations = {"dead": ["READ", "DESCRIBE"], "old": None}
+        return [{"name": name, "error_code": 0, "authorized_operations": operations[name]} for name in names]
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> admin.KafkaAdmin:
+    monkeypatch.setattr(admin, "admin_client", lambda _connection: Described())
+    return admin.KafkaAdmin(KafkaConnection.model_validate({"brokers": "localhost:1"}))
+
+
+def test_brokers_have_the_addresses_that_the_cluster_advertises(described):
+    assert described.brokers() == [("k1", 9093), ("k2", 9092)]
+
+
+def test_version_is_that_of_a_broker(described):
+    assert described.version() == (3, 2)
+
+
+def test_operations_on_topics_are_those_that_the_cluster_reports(described):
+    assert described.topic_operations(["dead", "old"]) == {"dead": frozenset({"READ", "DESCRIBE"})}
+
+
+def test_partitions_without_a_record_since_a_time_are_left_out(client, cluster, monkeypatch):
+    monkeypatch.setattr(
+        client, "describe_topics", lambda _: [{"name": "dead", "error_code": 0, "partitions": [0, 1]}], raising=False
+    )
+    offsets = {0: OffsetAndTimestamp(7, 1000, None), 1: OffsetAndTimestamp(-1, -1, None)}
+    requested = []
+
+    def list_partition_offsets(specs: dict[TopicPartition, int], **_: object) -> dict[TopicPartition, object]:
+        requested.extend(specs.values())
+        return {part: offsets[part.partition] for part in specs}
+
+    monkeypatch.setattr(client, "list_partition_offsets", list_partition_offsets, raising=False)
+    assert (cluster.offsets_since(["dead"], 999), requested) == ({("dead", 0): 7}, [999, 999])

@@ -3,7 +3,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import ConfigError
-from ingest.reference.readable import from_readable, moment, moment_of, readable
+from ingest.api.notation import from_readable
+from ingest.reference.readable import moment, moment_of, readable
 
 
 @given(st.binary())

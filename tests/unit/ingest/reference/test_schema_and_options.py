@@ -73,6 +73,8 @@ class TestPages:
             ("families.*.compression", "none, gz, snappy, lz4, zstd", "none"),
             ("families.*.bloom", "none, row, rowcol", "row"),
             ("splits", "list of text or mapping to text", "[]"),
+            ("distribute", "mapping", "none"),
+            ("distribute.hash", "whole number", "required"),
         ]
 
     def test_rows_with_units(self):

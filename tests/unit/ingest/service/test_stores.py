@@ -175,6 +175,25 @@ def test_family_limit_of_a_table_is_that_of_its_own_sinks(tmp_path: Path):
         }
 
 
+UNREACHABLE = """
+version: 1
+stores: {{s: {{hbase: {{host: 127.0.0.1, port: 1}}}}}}
+tables: {{salted: {{families: {{f: {{}}}}, distribute: {{hash: 8}}}}, plain: {{families: {{f: {{}}}}}}}}
+pipelines:
+  p:
+    source: {{files: {{path: {0}}}}}
+    decorators: [value: {{attribute: "2hb_", value: "%{{topic}}:%{{offset}}"}}]
+    sinks: [attr2hbase: {{table: plain}}]
+"""
+
+
+def test_salted_table_of_another_pipeline_is_not_checked_at_the_start(tmp_path: Path):
+    (tmp_path / "p.yaml").write_text(UNREACHABLE.format(tmp_path))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+    committers_of(configuration, plan, {})["s"].recover()
+
+
 def test_embedded_store_refuses_a_cluster_master(tmp_path: Path):
     with ExitStack() as opened:
         stores = stores_of(configured(tmp_path, "ours"), opened)

@@ -43,3 +43,9 @@ def test_thrift_server_on_another_machine_must_be_allowed(options: dict[str, obj
     with pytest.raises(ValidationError, match='"hbase1" is on another machine and there is no TLS'):
         HBaseSettings.model_validate(options)
     assert HBaseSettings.model_validate({**options, "security": {"insecure": True}}).security.insecure
+
+
+def test_addresses_are_those_of_both_servers() -> None:
+    assert HBaseSettings().addresses == (("localhost", 9090),)
+    settings = HBaseSettings.model_validate({"port": 1, "thrift2": {"host": "127.0.0.1", "port": 9091}})
+    assert settings.addresses == (("localhost", 1), ("127.0.0.1", 9091))

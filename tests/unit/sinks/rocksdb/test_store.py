@@ -418,8 +418,8 @@ class TestSweep:
             "from sinks.rocksdb.store import RocksDBStore\n"
             "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
             "store.open()\n"
-            "change = Database.change_family\n"
-            "Database.change_family = lambda *what: (change(*what), os._exit(9))\n"
+            "change = Database.record_table\n"
+            "Database.record_table = lambda *what: (change(*what), os._exit(9))\n"
             "store.change_family('t', FamilySpec(b'f', ttl_s=3600))\n"
         )
         assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9

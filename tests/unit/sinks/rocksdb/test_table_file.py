@@ -24,7 +24,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.writing import staging
 from sinks.writing.apply_staged import apply_staged
-from sinks.writing.staging import StagedFile, StagingWriter
+from sinks.writing.staging import FileFormat, StagedFile, StagingWriter
 from tests.support.rocksdb_files import estimate
 
 FAMILIES = tuple(FamilySpec(name, versions=3) for name in (b"f", b"g", b"\x00\xff"))
@@ -224,7 +224,7 @@ def test_files_are_compressed_as_the_table(store, tmp_path, compression):
             store.apply(table, rows)
         else:
             staging_writer = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
-            staging_writer.begin(str(tmp_path / "task"), {}, {table: store.file_compression(table)})
+            staging_writer.begin(str(tmp_path / "task"), {}, {table: FileFormat(store.file_compression(table))})
             staging_writer.apply(table, rows)
             apply_staged(store, [made] if (made := staging_writer.finish()) else [])
         after = [path for path in (tmp_path / "store").glob("*.sst") if path.name not in before]

@@ -1,14 +1,19 @@
-"""Connections to the stores, sources, sinks and dead-letter topics of a configuration, for `validate --connect`."""
+"""
+Connections to the stores, sources, sinks and dead-letter topics of a configuration.
+
+For `validate --connect` and `doctor`.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
-from ingest.cli.output import counted
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
+from ingest.doctor.amounts import counted
 from ingest.plan.assemble import plan_of, sink_checks
 
 if TYPE_CHECKING:
@@ -38,28 +43,62 @@ class Check:
     loss: "Loss | None" = None
 
 
-def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check]:
-    """Connect to every store, source, sink without a store, and dead-letter topic, one after the other."""
+class Kind(StrEnum):
+    """What a connection leads to."""
+
+    STORE = "store"
+    SOURCE = "source"
+    SINK = "sink"
+    DEAD_LETTERS = "dead_letters"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """
+    A connection that can be checked.
+
+    Attributes:
+        name: of the store, or of the pipeline of a source, a sink or a topic.
+        what: the component, for messages.
+        connect: connects, and returns what it found, with a warning that the topic deletes dead letters.
+    """
+
+    kind: Kind
+    name: str
+    what: str
+    component: "Component[Any]"
+    connect: "Callable[[], str | tuple[str, Loss | None]]"
+
+    def check(self) -> Check:
+        """Connect."""
+        location = str(self.component.location)
+        try:
+            outcome = self.connect()
+        except IngestError as error:
+            return Check(location, self.what, error=error)
+        found, loss = (outcome, None) if isinstance(outcome, str) else outcome
+        return Check(location, self.what, found, loss=loss)
+
+
+def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[Connection]:
+    """Every store, source, sink without a store, and dead-letter topic; none is connected yet."""
     for name, store in configuration.stores.items():
-        yield _check(store, f'store "{name}"', partial(_connect_store, configuration, catalog, name, store))
+        connect = partial(_connect_store, configuration, catalog, name, store)
+        yield Connection(Kind.STORE, name, f'store "{name}"', store, connect)
     for name, pipeline in configuration.pipelines.items():
-        yield _check(
-            pipeline.source, f'source of pipeline "{name}"', partial(_connect_source, catalog, pipeline.source)
-        )
+        source = partial(_connect_source, catalog, pipeline.source)
+        yield Connection(Kind.SOURCE, name, f'source of pipeline "{name}"', pipeline.source, source)
         for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
-            yield _check(sink, f'sink "{sink.name}" of pipeline "{name}"', check)
+            yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink, check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
-            yield _check(pipeline.dead_letters, what, partial(_connect_dead_letter_topic, topic))
+            check_topic = partial(_connect_dead_letter_topic, topic)
+            yield Connection(Kind.DEAD_LETTERS, name, what, pipeline.dead_letters, check_topic)
 
 
-def _check(component: "Component[Any]", what: str, connect: "Callable[[], str | tuple[str, Loss | None]]") -> Check:
-    try:
-        outcome = connect()
-        found, loss = (outcome, None) if isinstance(outcome, str) else outcome
-        return Check(str(component.location), what, found, loss=loss)
-    except IngestError as error:
-        return Check(str(component.location), what, error=error)
+def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check]:
+    """Connect to all of them, one after the other."""
+    return (connection.check() for connection in connections(configuration, catalog))
 
 
 def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:

@@ -1,0 +1,312 @@
+"""`ingest keys`: how the row keys of a pipeline spread writes over the regions of its tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.given import LinesOption
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.api import Store, TableSpec
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration, Pipeline
+    from ingest.config.test_cases import Given
+    from sinks.rowkeys.analysis import KeyAnalysis, KeyWarning
+    from sinks.rowkeys.layout import Layout, Spread
+
+_FIRST_LINES = 10_000  # of the source's files
+_MOST_REGIONS = 10  # shown as text
+_BUCKETS = 16  # in the example of a salted table
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysed:
+    """
+    A table and its row keys.
+
+    Attributes:
+        regions_from: where the regions are from, `file` or `store`.
+    """
+
+    store: str
+    table: str
+    regions_from: str
+    keys: "KeyAnalysis"
+
+
+def analyse(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    *,
+    pipeline: PipelineOption = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Events, one JSON object per line, oldest first; - is stdin. Default: the first 10,000 lines of the "
+            "source's files.",
+        ),
+    ] = None,
+    lines: LinesOption = None,
+    from_topic: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The newest N records of the source's topics.")
+    ] = None,
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY", help=r"Count the rows with this prefix: text, with \xNN for other bytes; repeat it."
+        ),
+    ] = None,
+    regions: Annotated[
+        int, typer.Option(min=2, max=1_000, metavar="N", help="Regions to propose split points for.")
+    ] = 8,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Take the regions of existing tables from their stores.")
+    ] = False,
+) -> None:
+    """
+    Show how row keys spread writes over regions, and how buckets or other split points would; writes nothing.
+
+    Runs events through a pipeline as "explain" does, and analyses the row keys of each table it writes to. "newest" is
+    the last tenth of the writes: if one region receives most of them, its server limits the rate. A scan of a prefix
+    reads all rows of that prefix.
+
+    Example: ingest keys analyse pipeline.yaml --from-topic 100000
+
+    Example: ingest keys analyse pipeline.yaml --lines access.log --prefix user-17-
+    """
+    from ingest.api.notation import from_readable
+    from ingest.cli.loading import loaded, print_plugins
+    from ingest.dry_run import DryRun
+    from ingest.dry_run.row_keys import RowKeySample
+    from ingest.plan.assemble import plan_of
+    from sinks.rowkeys.analysis import analyse as analysis_of
+
+    configuration, catalog = loaded(out, file)
+    given = _given(configuration, pipeline, events, lines, from_topic)
+    print_plugins(out, configuration, catalog)
+    sample = RowKeySample()
+    with out.progress("events") as show_progress:
+        for chosen, inputs in given:
+            dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
+            sample.add(dry_run, inputs, show_progress)
+    prefixes = [from_readable(each) for each in prefix or ()]
+    tables = []
+    for (store, table), keys in sample.by_table().items():
+        layout, regions_from = _layout(configuration, catalog, store, table, connect=connect)
+        analysis = analysis_of(keys, layout, regions=regions, prefixes=prefixes)
+        tables.append(_Analysed(store, table, regions_from, analysis))
+    if out.is_json:
+        out.json({"events": dict(sample.outcomes), "tables": [_plain(each) for each in tables]})
+        return
+    for each in tables:
+        _show(out, each)
+    if not tables:
+        out.note("no event is written to a table", "yellow")
+    out.done(", ".join(f"{number:,} {outcome}" for outcome, number in sample.outcomes.items()) or "no events")
+    out.next(f"ingest table plan {file}" if tables else f"ingest explain {file}")
+
+
+def _given(
+    configuration: "Configuration", pipeline: str | None, events: str | None, lines: str | None, from_topic: int | None
+) -> "Iterator[tuple[Pipeline, Iterable[Given]]]":
+    """The pipelines with their events: several only if each reads its own topics."""
+    from ingest.api import ConfigError
+    from ingest.cli.given import given_by, newest_of_topics, of_source_files
+    from ingest.cli.loading import pipeline_of
+    from ingest.dry_run import given_of_record
+
+    if from_topic is not None:
+        if events is not None or lines is not None:
+            raise ConfigError("--from-topic and a file of events were both given", hint="choose one of them")
+        chosen = configuration.pipelines.values() if pipeline is None else [pipeline_of(configuration, pipeline)]
+        return ((each, map(given_of_record, newest_of_topics(each, from_topic))) for each in chosen)
+    only = pipeline_of(configuration, pipeline)
+    given = given_by(only, events, lines)
+    if given is None and only.source.settings.line_files is None:
+        raise ConfigError(
+            "there are no events to analyse",
+            hint="give --from-topic N, a raw log with --lines, or JSON lines with --events",
+        )
+    return iter([(only, of_source_files(only, _FIRST_LINES) if given is None else given)])
+
+
+def _layout(
+    configuration: "Configuration", catalog: "Catalog", store: str, table: str, *, connect: bool
+) -> "tuple[Layout, str]":
+    """The regions of a table, and where they are from."""
+    from ingest.api import TableSpec
+    from ingest.config.model import declared_in
+    from sinks.rowkeys.distribution import Distribution
+    from sinks.rowkeys.layout import Layout
+
+    existing = _existing(configuration, catalog, store, table) if connect else None
+    spec = existing or declared_in(store, configuration.tables.values()).get(table, TableSpec(table))
+    distribution = None if spec.buckets is None else Distribution(spec.buckets)
+    return Layout(spec.splits, distribution), "file" if existing is None else "store"
+
+
+def _existing(configuration: "Configuration", catalog: "Catalog", name: str, table: str) -> "TableSpec | None":
+    """A table as its store describes it; None if it does not exist."""
+    from ingest.api import NotFoundError
+
+    component = configuration.stores[name]
+    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
+    try:
+        store.open()
+        return store.describe_table(table)
+    except NotFoundError:
+        if not store.capabilities.creates_tables:  # else the first write creates the store
+            raise
+        return None
+    finally:
+        store.close()
+
+
+# Text
+
+
+def _show(out: Output, analysed: _Analysed) -> None:
+    keys = analysed.keys
+    writes = f"{counted(keys.writes, 'write')} to {counted(keys.rows, 'row')}"
+    shortest, longest = keys.lengths.shortest, keys.lengths.longest
+    lengths = (
+        f"{shortest} to {longest} bytes, median {keys.lengths.median}" if shortest < longest else f"{longest} bytes"
+    )
+    out.parts((f"{analysed.store}/{analysed.table} ", "bold"), (f"{writes}; row keys have {lengths}", ""))
+    columns = ("layout", "#regions", "#without writes", "#busiest region", "#busiest of newest")
+    out.table(
+        columns,
+        [
+            (
+                name,
+                f"{spread.layout.regions:,}",
+                f"{spread.empty:,}",
+                f"{spread.busiest:.1%}",
+                f"{spread.busiest_of_newest:.1%}",
+            )
+            for name, spread in _layouts(analysed)
+        ],
+    )
+    if keys.current.layout.regions > 1:
+        _show_regions(out, keys.current)
+    if keys.prefixes:
+        _show_prefixes(out, keys)
+    if keys.proposal:
+        out.line(f"proposed split points: tables: {{{analysed.table}: {{splits: {_yaml(keys.proposal)}}}}}", "green")
+    for warning in keys.warnings:
+        _warn(out, analysed.table, warning)
+
+
+def _layouts(analysed: _Analysed) -> "Iterator[tuple[str, Spread]]":
+    keys = analysed.keys
+    current = "regions in the store" if analysed.regions_from == "store" else "split points of the file"
+    yield current if keys.current.layout.splits else "one region", keys.current
+    yield "proposed split points", keys.proposed
+    for spread in keys.salted:
+        yield f"salted, {spread.layout.regions} buckets", spread
+
+
+def _show_regions(out: Output, spread: "Spread") -> None:
+    from ingest.reference.readable import readable
+
+    order = sorted(range(spread.layout.regions), key=lambda region: (-spread.writes[region], region))
+    bounds = [(region, *spread.layout.bounds(region)) for region in order[:_MOST_REGIONS]]
+    out.table(
+        ("region from", "to", "#writes", "#of newest"),
+        [
+            (
+                readable(start) or "(start)",
+                "(end)" if stop is None else readable(stop),
+                f"{spread.writes[region]:,}",
+                f"{spread.newest[region]:,}",
+            )
+            for region, start, stop in bounds
+        ],
+    )
+    if len(order) > len(bounds):
+        out.line(f"and {counted(len(order) - len(bounds), 'region')} with fewer writes", "dim")
+
+
+def _show_prefixes(out: Output, keys: "KeyAnalysis") -> None:
+    from ingest.reference.readable import readable
+
+    out.table(
+        ("prefix", "#writes", "#of all", "#rows", "#regions"),
+        [
+            (
+                readable(count.prefix),
+                f"{count.writes:,}",
+                f"{count.writes / keys.writes:.1%}",
+                f"{count.rows:,}",
+                f"{keys.current.layout.regions_of_prefix(count.prefix):,}",
+            )
+            for count in keys.prefixes
+        ],
+    )
+
+
+def _warn(out: Output, table: str, warning: "KeyWarning") -> None:
+    from sinks.rowkeys.analysis import WarningKind
+
+    salted = f": tables: {{{table}: {{distribute: {{hash: {_BUCKETS}}}}}}}"
+    example = salted if warning.kind is WarningKind.INCREASING_KEYS else ""
+    out.note(f'warning: table "{table}": {warning.message}; {warning.hint}{example}', "yellow")
+
+
+def _yaml(splits: Sequence[bytes]) -> str:
+    from ingest.api.notation import to_notation
+    from ingest.config.writing import flow, literal, quoted
+
+    return flow(literal([to_notation(split) for split in splits]), quoted)
+
+
+# JSON
+
+
+def _plain(analysed: _Analysed) -> dict[str, object]:
+    from ingest.api.notation import to_notation
+
+    keys = analysed.keys
+    lengths = keys.lengths
+    return {
+        "store": analysed.store,
+        "table": analysed.table,
+        "writes": keys.writes,
+        "rows": keys.rows,
+        "key_bytes": {"shortest": lengths.shortest, "median": lengths.median, "longest": lengths.longest},
+        "current": {"from": analysed.regions_from} | _plain_spread(keys.current),
+        "proposed": _plain_spread(keys.proposed),
+        "salted": [{"buckets": spread.layout.regions} | _plain_spread(spread) for spread in keys.salted],
+        "splits": [to_notation(split) for split in keys.proposal],
+        "prefixes": [
+            {
+                "prefix": to_notation(count.prefix),
+                "writes": count.writes,
+                "rows": count.rows,
+                "regions": keys.current.layout.regions_of_prefix(count.prefix),
+            }
+            for count in keys.prefixes
+        ],
+        "warnings": [
+            {"kind": warning.kind.value, "message": warning.message, "hint": warning.hint} for warning in keys.warnings
+        ],
+    }
+
+
+def _plain_spread(spread: "Spread") -> dict[str, object]:
+    from ingest.api.notation import to_notation
+
+    return {
+        "regions": spread.layout.regions,
+        "without_writes": spread.empty,
+        "busiest": round(spread.busiest, 4),
+        "busiest_of_newest": round(spread.busiest_of_newest, 4),
+        "splits": [to_notation(split) for split in spread.layout.splits],
+        "writes": spread.writes,
+        "newest": spread.newest,
+    }

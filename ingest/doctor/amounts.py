@@ -1,0 +1,21 @@
+"""Sizes and numbers as text."""
+
+_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+
+
+def size(count: float) -> str:
+    """Bytes with a unit, as in `6.40 GiB`."""
+    for unit, factor in _UNITS:
+        if abs(count) >= factor:
+            return f"{count / factor:,.2f} {unit}"
+    return f"{count:.0f} B"
+
+
+def number(value: float) -> str:
+    """A number with at most two decimals, without trailing zeros."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, as in `1 table`, `2,000 tables`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

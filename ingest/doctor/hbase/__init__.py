@@ -1,0 +1,6 @@
+"""
+Checks of the memory, the write-ahead log and the flushes of a region server: `ingest doctor hbase`.
+
+The checks are pure functions of its configuration, its load and two samples of its metrics. docs/guides/hbase-memory.md
+explains them.
+"""

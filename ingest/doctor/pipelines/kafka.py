@@ -1,0 +1,248 @@
+"""Checks of what a pipeline reads from Kafka: rights, retention, the size of records, versions."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from ingest.api import SourceError
+from ingest.doctor.amounts import counted, size
+from ingest.doctor.examination import Finding, Found, Severity, Skipped
+from ingest.doctor.pipelines import network
+from ingest.doctor.pipelines.guide import docs_of
+from ingest.doctor.versions import rated
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.settings import KafkaConnection
+from ingest.kafka.stored import TopicSettings
+from ingest.sources.kafka import KafkaSourceSettings
+
+BATCH_OVERHEAD_BYTES = 68
+"""Part of max.message.bytes, which limits a batch: 61 for a batch, and at least 7 for its only record."""
+
+_HALF, _NEARLY = 0.5, 0.9  # of the retention
+
+Part = tuple[str, int]
+
+
+def versions(connection: KafkaConnection, *, subject: str) -> Found:
+    """The version of the brokers."""
+    with KafkaAdmin(connection) as admin:
+        found = admin.version()
+    return rated("kafka_version", "kafka", found, subject=subject, docs=docs_of("kafka_version"))
+
+
+def login(connection: KafkaConnection) -> Found:
+    """Whether the cluster accepts the user."""
+    with KafkaAdmin(connection) as admin:
+        return Found(f"cluster {admin.cluster_id()}")
+
+
+def listeners(connection: KafkaConnection, *, subject: str) -> Found:
+    """Whether the addresses that the cluster advertises can be reached; clients use only these after the first call."""
+    with KafkaAdmin(connection) as admin:
+        addresses = admin.brokers()
+    found = network.ports(addresses, subject=subject)
+    problems = tuple(
+        Finding(
+            "listeners",
+            Severity.ERROR,
+            finding.message,
+            subject,
+            finding.numbers,
+            property="advertised.listeners",
+            hint="of the broker; it must be an address that this machine can reach",
+            why="partitions that this broker leads cannot be read",
+            docs=docs_of("listeners"),
+        )
+        for finding in found.findings
+    )
+    return Found(found.text, problems)
+
+
+def rights(connection: KafkaConnection, topics: Sequence[str], operation: str, *, subject: str) -> Found | Skipped:
+    """Whether the user may perform an operation, such as READ, on topics."""
+    with KafkaAdmin(connection) as admin:
+        allowed = admin.topic_operations(topics)
+    return rated_rights(allowed, operation, subject=subject)
+
+
+def rated_rights(allowed: Mapping[str, frozenset[str]], operation: str, *, subject: str) -> Found | Skipped:
+    """The same for the operations that are allowed on each topic."""
+    if not allowed:
+        return Skipped("the cluster does not report rights")
+    findings = tuple(
+        Finding(
+            "topic_rights",
+            Severity.ERROR,
+            f'no right to {operation} topic "{topic}"',
+            subject,
+            {"topic": topic, "allowed": ", ".join(sorted(operations))},
+            hint=f"'kafka-acls.sh --add --allow-principal User:… --operation {operation.title()} --topic {topic}'",
+            why="the pipeline is blocked until the right is granted",
+            docs=docs_of("topic_rights"),
+        )
+        for topic, operations in allowed.items()
+        if operation not in operations
+    )
+    return Found(f"may {operation} {counted(len(allowed), 'topic')}", findings)
+
+
+def group(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:
+    """Whether the user may read and commit offsets of the consumer group."""
+    with closing(GroupOffsets(settings, name)) as offsets:
+        operations = offsets.operations()
+    if operations is None:
+        return Skipped(f'the cluster does not report rights on group "{name}"')
+    if "READ" in operations:
+        return Found(f'may READ group "{name}"')
+    finding = Finding(
+        "group",
+        Severity.ERROR,
+        f'no right to READ group "{name}"',
+        subject,
+        {"group": name, "allowed": ", ".join(sorted(operations))},
+        hint=f"'kafka-acls.sh --add --allow-principal User:… --operation Read --group {name}'",
+        why="acknowledged offsets cannot be committed, so tools show no lag",
+        docs=docs_of("group"),
+    )
+    return Found(findings=(finding,))
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """
+    The unread records of a partition.
+
+    Attributes:
+        committed: offset of the first one.
+        earliest: offset of the first record that the topic still has.
+        end: offset after the last record.
+        half: offset of the first record younger than half of the retention; `nearly` the same for 90 %.
+    """
+
+    committed: int
+    earliest: int
+    end: int
+    half: int
+    nearly: int
+
+
+def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:
+    """Whether the topics delete records before the pipeline has read them; the position is that of the group."""
+    with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, name)) as offsets:
+        topics = _topics(settings, admin)
+        committed = offsets.committed(topics)
+        if not committed:
+            return Skipped(f'group "{name}" has no offsets yet')
+        findings: list[Finding] = []
+        lag = 0
+        for topic in topics:
+            try:
+                limits = admin.settings(topic)
+            except SourceError as error:
+                if error.code != "access_denied":
+                    raise
+                return Skipped(error.message)
+            backlogs = _backlogs(admin, topic, limits, committed)
+            lag += sum(backlog.end - backlog.committed for backlog in backlogs.values())
+            findings += rated_retention(topic, limits.retention_ms, backlogs, subject=subject)
+    return Found(f"{lag:,} unread records", tuple(findings))
+
+
+def _backlogs(
+    admin: KafkaAdmin, topic: str, limits: TopicSettings, committed: Mapping[Part, int]
+) -> dict[int, Backlog]:
+    earliest, ends = admin.earliest([topic]), admin.ends([topic])
+    since = [dict(ends), dict(ends)]
+    if limits.retention_ms > 0 and "delete" in limits.cleanup_policy:
+        now_ms = time.time() * 1000
+        for index, fraction in enumerate((_HALF, _NEARLY)):
+            # a partition without a younger record has only older ones, up to its end
+            since[index] |= admin.offsets_since([topic], int(now_ms - fraction * limits.retention_ms))
+    else:
+        since = [dict(earliest), dict(earliest)]
+    return {
+        part[1]: Backlog(committed[part], earliest[part], end, since[0][part], since[1][part])
+        for part, end in ends.items()
+        if part in committed
+    }
+
+
+def rated_retention(topic: str, retention_ms: int, backlogs: Mapping[int, Backlog], *, subject: str) -> list[Finding]:
+    """The partitions of a topic that have deleted unread records, or will soon; one finding for each severity."""
+    lost = {number for number, each in backlogs.items() if each.committed < each.earliest}
+    unread = {number for number, each in backlogs.items() if each.committed < each.end} - lost
+    nearly = {number for number in unread if backlogs[number].committed < backlogs[number].nearly}
+    half = {number for number in unread - nearly if backlogs[number].committed < backlogs[number].half}
+    found = []
+    for severity, partitions, what in (
+        (Severity.CRITICAL, lost, "unread records are deleted"),
+        (Severity.ERROR, nearly, f"unread records are older than {_NEARLY:.0%} of the retention"),
+        (Severity.WARNING, half, f"unread records are older than {_HALF:.0%} of the retention"),
+    ):
+        if not partitions:
+            continue
+        records = sum(
+            (backlogs[number].earliest if severity is Severity.CRITICAL else backlogs[number].end)
+            - backlogs[number].committed
+            for number in partitions
+        )
+        found.append(
+            Finding(
+                "retention",
+                severity,
+                f'{what}: topic "{topic}", partitions {", ".join(map(str, sorted(partitions)))}, {records:,} records',
+                subject,
+                {"topic": topic, "partitions": len(partitions), "records": records, "retention_ms": retention_ms},
+                property="retention.ms",
+                value=str(2 * retention_ms) if retention_ms > 0 else "-1",
+                hint=f"'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config …'",
+                why="a pipeline stops when records that it has not read are deleted",
+                docs=docs_of("retention"),
+            )
+        )
+    return found
+
+
+def record_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipped:
+    """Whether topics accept records that the source refuses."""
+    with KafkaAdmin(settings) as admin:
+        try:
+            limits = {topic: admin.settings(topic) for topic in _topics(settings, admin)}
+        except SourceError as error:
+            if error.code != "access_denied":
+                raise
+            return Skipped(error.message)
+    sizes = {topic: limit.max_message_bytes for topic, limit in limits.items()}
+    return rated_sizes(sizes, settings.max_event_bytes, subject=subject)
+
+
+def rated_sizes(topics: Mapping[str, int], max_event_bytes: int, *, subject: str) -> Found:
+    """max.message.bytes of topics, compared with `max_event_bytes`."""
+    findings = tuple(
+        Finding(
+            "record_size",
+            Severity.WARNING,
+            f'topic "{topic}" accepts records of {size(limit)}, max_event_bytes is {size(max_event_bytes)}',
+            subject,
+            {"topic": topic, "max_message_bytes": limit, "max_event_bytes": max_event_bytes},
+            property="max_event_bytes",
+            value=f"{limit}B",
+            why="larger records become dead letters",
+            docs=docs_of("record_size"),
+        )
+        for topic, limit in topics.items()
+        if limit - BATCH_OVERHEAD_BYTES > max_event_bytes
+    )
+    return Found(f"records of at most {size(max_event_bytes)}", findings)
+
+
+def read_topics(settings: KafkaSourceSettings) -> list[str]:
+    """The topics of a source, by name or by pattern."""
+    with KafkaAdmin(settings) as admin:
+        return _topics(settings, admin)
+
+
+def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+    return settings.topics or admin.topics_matching(settings.topics_pattern or "")

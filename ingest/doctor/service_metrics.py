@@ -1,0 +1,31 @@
+"""The write rate of a running service, from its page `/metrics`."""
+
+import re
+from collections.abc import Container
+
+from ingest.api import ConfigError
+
+_STORED = re.compile(r'^ingest_bytes_total\{pipeline="((?:[^"\\]|\\.)*)"\} ([0-9.eE+-]+)', re.MULTILINE)
+
+
+def stored_bytes(content: bytes, url: str, pipelines: Container[str] | None = None) -> float:
+    """
+    Bytes that pipelines have stored since the service started.
+
+    Args:
+        content: of the page.
+        url: for messages.
+        pipelines: names; None for all of the service.
+
+    Raises:
+        ConfigError: the page has no such metric.
+    """
+    found = {name: float(value) for name, value in _STORED.findall(content.decode("utf-8", "replace"))}
+    wanted = [value for name, value in found.items() if pipelines is None or name in pipelines]
+    if not wanted:
+        what = "" if not found else " of the pipelines in the file"
+        raise ConfigError(
+            f'"{url}" has no metric ingest_bytes_total{what}',
+            hint="--metrics takes the page /metrics of a running service, by default http://127.0.0.1:9464/metrics",
+        )
+    return sum(wanted)

@@ -1,0 +1,75 @@
+"""The support matrix: versions of other products that attr2hbase needs, and those that it is tested with."""
+
+import re
+from dataclasses import dataclass
+
+from ingest.doctor.examination import Finding, Found, Severity
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """
+    The supported versions of a product.
+
+    Attributes:
+        oldest: earlier ones are not supported.
+        newest: the newest one that tests run with.
+        below: severity of an earlier version.
+        why: what an earlier version lacks.
+    """
+
+    product: str
+    oldest: Version
+    newest: Version
+    below: Severity
+    why: str
+
+
+MATRIX = {
+    "python": Support("Python", (3, 11), (3, 13), Severity.ERROR, "attr2hbase does not start with it"),
+    "java": Support("Java", (17,), (17,), Severity.ERROR, "Spark 4 does not start with it"),
+    "spark": Support("PySpark", (4, 2), (4, 2), Severity.ERROR, "attr2hbase uses functions that it lacks"),
+    "kafka": Support("Kafka", (2, 8), (4, 1), Severity.WARNING, "without topic ids, a recreated topic is not detected"),
+    "hbase": Support("HBase", (2, 0), (2, 6), Severity.ERROR, "its Thrift server and its settings differ"),
+}
+
+
+def rated(check: str, product: str, version: Version, *, subject: str = "", docs: str = "") -> Found:
+    """
+    The version of a product, compared with the matrix.
+
+    An older version is a finding; so is, as an info, a newer one than the newest tested one. Digits that the matrix
+    does not list do not count: 4.1.2 is 4.1.
+
+    Args:
+        check: id of the check.
+        product: key of the matrix.
+        version: found.
+        subject: what was examined.
+        docs: the section of the documentation on the check.
+    """
+    support = MATRIX[product]
+    text = f"{support.product} {dotted(version)}"
+    if version < support.oldest:
+        message = f"{text} is older than {dotted(support.oldest)}"
+        severity, why = support.below, support.why
+    elif version[: len(support.newest)] > support.newest:
+        message = f"{text} is newer than {dotted(support.newest)}, the newest tested one"
+        severity, why = Severity.INFO, "it may work, but no test has run with it"
+    else:
+        return Found(text)
+    numbers = {"version": dotted(version), "oldest": dotted(support.oldest), "newest": dotted(support.newest)}
+    return Found(text, (Finding(check, severity, message, subject, numbers, why=why, docs=docs),))
+
+
+def dotted(version: Version) -> str:
+    """As in `4.1`."""
+    return ".".join(map(str, version))
+
+
+def numbers_of(text: str) -> Version:
+    """The leading numbers of a version, as in 4.2.0.dev1."""
+    parts = re.match(r"\d+(\.\d+)*", text)
+    return tuple(map(int, parts[0].split("."))) if parts else ()

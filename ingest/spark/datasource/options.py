@@ -1,0 +1,184 @@
+"""The options of the data source, parsed without I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ingest.api import ConfigError, FuzzyPattern, Scan
+from ingest.api.cells import MAX_TIME_MS
+from ingest.api.notation import from_readable
+from ingest.formats.times import iso_milliseconds
+from ingest.spark.datasource.columns import DeclaredColumns
+from ingest.suggest import did_you_mean
+
+_TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
+_READ_OPTIONS = frozenset({"start", "stop", "prefix", "fuzzy", "versions", "partitions", "push_filters"})
+_WRITE_OPTIONS = frozenset({"time", "time_column"})
+OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
+"""Names of all options; without a pipeline file, others are those of the store."""
+_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+"""Options of a streaming query, which Spark also passes to its sink."""
+MAX_PARTITIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """
+    Which table of which store.
+
+    Attributes:
+        config: path of a pipeline file; None if the options describe the store.
+        store: with a pipeline file, the name of a store in it, None for the one that the file has for the table;
+            else the kind of the store.
+        store_options: of the store, without a pipeline file; they may contain secrets.
+    """
+
+    table: str
+    config: str | None
+    store: str | None
+    store_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """
+    What is read of a table.
+
+    Attributes:
+        scan: range, patterns, columns and versions of all rows, by original row keys.
+        has_versions: each cell is read with its time; else only the newest value of each column is.
+        partitions: minimum number of partitions.
+        push_filters: filters of the query on the row key narrow the range.
+    """
+
+    columns: DeclaredColumns
+    scan: Scan
+    has_versions: bool = False
+    partitions: int = 1
+    push_filters: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """
+    How rows are written to a table.
+
+    Attributes:
+        time_ms: timestamp of all cells; None if a column has it, or for the time of a batch write.
+        time_column: name of the column with the timestamp of the row's cells.
+    """
+
+    columns: DeclaredColumns
+    time_ms: int | None = None
+    time_column: str | None = None
+
+
+def table_options(options: Mapping[str, str]) -> TableOptions:
+    """
+    The table of the options of a DataFrameReader or DataFrameWriter, whose names are in lower case.
+
+    Raises:
+        ConfigError: an option is missing, or unknown beside a pipeline file.
+    """
+    if not options.get("table"):
+        raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
+    config, store = options.get("config"), options.get("store")
+    others = {name: value for name, value in options.items() if name not in OPTIONS | _OF_SPARK}
+    if config is None and store is None:
+        raise ConfigError(
+            "neither a pipeline file nor a store is given",
+            hint='add .option("config", "pipeline.yaml"), or .option("store", "hbase") and the options of that store',
+        )
+    if config is not None and others:
+        unknown = min(others)
+        hint = did_you_mean(unknown, OPTIONS) or f"options of the store belong into {config}"
+        raise ConfigError(f'there is no option "{unknown}"', hint=hint)
+    return TableOptions(options["table"], config, store, others)
+
+
+def read_options(options: Mapping[str, str]) -> ReadOptions:
+    """
+    The options of a read.
+
+    Raises:
+        ConfigError: an option is not valid, or has no effect on a read.
+    """
+    _refuse(options, _WRITE_OPTIONS, "write")
+    columns = _columns(options)
+    versions = _positive(options, "versions")
+    if versions is not None and columns.columns:
+        raise ConfigError(
+            'the options "versions" and "columns" exclude each other',
+            hint="a declared column has the newest value; read all cells, and select columns in SQL",
+        )
+    stop = options.get("stop")
+    scan = Scan(
+        start=from_readable(options.get("start", "")),
+        stop=None if stop is None else from_readable(stop),
+        prefix=from_readable(options.get("prefix", "")),
+        columns=columns.names,
+        versions=versions or 1,
+        fuzzy=tuple(FuzzyPattern.parse(text) for text in options.get("fuzzy", "").split(",") if text),
+    )
+    partitions = _positive(options, "partitions") or 1
+    if partitions > MAX_PARTITIONS:
+        raise ConfigError(f'the option "partitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
+    return ReadOptions(columns, scan, versions is not None, partitions, _flag(options, "push_filters"))
+
+
+def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOptions:
+    """
+    The options of a write.
+
+    Raises:
+        ConfigError: an option is not valid, has no effect on a write, or a streaming write has no time.
+    """
+    _refuse(options, _READ_OPTIONS, "read")
+    found = WriteOptions(_columns(options), time_column=options.get("time_column"))
+    if "time" in options:
+        if found.time_column is not None:
+            raise ConfigError('the options "time" and "time_column" exclude each other', hint="choose one of them")
+        return replace(found, time_ms=_time_ms(options["time"]))
+    if is_streaming and found.time_column is None:
+        raise ConfigError(
+            "a streaming write needs the timestamp of its cells: Spark runs a micro-batch again after a failure, and "
+            "it must write the same cells again",
+            hint='add .option("time_column", "NAME") for a timestamp of each row, or .option("time", "2026-01-31T00Z")',
+        )
+    return found
+
+
+def _columns(options: Mapping[str, str]) -> DeclaredColumns:
+    return DeclaredColumns.parse(options["columns"]) if "columns" in options else DeclaredColumns()
+
+
+def _refuse(options: Mapping[str, str], names: frozenset[str], what: str) -> None:
+    for name in sorted(names & options.keys()):
+        raise ConfigError(f'the option "{name}" only applies to a {what}', hint="remove it")
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()  # PySpark writes True as "true"
+    if text not in {"true", "false"}:
+        raise ConfigError(f'the option "{name}" is "{text}"', hint="write true or false")
+    return text == "true"
+
+
+def _positive(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > len(str(MAX_TIME_MS)) or int(text) == 0:
+        raise ConfigError(f'the option "{name}" is "{text}"', hint="write a number from 1")
+    return int(text)
+
+
+def _time_ms(text: str) -> int:
+    try:
+        time_ms = int(text) if text.isascii() and text.isdecimal() else iso_milliseconds(text.encode())
+    except ValueError as error:
+        raise ConfigError(
+            f'the option "time" is "{text}": {error}', hint='write milliseconds since 1970, or "2026-01-31T12:00:00Z"'
+        ) from error
+    if not 0 <= time_ms <= MAX_TIME_MS:
+        raise ConfigError(f'the option "time" is "{text}"', hint=f"write a time from 0 to {MAX_TIME_MS} ms since 1970")
+    return time_ms

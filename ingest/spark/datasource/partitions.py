@@ -1,0 +1,103 @@
+"""Ranges of row keys, and their division into the partitions of a read."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from ingest.api import successor
+from sinks.rowkeys.distribution import Distribution
+
+Range = tuple[bytes, bytes | None]
+"""[start, stop) of row keys; a stop of None is the end of the table."""
+EVERYTHING: Range = (b"", None)
+_CUT_BYTES = 8  # of a cut, after the bytes that all row keys have in common
+
+
+def point(key: bytes) -> Range:
+    """The range of one row key."""
+    return key, key + b"\x00"
+
+
+def prefixed(prefix: bytes) -> Range:
+    """The range of the row keys with a prefix."""
+    return prefix, successor(prefix)
+
+
+def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
+    """
+    The row keys that are in both, without empty ranges.
+
+    Each argument, and the result, has disjoint ranges in byte order.
+    """
+    found: list[Range] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        (a, a_stop), (b, b_stop) = first[i], second[j]
+        start, stop = max(a, b), _earlier(a_stop, b_stop)
+        if stop is None or start < stop:
+            found.append((start, stop))
+        if a_stop is not None and (b_stop is None or a_stop <= b_stop):
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def stored_ranges(ranges: Iterable[Range], distribution: Distribution | None) -> list[Range]:
+    """The ranges of stored row keys that contain the given original row keys, in byte order."""
+    if distribution is None:
+        return sorted(ranges, key=_start)
+    stored: list[Range] = []
+    for start, stop in ranges:
+        if (start, stop) == point(start):
+            stored.append(point(distribution.stored(start)))
+        else:
+            stored += distribution.intervals(start, stop)
+    return sorted(stored, key=_start)
+
+
+def partitions_of(ranges: Sequence[Range], cuts: Iterable[bytes]) -> list[tuple[Range, ...]]:
+    """
+    The same row keys, divided at each cut.
+
+    Args:
+        ranges: disjoint, in byte order.
+        cuts: first row keys of regions and buckets.
+
+    Returns:
+        The ranges between neighbouring cuts, without those that are empty.
+    """
+    ordered = sorted(set(cuts) - {b""})
+    cells: dict[int, list[Range]] = {}
+    for start, stop in ranges:
+        first = start
+        for number in range(bisect_right(ordered, start), len(ordered) + 1):
+            end = _earlier(stop, ordered[number] if number < len(ordered) else None)
+            cells.setdefault(number, []).append((first, end))
+            if end is None or end == stop:
+                break
+            first = end
+    return [tuple(cells[number]) for number in sorted(cells)]
+
+
+def even_cuts(first: bytes, last: bytes, parts: int) -> list[bytes]:
+    """
+    Row keys that divide the keys from `first` to `last` into equal parts of the key space.
+
+    The numbers of rows are equal only as far as the row keys are spread evenly.
+    """
+    common = next(
+        (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
+    )
+    low, high = (int.from_bytes(key[common : common + _CUT_BYTES].ljust(_CUT_BYTES, b"\x00")) for key in (first, last))
+    cuts = {low + (high - low) * part // parts for part in range(1, parts)} - {low}
+    return [first[:common] + cut.to_bytes(_CUT_BYTES) for cut in sorted(cuts)]
+
+
+def _earlier(a: bytes | None, b: bytes | None) -> bytes | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)
+
+
+def _start(keys: Range) -> bytes:
+    return keys[0]

@@ -1,0 +1,44 @@
+"""Columns of a table as types of Spark."""
+
+from pyspark.sql import types
+
+from ingest.formats.cell_types import CellType
+from ingest.spark.datasource.columns import DeclaredColumns
+
+CELLS = "cells"
+"""Name of the column with all cells of a row, if no columns are declared."""
+
+TYPES: dict[CellType, types.DataType] = {
+    CellType.UTF8: types.StringType(),
+    CellType.INT32: types.IntegerType(),
+    CellType.INT64: types.LongType(),
+    CellType.FLOAT64: types.DoubleType(),
+    CellType.JSON: types.StringType(),
+}
+"""Type of a cell -> type in Spark; JSON stays text, for Spark's functions `from_json` and `get_json_object`."""
+
+NEWEST_CELLS = types.MapType(types.StringType(), types.BinaryType())
+"""Column -> newest value."""
+ALL_CELLS = types.ArrayType(
+    types.StructType()
+    .add("column", types.StringType())
+    .add("timestamp", types.LongType())
+    .add("value", types.BinaryType())
+)
+"""Cells in the order of their columns, the newest first; timestamps in milliseconds since 1970."""
+
+
+def schema_of(columns: DeclaredColumns, *, has_versions: bool) -> types.StructType:
+    """The schema of a read."""
+    row = types.StringType() if columns.row.is_text else types.BinaryType()
+    schema = types.StructType().add(columns.row.name, row, nullable=False)
+    if not columns.columns:
+        return schema.add(CELLS, ALL_CELLS if has_versions else NEWEST_CELLS)
+    for column in columns:
+        schema.add(column.name, TYPES[column.cell_type])
+    return schema
+
+
+def fields_of(schema: types.StructType) -> list[tuple[str, str]]:
+    """Names and types of a schema's columns, without what may be null."""
+    return [(field.name, field.dataType.simpleString()) for field in schema]

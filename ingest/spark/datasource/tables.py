@@ -1,0 +1,136 @@
+"""The table that the options name, and its store; as plain data that Spark pickles for its workers."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ingest.api import Decoding, NotFoundError, OnError, Store, StoreSettings, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Component, Configuration, declared_in
+from ingest.config.single_store import single_store
+from ingest.masks import Masks
+from ingest.plan.assemble import Plan, store_component
+from ingest.plan.codec import packed, unpacked
+from ingest.plugins.loader import class_at
+from ingest.spark.datasource.options import TableOptions, table_options
+from ingest.suggest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """
+    One table of one store.
+
+    Attributes:
+        name: of the table.
+        plan: a packed plan with only the store; it contains the store's settings, also secrets, and plugin files.
+        declared: the declaration in the pipeline file; None if there is none.
+    """
+
+    name: str
+    plan: bytes = field(repr=False)
+    declared: TableSpec | None = None
+
+    def store(self) -> Component[StoreSettings]:
+        """
+        The store of the table.
+
+        Raises:
+            CatalogError: a plugin is missing in this process, or differs.
+        """
+        (component,) = unpacked(self.plan).stores.values()
+        return component
+
+    @contextmanager
+    def reading(self) -> Iterator[Store[Any]]:
+        """
+        The store, open for reading; another process may write to it meanwhile.
+
+        Raises:
+            NotFoundError: there is no such table.
+            StoreUnavailableError: the store cannot be reached.
+        """
+        component = self.store()
+        store: Store[Any] = class_at(component.path).reader(component.settings)
+        try:
+            store.open()
+            if store.families(self.name) is None:
+                raise missing_table(store, self.name)
+            yield store
+        finally:
+            store.close()
+
+
+def source_table(options: Mapping[str, str]) -> SourceTable:
+    """
+    The table of the options of a DataFrameReader or DataFrameWriter, whose names are in lower case.
+
+    Raises:
+        ConfigError: the options or the pipeline file are not valid; secrets are masked.
+        NotFoundError: there is no such pipeline file, or no such store in it.
+    """
+    wanted = table_options(options)
+    folder = _driver_folder()
+    if wanted.config is None:
+        catalog = Catalog()
+        component, masks = single_store(
+            wanted.store or "", wanted.store_options, name="options of the DataFrame", lookup=catalog
+        )
+        component = replace(catalog.located("stores", component), name=component.kind)
+        return SourceTable(wanted.table, _packed(component, folder, catalog, masks))
+    with chdir(folder):
+        configuration = load(wanted.config, env=os.environ, lookup=Catalog())
+    catalog = Catalog(configuration.plugins)
+    name = _store_name(configuration, wanted)
+    component = store_component(configuration, name, catalog)
+    declared = declared_in(name, configuration.tables.values()).get(wanted.table)
+    return SourceTable(wanted.table, _packed(component, folder, catalog, configuration.masks), declared)
+
+
+def missing_table(store: Store[Any], name: str) -> NotFoundError:
+    """The error for a table that an open store does not have."""
+    tables = store.tables()
+    hint = did_you_mean(name, tables) or (f"there is {', '.join(tables)}" if tables else "the store has no tables yet")
+    return NotFoundError(f'there is no table "{name}"', hint=hint)
+
+
+def _store_name(configuration: Configuration, wanted: TableOptions) -> str:
+    if wanted.store is None:
+        return configuration.store_of_table(wanted.table)
+    if wanted.store not in configuration.stores:
+        known = configuration.stores
+        hint = did_you_mean(wanted.store, known) or f"there is {', '.join(known)}"
+        raise NotFoundError(f'there is no store "{wanted.store}" in {wanted.config}', hint=hint)
+    return wanted.store
+
+
+def _driver_folder() -> Path:
+    """
+    The folder in which the driver was started, where its relative paths start.
+
+    Spark may run this process in a folder of its own. The variable PWD is that of the script that started the JVM.
+    """
+    is_of_spark = "SPARK_JOB_ARTIFACT_UUID" in os.environ
+    return Path(os.environ["PWD"]) if is_of_spark and "PWD" in os.environ else Path.cwd()
+
+
+def _packed(component: Component[StoreSettings], folder: Path, catalog: Catalog, masks: Masks) -> bytes:
+    component = replace(component, settings=component.settings.in_folder(folder))
+    return packed(
+        Plan(
+            pipeline="",
+            fingerprint="",
+            timezone="UTC",
+            on_error=OnError.STOP,
+            decoding=Decoding(),
+            decorators=(),
+            sinks=(),
+            stores={component.name: component},
+            files=catalog.files,
+            masks=masks,
+        )
+    )

@@ -1,0 +1,131 @@
+"""
+The buckets of a salted table: a byte computed from the row key precedes it.
+
+Source: `RowKeyDistributorByHashPrefix` with `OneByteSimpleHash` of HBaseWD (github.com/sematext/HBaseWD), byte for byte
+but for one row key in four billion: Java's `Math.abs` leaves the hash -2**31 negative, so HBaseWD stores such a key
+outside its buckets, where its own scans do not find it. Here the absolute value is 2**31.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+from ingest.api import ConfigError, successor
+from ingest.api.buckets import MAX_BUCKETS, splits_of
+
+_HASH = "OneByteSimpleHash"
+_ROUND_ROBIN = "RowKeyDistributorByOneBytePrefix"
+_PARAMS = re.compile(r"(?P<hasher>[\w.$]+)--(?P<buckets>[0-9]{1,9})", re.ASCII)
+_BLOCK_BYTES = 512  # of a row key, hashed at once: int() takes at most 4,300 digits, 640 if configured so
+_BASE = 31
+_MODULUS = 1 << 32
+_DIGITS = b"0123456789abcdefghijklmnopqrstu"
+
+
+def _digits() -> tuple[bytes, bytes]:
+    """Tables of translate(): signed byte -> digits r and s of base 31 with byte = 5·r - 6·s."""
+    of_byte = {5 * r - 6 * s: (r, s) for r in range(_BASE) for s in range(_BASE)}
+    pairs = [of_byte[byte if byte < 128 else byte - 256] for byte in range(256)]  # noqa: PLR2004
+    return bytes(_DIGITS[r] for r, _ in pairs), bytes(_DIGITS[s] for _, s in pairs)
+
+
+_R, _S = _digits()
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """
+    The buckets of a salted table, and its row keys as stored: one byte, the bucket, then the original key.
+
+    The bucket is |h| modulo `buckets`, where h starts as 1, and each byte of the key, as a signed number, makes it
+    31·h + byte in signed arithmetic of 32 bits.
+
+    Attributes:
+        buckets: number of buckets, 1 to 256.
+        prefixes: of all buckets, in byte order.
+
+    Raises:
+        ValueError: the number of buckets is out of range.
+    """
+
+    buckets: int
+    prefixes: tuple[bytes, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.buckets <= MAX_BUCKETS:
+            raise ValueError(f"{self.buckets} is not from 1 to {MAX_BUCKETS}")
+        object.__setattr__(self, "prefixes", tuple(bytes([bucket]) for bucket in range(self.buckets)))
+
+    @classmethod
+    def of_hbasewd(cls, params: str) -> Self:
+        """
+        The distribution that HBaseWD's hash distributor writes as `getParamsToStore()`: `CLASS--BUCKETS`.
+
+        Raises:
+            ConfigError: it is of another distributor, or of none.
+        """
+        hint = f'those of its hash distributor are "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix${_HASH}--16"'
+        if params.isdecimal() or _ROUND_ROBIN in params:
+            raise ConfigError(
+                f'"{params}" are the parameters of HBaseWD\'s round-robin distributor: the bucket of a row depends on '
+                "a counter, not on its key, so a get searches all buckets, and a repeated write stores a second row",
+                hint="copy the rows into a table that is distributed by hash",
+            )
+        match = _PARAMS.fullmatch(params)
+        if match is None:
+            raise ConfigError(f'"{params}" are not the parameters of a distributor of HBaseWD', hint=hint)
+        hasher = match["hasher"]
+        if re.split(r"[.$]", hasher)[-1] != _HASH:
+            raise ConfigError(f'unknown hash "{hasher}"; only {_HASH} is supported', hint=hint)
+        try:
+            return cls(int(match["buckets"]))
+        except ValueError as error:
+            raise ConfigError(f'"{params}": the number of buckets {error}', hint=hint) from error
+
+    def stored(self, key: bytes) -> bytes:
+        """The key of a row as the table stores it."""
+        if len(key) > _BLOCK_BYTES:
+            return self.prefixes[_hash_long(key) % self.buckets] + key
+        # int() evaluates both polynomials in C; the leading digits are h = 1 = 5·5 - 6·4
+        h = (5 * int(b"5" + key.translate(_R), 31) - 6 * int(b"4" + key.translate(_S), 31)) & 0xFFFFFFFF
+        return self.prefixes[(h if h < 0x80000000 else 0x100000000 - h) % self.buckets] + key  # noqa: PLR2004
+
+    def original(self, stored: bytes) -> bytes:
+        """The key of a row without its bucket."""
+        return stored[1:]
+
+    def intervals(self, start: bytes = b"", stop: bytes | None = None) -> list[tuple[bytes, bytes | None]]:
+        """
+        The ranges [start, stop) of stored keys, one for each bucket in byte order, of a range of original keys.
+
+        Args:
+            start: first original key, inclusive.
+            stop: end of the range, exclusive; None for all keys from `start`.
+
+        Returns:
+            Ranges that do not leave their bucket; a stop of None, the end of the table, only follows the prefix ff.
+        """
+        return [(prefix + start, successor(prefix) if stop is None else prefix + stop) for prefix in self.prefixes]
+
+    def splits(self) -> tuple[bytes, ...]:
+        """Split points that give each bucket a region."""
+        return splits_of(self.buckets)
+
+
+def _hash_long(key: bytes) -> int:
+    """The absolute value of the hash of a key of any length."""
+    h = 1
+    for block in _blocks(key):
+        digits = 5 * int(block.translate(_R), _BASE) - 6 * int(block.translate(_S), _BASE)
+        h = (h * pow(_BASE, len(block), _MODULUS) + digits) % _MODULUS
+    return min(h, _MODULUS - h)
+
+
+def _blocks(key: bytes) -> Iterator[bytes]:
+    return (key[start : start + _BLOCK_BYTES] for start in range(0, len(key), _BLOCK_BYTES))
+
+
+def stored_key(key: bytes, buckets: int | None) -> bytes:
+    """The key of a row as a table with this number of buckets stores it; the key itself without buckets."""
+    return key if buckets is None else Distribution(buckets).stored(key)

@@ -1,0 +1,62 @@
+"""Whether the rows of a table are stored with the buckets that a file declares."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from ingest.api import Scan, SchemaError, Store, TableSpec, successor
+from ingest.api.notation import shown_start
+from sinks.rowkeys.distribution import Distribution
+
+SAMPLED_ROWS = 100
+"""Number of rows checked at each end of a bucket."""
+
+
+def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
+    """
+    Refuse a table whose rows are not stored in the declared buckets.
+
+    Checks the first and the last 100 rows of each bucket, and that no row is outside of all buckets. A wrong number of
+    buckets, or row keys that are stored as they are, pass only if the table has a handful of rows, by chance; the rows
+    that were checked are then still found.
+
+    Args:
+        store: open, for reading or writing.
+        declared: the declaration of an existing table; `buckets` is set.
+
+    Raises:
+        SchemaError: a row is stored in another way; the message names it.
+    """
+    if declared.buckets is None:
+        raise ValueError(f'table "{declared.name}" has no buckets')
+    distribution = Distribution(declared.buckets)
+    for key in chain(_outside(store, declared.name, distribution), _sample(store, declared.name, distribution)):
+        original = distribution.original(key)
+        if key != distribution.stored(original):
+            raise SchemaError(
+                f'table "{declared.name}" has the row key {shown_start(key)}, which `distribute: {{hash: '
+                f"{declared.buckets}}}` would store as {shown_start(distribution.stored(original))}",
+                code="not_distributed",
+                hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
+            )
+
+
+def _outside(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
+    """A row after the last bucket, if there is one."""
+    end = successor(distribution.prefixes[-1])
+    if end is not None:
+        yield from _keys(store, table, Scan(start=end, limit=1))
+
+
+def _sample(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
+    for start, stop in distribution.intervals():
+        scan = Scan(start=start, stop=stop, limit=SAMPLED_ROWS, page_rows=SAMPLED_ROWS)
+        yield from _keys(store, table, scan)
+        yield from _keys(store, table, replace(scan, reverse=True))
+
+
+def _keys(store: Store[Any], table: str, scan: Scan) -> Iterator[bytes]:
+    with closing(store.scan(table, scan)) as rows:
+        yield from (row.key for row in rows)

@@ -1,0 +1,114 @@
+"""Gets and scans of one table by original row keys."""
+
+import heapq
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from ingest.api import Row, Scan, ScanCounts, Store
+from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.ahead import ReadAhead
+
+
+class TableReader:
+    """
+    One table of a store; its row keys are the original ones.
+
+    A table with buckets is scanned as one table: its buckets are scanned side by side, and their rows are merged in the
+    order of the original keys. The number of buckets is read from the table's record.
+
+    Called by one thread. Whoever iterates over a scan must exhaust or close it: it may hold scanners of the store.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        new_store: creates further stores for reading, not open: a scan of several buckets then reads ahead over
+            `connections` of them. None if it uses only `store`.
+        connections: maximum number of further connections of a scan.
+    """
+
+    def __init__(
+        self, store: Store[Any], table: str, *, new_store: Callable[[], Store[Any]] | None = None, connections: int = 4
+    ) -> None:
+        self._store = store
+        self._table = table
+        self._new_store = new_store
+        self._connections = connections
+        buckets = store.buckets(table)
+        self.distribution = None if buckets is None else Distribution(buckets)
+
+    def get(self, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+        """
+        One row, or None if it has no such cells.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        if self.distribution is None:
+            return self._store.get(self._table, row, columns=columns, versions=versions)
+        stored = self.distribution.stored(row)
+        found = self._store.get(self._table, stored, columns=columns, versions=versions)
+        return None if found is None else Row(row, found.cells)
+
+    def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
+        """
+        Rows of a range, in byte order of their original keys; memory is bounded by one page for each bucket.
+
+        Args:
+            scan: which rows, by original keys.
+            counts: the work of all its scans of the store is added to it.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        if self.distribution is None:
+            return self._store.scan(self._table, scan, counts)
+        return self._merged(scan, self.distribution, counts)
+
+    def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
+        scans = bucket_scans(scan, distribution)
+        # the first page of each bucket has all rows of a short scan
+        is_long = scan.limit is None or scan.limit > scan.page_rows
+        if self._new_store is None or not is_long:
+            with ExitStack() as opened:
+                buckets = [opened.enter_context(closing(self._store.scan(self._table, each, counts))) for each in scans]
+                yield from merged(buckets, scan, distribution)
+            return
+        ahead = ReadAhead(self._new_store, self._table, scans, self._connections)
+        try:
+            with ahead:
+                yield from merged([ahead.rows(number) for number in range(len(scans))], scan, distribution)
+        finally:
+            if counts is not None:
+                ahead.add_counts(counts)
+
+
+def merged(buckets: Sequence[Iterator[Row]], scan: Scan, distribution: Distribution) -> Iterator[Row]:
+    """Rows of all buckets in the order of their original keys, of which no two are equal."""
+    original = distribution.original
+    originals = [(Row(original(row.key), row.cells) for row in bucket) for bucket in buckets]
+    return islice(heapq.merge(*originals, key=_key, reverse=scan.reverse), scan.limit)
+
+
+def bucket_scans(scan: Scan, distribution: Distribution) -> list[Scan]:
+    """The scans of stored row keys, one for each bucket in byte order, that together return the rows of a scan."""
+    start, stop = scan.bounds()
+    if stop is not None and stop <= start:
+        return []
+    intervals = distribution.intervals(start, stop)
+    return [
+        replace(
+            scan,
+            start=first,
+            stop=end,
+            prefix=b"",
+            fuzzy=tuple(pattern.prefixed(prefix) for pattern in scan.fuzzy),
+        )
+        for prefix, (first, end) in zip(distribution.prefixes, intervals, strict=True)
+    ]
+
+
+def _key(row: Row) -> bytes:
+    return row.key

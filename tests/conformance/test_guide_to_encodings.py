@@ -1,0 +1,102 @@
+"""The guide to encodings shows the right bytes and types, and options that decorators accept."""
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from decorators.convert import Convert
+from decorators.json import Json
+from ingest.api import DecorateError
+from ingest.catalog import Catalog
+from ingest.formats.cell_types import CODECS, CellType
+from ingest.testing.events import event_of, settings_of
+
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "encodings.md").read_text("utf-8")
+SIGN = 1 << 63
+
+
+def rows(head: str) -> list[list[str]]:
+    """The cells of the table with this start of its first line, without backquotes."""
+    lines = GUIDE.partition(f"\n{head}")[2].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def value_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+TYPES = [(kind, value_of(value), content) for kind, _, value, content in rows("| type | bytes |")]
+CHOSEN = rows("| value | `convert` |")
+OF_PHOENIX = rows("| value | `int64` or")
+
+
+def test_every_type_is_shown() -> None:
+    assert {kind for kind, _, _ in TYPES} == set(CellType)
+
+
+@pytest.mark.parametrize(("kind", "value", "content"), TYPES)
+def test_bytes_of_each_type(kind: str, value: object, content: str) -> None:
+    codec = CODECS[CellType(kind)]
+    assert (codec.encode(value).hex(), codec.decode(bytes.fromhex(content))) == (content, value)
+
+
+def chosen(kind, settings, event):
+    """The value of the attribute `a`, or "error"."""
+    try:
+        kind(settings_of(kind.settings_class(), settings)).decorate(event)
+    except DecorateError:
+        return "error"
+    return event.attributes["a"]
+
+
+def written(text, kind):
+    match kind:
+        case "int64":
+            return struct.pack(">q", int(text))
+        case "float64":
+            return struct.pack(">d", float(text))
+        case "text":
+            return text.encode()
+    return kind
+
+
+@pytest.mark.parametrize(("text", "by_convert", "by_json"), CHOSEN)
+def test_type_that_auto_chooses(text: str, by_convert: str, by_json: str) -> None:
+    found = chosen(Convert, "{source: a, encode: auto}", event_of("", {"a": text}))
+    assert found == written(text, by_convert)
+    found = chosen(Json, "{numbers: auto}", event_of(f'{{"a": {text}}}'))
+    assert found == written(text.strip('"'), by_json or "error")
+
+
+@pytest.mark.parametrize(("text", "ours", "phoenix"), OF_PHOENIX)
+def test_bytes_of_phoenix(text: str, ours: str, phoenix: str) -> None:
+    """PLong flips the sign bit; PDouble also negates a negative number, and adds 1."""
+    is_integer = "." not in text
+    packed = struct.pack(">q", int(text)) if is_integer else struct.pack(">d", float(text))
+    bits = int.from_bytes(packed, "big")
+    if is_integer:
+        bits ^= SIGN
+    else:
+        bits = ((bits ^ (2 * SIGN - 1) if bits & SIGN else bits ^ SIGN) + 1) % (2 * SIGN)
+    assert (packed.hex(), f"{bits:016x}") == (ours, phoenix)
+
+
+def test_numbers_in_the_text() -> None:
+    text = GUIDE.partition("## One column")[2]
+    assert str(int.from_bytes(struct.pack(">d", 1.5), "big")) in text
+    assert f"`77387187` is the int64 {int.from_bytes(b'77387187', 'big')}" in text
+    assert f"{int.from_bytes(b'1234', 'big')} has the bytes of the text `1234`" in text
+
+
+@pytest.mark.parametrize(("kind", "options"), re.findall(r"`(convert|json|avro): (\{[^`]*\})", GUIDE))
+def test_options_are_accepted(kind: str, options: str) -> None:
+    schema = json.dumps({"type": "record", "name": "A", "fields": []})
+    options = options.replace("schema_file: metric.avsc", f"schema_text: '{schema}'")
+    component = Catalog().load("decorators", kind)
+    assert component(settings_of(component.settings_class(), options))

@@ -1,0 +1,88 @@
+"""Patterns of row keys as values and as text, and the bounds of a scan."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import FuzzyPattern, Scan, successor
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "mask"),
+    [
+        ("", b"", ""),
+        ("user-????_login_", b"user-\x00\x00\x00\x00_login_", "00000" + "1111" + "0000000"),
+        ("?", b"\x00", "1"),
+        ("a\\x00?\\xfF", b"a\x00\x00\xff", "0010"),
+        ("\\x3f?", b"?\x00", "01"),
+        ("\\x5cx41", b"\\x41", "0000"),
+        ("\\x?1", b"\\x\x001", "0010"),
+        ("\\?", b"\\\x00", "01"),
+        ("ö?", b"\xc3\xb6\x00", "001"),
+    ],
+)
+def test_pattern_of_a_text(text, key, mask):
+    assert FuzzyPattern.parse(text) == FuzzyPattern(key, bytes(map(int, mask)))
+
+
+@pytest.mark.parametrize(
+    ("key", "mask", "row", "matches"),
+    [
+        ("010001", "010", "0180010001", True),
+        ("010001", "010", "0180020001", False),
+        ("010001", "010", "0203010101", False),
+        ("01020003", "0010", "0102010303", True),
+        ("01020003", "0010", "0101010300", False),
+        ("000102", "100", "0102010001", False),
+        ("0102", "00", "01", False),
+        ("0102", "01", "01", True),
+        ("0102", "11", "", True),
+        ("", "", "", True),
+        ("0102", "00", "0102", True),
+        ("0102", "00", "0103", False),
+    ],
+)
+def test_row_matches_a_pattern(key, mask, row, matches):
+    pattern = FuzzyPattern(bytes.fromhex(key), bytes(map(int, mask)))
+    assert pattern.matches(bytes.fromhex(row)) == matches
+
+
+@given(st.binary(max_size=3), st.text(alphabet="a?b", max_size=4), st.binary(max_size=6))
+def test_prefixed_pattern_matches_prefixed_rows(prefix, text, row):
+    pattern = FuzzyPattern.parse(text)
+    assert pattern.prefixed(prefix).matches(prefix + row) == pattern.matches(row)
+    if not row.startswith(prefix):
+        assert not pattern.prefixed(prefix).matches(row)
+
+
+@pytest.mark.parametrize(
+    ("key", "mask", "message"),
+    [
+        (b"abc", b"\x00", "the key has 3 bytes, the mask 1"),
+        (b"abc", b"\x00\x02\x00", "the mask 000200 has bytes other than 00 and 01"),
+    ],
+)
+def test_invalid_mask_is_refused(key, mask, message):
+    with pytest.raises(ValueError, match=message):
+        FuzzyPattern(key, mask)
+
+
+@pytest.mark.parametrize(
+    ("scan", "bounds"),
+    [
+        (Scan(), (b"", None)),
+        (Scan(prefix=b"a"), (b"a", b"b")),
+        (Scan(prefix=b"a\xff", start=b"b"), (b"b", b"b")),
+        (Scan(prefix=b"a", start=b"a5", stop=b"a7"), (b"a5", b"a7")),
+        (Scan(prefix=b"\xff"), (b"\xff", None)),
+    ],
+)
+def test_bounds_include_the_prefix(scan, bounds):
+    assert scan.bounds() == bounds
+
+
+@pytest.mark.parametrize(
+    ("prefix", "after"), [(b"", None), (b"\xff", None), (b"a\xff\xff", b"b"), (b"a\x00", b"a\x01")]
+)
+def test_successor_of_a_prefix(prefix, after):
+    assert successor(prefix) == after

@@ -1,0 +1,71 @@
+"""Checks of what a pipeline reads from Kafka."""
+
+import pytest
+
+from ingest.doctor.examination import Skipped
+from ingest.doctor.pipelines.kafka import Backlog, rated_retention, rated_rights, rated_sizes
+
+MIB = 1 << 20
+
+
+class TestRights:
+    def test_right_on_all_topics(self):
+        result = rated_rights({"a": frozenset({"READ", "DESCRIBE"}), "b": frozenset({"READ"})}, "READ", subject="p")
+        assert (result.text, result.findings) == ("may READ 2 topics", ())
+
+    def test_missing_right_is_an_error_with_the_command(self):
+        result = rated_rights({"a": frozenset({"READ"}), "b": frozenset({"DESCRIBE"})}, "READ", subject="p")
+        (finding,) = result.findings
+        assert (finding.check, finding.severity.value, finding.subject) == ("topic_rights", "error", "p")
+        assert finding.message == 'no right to READ topic "b"'
+        assert "--operation Read --topic b" in finding.hint
+
+    def test_cluster_that_reports_no_rights_is_skipped(self):
+        assert rated_rights({}, "READ", subject="p") == Skipped("the cluster does not report rights")
+
+
+class TestRetention:
+    def rated(self, **backlogs):
+        found = rated_retention("t", 1000, {int(name[1:]): each for name, each in backlogs.items()}, subject="p")
+        return [
+            (finding.severity.value, finding.numbers["partitions"], finding.numbers["records"]) for finding in found
+        ]
+
+    def test_young_records_are_no_finding(self):
+        assert self.rated(p0=Backlog(committed=50, earliest=0, end=100, half=50, nearly=20)) == []
+
+    def test_no_lag_is_no_finding(self):
+        assert self.rated(p0=Backlog(committed=100, earliest=0, end=100, half=100, nearly=100)) == []
+
+    def test_records_older_than_half_of_the_retention_are_a_warning(self):
+        assert self.rated(p0=Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)) == [("warning", 1, 51)]
+
+    def test_records_older_than_nearly_all_of_it_are_an_error(self):
+        assert self.rated(p0=Backlog(committed=19, earliest=0, end=100, half=50, nearly=20)) == [("error", 1, 81)]
+
+    def test_deleted_records_are_critical(self):
+        assert self.rated(p0=Backlog(committed=9, earliest=12, end=100, half=50, nearly=20)) == [("critical", 1, 3)]
+
+    def test_partitions_are_grouped_by_severity(self):
+        half = Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)
+        lost = Backlog(committed=0, earliest=10, end=10, half=10, nearly=10)
+        assert self.rated(p0=half, p1=lost, p2=half) == [("critical", 1, 10), ("warning", 2, 102)]
+
+    def test_longer_retention_is_proposed(self):
+        backlog = Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)
+        (finding,) = rated_retention("t", 1000, {3: backlog}, subject="p")
+        assert (finding.property, finding.value) == ("retention.ms", "2000")
+        assert finding.message == (
+            'unread records are older than 50% of the retention: topic "t", partitions 3, 51 records'
+        )
+
+
+class TestRecordSize:
+    @pytest.mark.parametrize("limit", [1000, 1048588, MIB + 68])
+    def test_records_of_kafkas_default_fit(self, limit):
+        assert rated_sizes({"t": limit}, MIB, subject="p").findings == ()
+
+    def test_larger_records_are_a_warning(self):
+        (finding,) = rated_sizes({"t": MIB + 69, "u": 1000}, MIB, subject="p").findings
+        assert (finding.check, finding.severity.value, finding.numbers["topic"]) == ("record_size", "warning", "t")
+        assert (finding.property, finding.value) == ("max_event_bytes", f"{MIB + 69}B")

@@ -1,0 +1,31 @@
+"""The newest records of several partitions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.kafka.tail import newest_ranges
+
+A, B, C = ("t", 0), ("t", 1), ("u", 0)
+
+
+def test_each_partition_has_an_equal_part():
+    assert newest_ranges({A: 0, B: 100}, {A: 50, B: 200}, 20) == {A: (40, 50), B: (190, 200)}
+
+
+def test_other_partitions_have_what_a_small_one_leaves():
+    assert newest_ranges({A: 7, B: 0, C: 0}, {A: 9, B: 100, C: 100}, 12) == {A: (7, 9), B: (95, 100), C: (95, 100)}
+
+
+def test_empty_partitions_are_left_out():
+    assert newest_ranges({A: 5, B: 0}, {A: 5, B: 3}, 10) == {B: (0, 3)}
+    assert newest_ranges({}, {}, 10) == {}
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=6), st.integers(1, 200))
+def test_ranges_have_the_requested_number_of_records(sizes, count):
+    begins = {("t", number): begin for number, (begin, _) in enumerate(sizes)}
+    ends = {("t", number): begin + size for number, (begin, size) in enumerate(sizes)}
+    ranges = newest_ranges(begins, ends, count)
+    assert sum(end - first for first, end in ranges.values()) == min(count, sum(size for _, size in sizes))
+    for part, (first, end) in ranges.items():
+        assert begins[part] <= first < end == ends[part]

@@ -1,0 +1,141 @@
+"""Reads of a table with buckets by original row keys."""
+
+import contextlib
+
+import pytest
+
+from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
+from sinks.memory import MemoryStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.ahead import PAGES_AHEAD
+from sinks.scanning.table_reader import TableReader
+from sinks.writing.retrying_store import with_stored_keys
+
+KEYS = [b"row-%04d" % number for number in range(500)]
+
+
+class Watched(MemoryStore):
+    """A memory store that counts its open scans and the rows they returned; one scan fails if so set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened, self.closed, self.rows = 0, 0, 0
+        self.fails_at = -1
+
+    def scan(self, table, scan, counts=None):
+        self.opened += 1
+        try:
+            for row in super().scan(table, scan, counts):
+                self.rows += 1
+                if self.rows == self.fails_at:
+                    raise StoreUnavailableError("the server is gone")
+                yield row
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def store():
+    made = Watched()
+    made.open()
+    made.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=8))
+    made.apply("t", with_stored_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8)))
+    return made
+
+
+@pytest.fixture(params=["one connection", "ahead"])
+def reader(request, store):
+    """A reader over the connection of the store, and one that reads ahead over three others."""
+    if request.param == "one connection":
+        return TableReader(store, "t")
+    return TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
+
+
+class Connection(Watched):
+    """A further connection to a store; its scans count as those of the store."""
+
+    def __init__(self, store: Watched) -> None:
+        super().__init__()
+        self._first = store
+
+    def scan(self, table, scan, counts=None):
+        assert self._is_open
+        return self._first.scan(table, scan, counts)
+
+
+@pytest.mark.parametrize(
+    ("scan", "expected"),
+    [
+        (Scan(), KEYS),
+        (Scan(page_rows=7), KEYS),
+        (Scan(page_rows=7, reverse=True), KEYS[::-1]),
+        (Scan(page_rows=7, limit=50), KEYS[:50]),
+        (Scan(start=b"row-0100", stop=b"row-0110"), KEYS[100:110]),
+        (Scan(start=b"row-0100", stop=b"row-0110", reverse=True), KEYS[100:110][::-1]),
+        (Scan(prefix=b"row-04", limit=3), KEYS[400:403]),
+        (Scan(prefix=b"row-04", limit=3, reverse=True), KEYS[497:500][::-1]),
+        (Scan(fuzzy=(FuzzyPattern.parse("row-??42"),), page_rows=2), [KEYS[42 + 100 * number] for number in range(5)]),
+        (Scan(start=b"x"), []),
+        (Scan(start=b"b", stop=b"a"), []),
+    ],
+)
+def test_rows_come_in_the_order_of_original_keys(reader, store: Watched, scan: Scan, expected: list[bytes]):
+    counts = ScanCounts()
+    rows = list(reader.scan(scan, counts))
+    assert [row.key for row in rows] == expected
+    assert [row.cells[0].value for row in rows] == expected
+    assert store.opened == store.closed
+    assert counts.rows_touched >= len(expected)
+
+
+def test_limit_bounds_the_rows_read_of_each_bucket(store: Watched):
+    assert len(list(TableReader(store, "t").scan(Scan(limit=2)))) == 2
+    assert store.rows <= 8 * 2
+
+
+def test_all_scans_are_closed_after_an_error(reader, store: Watched):
+    store.fails_at = 20
+    with pytest.raises(StoreUnavailableError), contextlib.closing(reader.scan(Scan(page_rows=5))) as rows:
+        list(rows)
+    assert store.opened == store.closed > 0
+
+
+def test_all_scans_are_closed_with_the_merged_one(reader, store: Watched):
+    rows = reader.scan(Scan(page_rows=5))
+    assert next(rows).key == KEYS[0]
+    rows.close()
+    assert store.opened == store.closed == 8
+
+
+def test_pages_ahead_are_bounded(store: Watched):
+    reader = TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
+    rows = reader.scan(Scan(page_rows=2))
+    next(rows)
+    rows.close()  # waits for the threads
+    assert store.rows <= 8 * 2 * (PAGES_AHEAD + 1)
+
+
+def test_connection_that_cannot_be_opened_is_an_error(store: Watched):
+    class Unreachable(MemoryStore):
+        def open(self):
+            raise StoreUnavailableError("no route")
+
+    reader = TableReader(store, "t", new_store=Unreachable, connections=3)
+    with pytest.raises(StoreUnavailableError, match="no route"):
+        list(reader.scan(Scan(page_rows=2)))
+
+
+def test_row_is_found_by_its_original_key(store: Watched):
+    reader = TableReader(store, "t")
+    found = reader.get(KEYS[7])
+    assert isinstance(found, Row)
+    assert (found.key, found.cells[0].value) == (KEYS[7], KEYS[7])
+    assert reader.get(b"row-") is None
+
+
+def test_table_without_buckets_is_read_as_it_is(store: Watched):
+    store.ensure_table(TableSpec("plain", (FamilySpec(b"f"),)))
+    store.apply("plain", [Put(b"a", {b"f:q": b"1"}, 1)])
+    reader = TableReader(store, "plain")
+    assert [row.key for row in reader.scan(Scan())] == [b"a"]
+    assert reader.get(b"a") is not None

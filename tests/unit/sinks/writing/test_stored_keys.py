@@ -1,0 +1,128 @@
+"""Writes to a table with buckets: stored row keys in the store and in files, original ones in all reports."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    BucketsDifferError,
+    Delete,
+    FamilySpec,
+    Mutation,
+    Put,
+    Scan,
+    TableSpec,
+)
+from sinks.memory import MemoryStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.table_reader import TableReader
+from sinks.writing.apply_staged import apply_staged
+from sinks.writing.buffer import Chunk
+from sinks.writing.messages import Prepared
+from sinks.writing.sending import DirectSender, Sender, ThreadSender
+from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
+from sinks.writing.store_committer import StoreCommitter
+
+SPEC = TableSpec("t", (FamilySpec(b"f"),), buckets=16)
+
+
+def put(key: bytes, value: bytes = b"v") -> Put:
+    return Put(key, {b"f:q": value}, 5)
+
+
+@pytest.fixture
+def store():
+    made = MemoryStore()
+    made.open()
+    made.ensure_table(SPEC)
+    return made
+
+
+@pytest.fixture(params=[DirectSender, ThreadSender])
+def sender(request, store):
+    made = request.param(store)
+    made.begin(10.0)
+    yield made
+    made.close()
+
+
+def send(sender: Sender, *mutations: Mutation) -> None:
+    sender.submit(Chunk("t", list(mutations)))
+    sender.wait()
+
+
+def keys(store) -> list[bytes]:
+    store.open()  # a thread sender closes it
+    return [row.key for row in store.scan("t", Scan())]
+
+
+def test_stored_row_keys_begin_with_their_bucket(store: MemoryStore, sender: Sender):
+    send(sender, put(b"a"), put(b"row-0001"))
+    assert keys(store) == sorted(map(Distribution(16).stored, (b"a", b"row-0001")))
+    store.open()
+    assert [row.key for row in TableReader(store, "t").scan(Scan())] == [b"a", b"row-0001"]
+
+
+def test_delete_finds_the_row_by_its_original_key(store: MemoryStore, sender: Sender):
+    send(sender, put(b"a"), put(b"b"))
+    send(sender, Delete(b"a", 6), Delete(b"b", 6, b"f", b"other"))
+    assert keys(store) == [Distribution(16).stored(b"b")]
+
+
+def test_refused_rows_have_their_original_keys(sender: Sender):
+    bad = Put(b"b", {b"unknown:q": b"v"}, 5)
+    send(sender, put(b"a"), bad, put(b"c"))
+    (result,) = sender.take_results()
+    assert [refusal.mutation for refusal in result.refused] == [bad]
+
+
+def test_limit_applies_to_the_stored_key(store: MemoryStore, sender: Sender):
+    send(sender, put(b"r" * (MAX_ROW_KEY_BYTES - 1)), put(b"r" * MAX_ROW_KEY_BYTES))
+    (result,) = sender.take_results()
+    assert [len(refusal.mutation.row) for refusal in result.refused] == [MAX_ROW_KEY_BYTES]
+    assert [len(key) for key in keys(store)] == [MAX_ROW_KEY_BYTES]
+
+
+def test_number_of_buckets_is_read_again_in_each_flush_cycle(store: MemoryStore, sender: Sender):
+    send(sender)
+    store.open()
+    store.ensure_table(TableSpec("t", buckets=8))
+    sender.begin(10.0)
+    send(sender, put(b"row-0001"))
+    assert keys(store) == [Distribution(8).stored(b"row-0001")]
+
+
+@pytest.mark.parametrize("count", [3, MIN_FILE_PUTS])
+def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
+    """Few puts are staged as mutations, many as a file of RocksDB."""
+    store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
+    store.open()
+    store.ensure_table(SPEC)
+    staging = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
+    sender = DirectSender(staging)
+    formats = Prepared.unpacked(Prepared(formats={"t": FileFormat(buckets=16)}).packed()).formats
+    staging.begin(str(tmp_path / "task"), {"t": frozenset([b"f"])}, formats)
+    sender.begin(10.0)
+    written = [b"row-%05d" % number for number in range(count)]
+    send(sender, *map(put, written))
+    staged = staging.finish()
+    assert staged is not None
+    apply_staged(store, [staged])
+    assert keys(store) == sorted(map(Distribution(16).stored, written))
+    assert [row.key for row in TableReader(store, "t").scan(Scan())] == written
+    store.close()
+
+
+@pytest.mark.parametrize("buckets", [8, None])
+def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int | None):
+    declared = {"t": TableSpec("t", buckets=8), "absent": TableSpec("absent", buckets=8)}
+    store.ensure_table(TableSpec("t", buckets=None if buckets is None else 16))
+    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared=declared)
+    with pytest.raises(BucketsDifferError, match="distribute"):
+        committer.recover()
+    store.open()
+    store.ensure_table(TableSpec("t", buckets=8))
+    committer.recover()
