@@ -1,6 +1,7 @@
 """Reads of a table with buckets by original row keys."""
 
 import contextlib
+import threading
 
 import pytest
 
@@ -21,17 +22,21 @@ class Watched(MemoryStore):
         super().__init__()
         self.opened, self.closed, self.rows = 0, 0, 0
         self.fails_at = -1
+        self._counting = threading.Lock()
 
     def scan(self, table, scan, counts=None):
-        self.opened += 1
+        with self._counting:
+            self.opened += 1
         try:
             for row in super().scan(table, scan, counts):
-                self.rows += 1
+                with self._counting:
+                    self.rows += 1
                 if self.rows == self.fails_at:
                     raise StoreUnavailableError("the server is gone")
                 yield row
         finally:
-            self.closed += 1
+            with self._counting:
+                self.closed += 1
 
 
 @pytest.fixture
