@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
 from ingest.catalog import SINGULAR, Catalog
@@ -82,18 +82,11 @@ def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], T
 
     configuration, catalog = loaded(out, file, shows_records=True)
     component = configuration.stores[configuration.store_of_table(table)]
-    store_class = catalog.load("stores", component.kind)
-
-    def new_store() -> Store[Any]:
-        return cast("Store[Any]", store_class.reader(component.settings))
-
-    store = new_store()
+    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
     try:
         store.open()
         _check_table(store, table, file)
-        # further readers of an embedded store would only repeat its work
-        is_embedded = store.capabilities.written_by_driver
-        yield store, TableReader(store, table, new_store=None if is_embedded else new_store)
+        yield store, TableReader(store, table)
     finally:
         store.close()
 
