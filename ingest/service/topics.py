@@ -16,55 +16,46 @@ class TopicLostError(PositionLostError):
     """
     Topics that the checkpoint's offsets belong to do not exist any more, and their unread records are lost.
 
+    Args:
+        topics: those topics.
+        what: what happened to them.
+        remedy: the hint's first words.
+        checkpoint: folder of the checkpoint.
+        others: whether it has offsets of topics that still exist.
+
     Attributes:
         topics: those topics.
     """
 
-    def __init__(self, message: str, topics: Sequence[str], *, hint: str) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, topics: Sequence[str], what: str, remedy: str, checkpoint: Path, *, others: bool) -> None:
+        super().__init__(
+            f"{_were(topics)} {what}",
+            hint=f'{remedy} move "{checkpoint}" away and run '
+            + (_GROUP if others else "'ingest run --start-from earliest'"),
+        )
         self.topics = tuple(topics)
 
 
 class TopicDeletedError(TopicLostError):
-    """
-    A topic was deleted, and no topic of its name exists.
-
-    Args:
-        deleted: the topics.
-        checkpoint: folder of the checkpoint.
-        others: whether it has offsets of topics that exist.
-    """
+    """A topic was deleted, and no topic of its name exists; arguments as of `TopicLostError`."""
 
     code = "topic_deleted"
 
     def __init__(self, deleted: Sequence[str], checkpoint: Path, *, others: bool) -> None:
-        super().__init__(
-            f"{_were(deleted)} deleted: the checkpoint has offsets of a topic that does not exist",
-            deleted,
-            hint=f'to read without the lost records create the topic, move "{checkpoint}" away and run '
-            + (_GROUP if others else "'ingest run --start-from earliest'"),
-        )
+        what = "deleted: the checkpoint has offsets of a topic that does not exist"
+        remedy = "to read without the lost records create the topic,"
+        super().__init__(deleted, what, remedy, checkpoint, others=others)
 
 
 class TopicRecreatedError(TopicLostError):
-    """
-    A topic was deleted and recreated: acknowledged offsets point to other records.
-
-    Args:
-        recreated: the topics.
-        checkpoint: folder of the checkpoint.
-        others: whether it has offsets of topics that were not recreated.
-    """
+    """A topic was deleted and recreated: acknowledged offsets point to other records; arguments as above."""
 
     code = "topic_recreated"
 
     def __init__(self, recreated: Sequence[str], checkpoint: Path, *, others: bool) -> None:
-        super().__init__(
-            f"{_were(recreated)} deleted and recreated: the offsets in the checkpoint belong to other records",
-            recreated,
-            hint=f'to read the new records from their beginning move "{checkpoint}" away and run '
-            + (_GROUP if others else "'ingest run --start-from earliest'"),
-        )
+        what = "deleted and recreated: the offsets in the checkpoint belong to other records"
+        remedy = "to read the new records from their beginning"
+        super().__init__(recreated, what, remedy, checkpoint, others=others)
 
 
 def _were(topics: Sequence[str]) -> str:
