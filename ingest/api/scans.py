@@ -1,7 +1,7 @@
 """The scan of a table, as a plain value."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Self
 
 from ingest.api.cells import Cell
@@ -123,11 +123,6 @@ class ScanCounts:
     rows_read_ahead: int = 0
     rows_in_fallback: int = 0
     bytes_read: int = 0
-
-    def add(self, other: "ScanCounts") -> None:
-        """Add the work of another scan."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def touch(self, row: bytes, cells: Iterable[Cell] = ()) -> None:
         """Count a row, and the cells of it that were read."""

@@ -1,7 +1,7 @@
 """Gets and scans of one table by original row keys."""
 
 import heapq
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import islice
@@ -9,7 +9,6 @@ from typing import Any
 
 from ingest.api import Row, Scan, ScanCounts, Store
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.ahead import ReadAhead
 
 
 class TableReader:
@@ -24,18 +23,11 @@ class TableReader:
     Args:
         store: open, for reading or writing.
         table: its name.
-        new_store: creates further stores for reading, not open: a scan of several buckets then reads ahead over
-            `connections` of them. None if it uses only `store`.
-        connections: maximum number of further connections of a scan.
     """
 
-    def __init__(
-        self, store: Store[Any], table: str, *, new_store: Callable[[], Store[Any]] | None = None, connections: int = 4
-    ) -> None:
+    def __init__(self, store: Store[Any], table: str) -> None:
         self._store = store
         self._table = table
-        self._new_store = new_store
-        self._connections = connections
         buckets = store.buckets(table)
         self.distribution = None if buckets is None else Distribution(buckets)
 
@@ -68,21 +60,12 @@ class TableReader:
         return self._merged(scan, self.distribution, counts)
 
     def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
-        scans = bucket_scans(scan, distribution)
-        # the first page of each bucket has all rows of a short scan
-        is_long = scan.limit is None or scan.limit > scan.page_rows
-        if self._new_store is None or not is_long:
-            with ExitStack() as opened:
-                buckets = [opened.enter_context(closing(self._store.scan(self._table, each, counts))) for each in scans]
-                yield from merged(buckets, scan, distribution)
-            return
-        ahead = ReadAhead(self._new_store, self._table, scans, self._connections)
-        try:
-            with ahead:
-                yield from merged([ahead.rows(number) for number in range(len(scans))], scan, distribution)
-        finally:
-            if counts is not None:
-                ahead.add_counts(counts)
+        with ExitStack() as opened:
+            buckets = [
+                opened.enter_context(closing(self._store.scan(self._table, each, counts)))
+                for each in bucket_scans(scan, distribution)
+            ]
+            yield from merged(buckets, scan, distribution)
 
 
 def merged(buckets: Sequence[Iterator[Row]], scan: Scan, distribution: Distribution) -> Iterator[Row]:

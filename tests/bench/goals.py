@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tests.bench.neighbour import ALONE, BESIDE
-from tests.bench.scans import AHEAD, PLAIN, SALTED
+from tests.bench.scans import PLAIN, SALTED
 
 Result = Mapping[str, Any]
 
@@ -67,11 +67,6 @@ GOALS = (
         "scan of a table with 16 buckets over one connection: rows/s, relative to one scanner of a plain table",
         lambda result: float(result["scans_per_s"][SALTED]) / float(result["scans_per_s"][PLAIN]),
         0.9,
-    ),
-    Goal(
-        "scan of a table with 16 buckets: rows/s over four connections, relative to one",
-        lambda result: float(result["scans_per_s"][AHEAD]) / float(result["scans_per_s"][SALTED]),
-        1.0,
     ),
     Goal(
         "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",

@@ -12,8 +12,8 @@ from sinks.writing.sending import ThreadSender
 from tests.bench.workload import COLUMNS, FAMILY
 from tests.support.servers import HBase
 
-PLAIN, SALTED, AHEAD = "plain table", "16 buckets, 1 connection", "16 buckets, 4 connections"
-BUCKETS, CONNECTIONS = 16, 4
+PLAIN, SALTED = "plain table", "16 buckets"
+BUCKETS = 16
 CHUNK_ROWS, PAGE_ROWS = 5_000, 1_000
 PATIENCE_S = 120.0
 
@@ -27,11 +27,7 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
         for name, buckets in (("scan_plain", None), ("scan_salted", BUCKETS)):
             store.ensure_table(TableSpec(name, (FamilySpec(FAMILY.encode()),), buckets=buckets))
             _fill(ThreadSender(HBaseStore(settings)), name, rows)
-        readers = {
-            PLAIN: TableReader(store, "scan_plain"),
-            SALTED: TableReader(store, "scan_salted"),
-            AHEAD: TableReader(store, "scan_salted", new_store=lambda: HBaseStore(settings), connections=CONNECTIONS),
-        }
+        readers = {PLAIN: TableReader(store, "scan_plain"), SALTED: TableReader(store, "scan_salted")}
         found: dict[str, list[float]] = {name: [] for name in readers}
         for _ in range(runs):
             for name, reader in readers.items():

@@ -1,14 +1,12 @@
 """Reads of a table with buckets by original row keys."""
 
 import contextlib
-import threading
 
 import pytest
 
 from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.ahead import PAGES_AHEAD
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retrying_store import with_stored_keys
 
@@ -22,21 +20,17 @@ class Watched(MemoryStore):
         super().__init__()
         self.opened, self.closed, self.rows = 0, 0, 0
         self.fails_at = -1
-        self._counting = threading.Lock()
 
     def scan(self, table, scan, counts=None):
-        with self._counting:
-            self.opened += 1
+        self.opened += 1
         try:
             for row in super().scan(table, scan, counts):
-                with self._counting:
-                    self.rows += 1
+                self.rows += 1
                 if self.rows == self.fails_at:
                     raise StoreUnavailableError("the server is gone")
                 yield row
         finally:
-            with self._counting:
-                self.closed += 1
+            self.closed += 1
 
 
 @pytest.fixture
@@ -48,24 +42,9 @@ def store():
     return made
 
 
-@pytest.fixture(params=["one connection", "ahead"])
-def reader(request, store):
-    """A reader over the connection of the store, and one that reads ahead over three others."""
-    if request.param == "one connection":
-        return TableReader(store, "t")
-    return TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
-
-
-class Connection(Watched):
-    """A further connection to a store; its scans count as those of the store."""
-
-    def __init__(self, store: Watched) -> None:
-        super().__init__()
-        self._first = store
-
-    def scan(self, table, scan, counts=None):
-        assert self._is_open
-        return self._first.scan(table, scan, counts)
+@pytest.fixture
+def reader(store):
+    return TableReader(store, "t")
 
 
 @pytest.mark.parametrize(
@@ -110,24 +89,6 @@ def test_all_scans_are_closed_with_the_merged_one(reader, store: Watched):
     assert next(rows).key == KEYS[0]
     rows.close()
     assert store.opened == store.closed == 8
-
-
-def test_pages_ahead_are_bounded(store: Watched):
-    reader = TableReader(store, "t", new_store=lambda: Connection(store), connections=3)
-    rows = reader.scan(Scan(page_rows=2))
-    next(rows)
-    rows.close()  # waits for the threads
-    assert store.rows <= 8 * 2 * (PAGES_AHEAD + 1)
-
-
-def test_connection_that_cannot_be_opened_is_an_error(store: Watched):
-    class Unreachable(MemoryStore):
-        def open(self):
-            raise StoreUnavailableError("no route")
-
-    reader = TableReader(store, "t", new_store=Unreachable, connections=3)
-    with pytest.raises(StoreUnavailableError, match="no route"):
-        list(reader.scan(Scan(page_rows=2)))
 
 
 def test_row_is_found_by_its_original_key(store: Watched):
