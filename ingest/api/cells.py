@@ -29,8 +29,7 @@ class Cell(NamedTuple):
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """
     A row as read.
 

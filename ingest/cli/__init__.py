@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from ingest import garbage
 from ingest.cli.output import Output, OutputClosedError
 
 _PACKAGES = ("decorators", "sinks")
@@ -24,7 +25,10 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the entry point of both console scripts."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        garbage.collect_rarely()
+        arguments = sys.argv[1:]
+    arguments = list(arguments)
     out = Output(sys.stdout, sys.stderr, is_plain="--no-color" in arguments or bool(os.environ.get("NO_COLOR")))
     try:
         code = _run(arguments, out)

@@ -28,6 +28,7 @@ A seek that needs one row makes HBase read this many; a page of 500 rows takes 3
 
 
 class _Cell(Protocol):
+    timestamp: int
     value: bytes
 
 

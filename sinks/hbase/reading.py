@@ -7,6 +7,7 @@ versions of a row takes one more call for each of its columns.
 
 import contextlib
 from collections.abc import Generator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -23,7 +24,7 @@ from ingest.api import (
 )
 from sinks.hbase.connection import Connection
 from sinks.hbase.errors import read_error
-from sinks.hbase.paging import Paging
+from sinks.hbase.paging import Paging, ThriftRow
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 from sinks.rowkeys.fuzzy import RemainingRange
@@ -85,7 +86,9 @@ class Reader:
             found = self._ask(table, lambda client: client.getRow(name, row, {}))
         else:
             found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
-        return self._row(table, row, found[0].columns, versions) if found and found[0].columns else None
+        if not found or not found[0].columns:
+            return None
+        return self._with_versions(table, _row(found[0]), versions)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """
@@ -98,13 +101,14 @@ class Reader:
         if columns == () or scan.limit == 0:
             return
         with contextlib.closing(self._rows(table, columns, Paging(scan, counts))) as found:
-            rows = (self._row(table, key, cells, scan.versions) for key, cells in found)
+            if scan.versions == 1:
+                yield from islice(found, scan.limit)
+                return
+            rows = (self._with_versions(table, row, scan.versions) for row in found)
             # a row is None if its cells were deleted between the two calls
             yield from islice((row for row in rows if row is not None), scan.limit)
 
-    def _rows(
-        self, table: str, columns: Sequence[bytes] | None, paging: Paging
-    ) -> Generator[tuple[bytes, dict[bytes, Any]]]:
+    def _rows(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> Generator[Row]:
         scanner = None
         try:
             while paging.must_read:
@@ -118,8 +122,10 @@ class Reader:
                         raise
                     scanner = None  # the server closes idle scanners; continue after the last row
                     continue
-                for found in paging.take(page):
-                    yield found.row, found.columns
+                # at once: a page of Thrift's objects takes several times the memory of its rows
+                rows = list(map(_row, paging.take(page)))
+                del page
+                yield from rows
                 if paging.must_seek:
                     self._close_scanner(scanner)
                     scanner = None
@@ -143,18 +149,19 @@ class Reader:
         with contextlib.suppress(StoreError):  # the server closes an idle scanner anyway
             self._connection.call(lambda client: client.scannerClose(scanner))
 
-    def _row(self, table: str, row: bytes, columns: dict[bytes, Any], versions: int) -> Row | None:
+    def _with_versions(self, table: str, row: Row, versions: int) -> Row | None:
+        """The row with older versions of its cells; None if they have been deleted meanwhile."""
+        if versions == 1:
+            return row
         cells = []
-        for column in sorted(columns, key=split_column):
-            family, qualifier = split_column(column)
-            found = [columns[column]]
-            if versions > 1:
-                found = self._ask(
-                    table,
-                    lambda client: client.getVer(table.encode(), row, column, versions, {}),  # noqa: B023 (called at once)
-                )
-            cells += [Cell(family, qualifier or b"", cell.timestamp, cell.value) for cell in found]
-        return Row(row, tuple(cells)) if cells else None
+        for newest in row.cells:
+            column = newest.family + b":" + newest.qualifier
+            found = self._ask(
+                table,
+                lambda client: client.getVer(table.encode(), row.key, column, versions, {}),  # noqa: B023 (called at once)
+            )
+            cells += [newest._replace(timestamp_ms=cell.timestamp, value=cell.value) for cell in found]
+        return Row(row.key, tuple(cells)) if cells else None
 
     def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes] | None:
         """
@@ -178,6 +185,18 @@ class Reader:
             return self._connection.call(ask, table=table)
         except StoreError as error:
             raise read_error(error) from error.__cause__
+
+
+@lru_cache(maxsize=4096)
+def _split(column: bytes) -> tuple[bytes, bytes]:
+    family, qualifier = split_column(column)
+    return family, qualifier or b""
+
+
+def _row(found: ThriftRow) -> Row:
+    cells = [Cell(*_split(column), cell.timestamp, cell.value) for column, cell in found.columns.items()]
+    cells.sort()
+    return Row(found.row, tuple(cells))
 
 
 def _scanner_range(remaining: RemainingRange) -> tuple[bytes | None, bytes | None]:

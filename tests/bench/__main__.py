@@ -127,7 +127,11 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
     found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
         server = HBaseServer(
-            folder / "hbase", heap=hbase.HEAP, thrift_heap=hbase.THRIFT_HEAP, properties=hbase.PROPERTIES
+            folder / "hbase",
+            heap=hbase.HEAP,
+            thrift_heap=hbase.THRIFT_HEAP,
+            thrift2=True,  # creates the table with buckets; idle meanwhile
+            properties=hbase.PROPERTIES,
         )
         base = HBase(folder / "hbase", server)
         try:

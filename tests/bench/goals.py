@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tests.bench.hbase import SPREAD
 from tests.bench.neighbour import ALONE, BESIDE
 from tests.bench.scans import PLAIN, SALTED
 
@@ -62,6 +63,11 @@ GOALS = (
         "Kafka to RocksDB beside a pipeline whose Thrift server is frozen: events/s, relative to one pipeline alone",
         lambda result: float(result["hbase"][BESIDE]["per_s"]) / float(result["hbase"][ALONE]["per_s"]),
         0.85,
+    ),
+    Goal(
+        "Kafka to HBase, WAL on, rising row keys in 16 buckets: events/s, relative to a table without buckets",
+        lambda result: float(result["hbase"][SPREAD]["per_s"]) / float(result["hbase"]["hbase"]["per_s"]),
+        0.95,
     ),
     Goal(
         "scan of a table with 16 buckets over one connection: rows/s, relative to one scanner of a plain table",

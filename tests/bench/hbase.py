@@ -8,14 +8,16 @@ from typing import Any
 
 import psutil
 
-from ingest.api import Event, Record
+from ingest.api import Event, FamilySpec, Record, TableSpec
+from ingest.api.buckets import splits_of
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
 from sinks.hbase.connection import Connection
 from sinks.hbase.encoding import Encoder
 from sinks.hbase.message import METHOD
-from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.settings import HBaseSettings, Thrift2Settings
+from sinks.hbase.store import HBaseStore
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import neighbour
 from tests.bench.flume import Flume
@@ -29,8 +31,10 @@ from tests.support.servers import HBase, Kafka
 FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
 CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
 """Name -> number of connections that send prepared messages; the first has as many as attr2hbase."""
+SPREAD = "hbase, 16 buckets"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
+    SPREAD: (Workload(buckets=16), {}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
     "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
@@ -42,7 +46,7 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
 }
 """Name -> workload, options of the store, further sections of the pipeline file."""
-GOAL_RUNGS = ("hbase", "ceiling", *FLUME, *NEIGHBOURS)
+GOAL_RUNGS = ("hbase", SPREAD, "ceiling", *FLUME, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
@@ -86,15 +90,16 @@ class HBaseRungs:
                 store={"rocksdb": {"path": "./store"}},
             )
             return neighbour.run(rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase)
-        self.empty_table()
         if rung in PRODUCTS:
             workload, options, sections = PRODUCTS[rung]
+            self.empty_table(workload)
             events = self._events_of(workload)
             content = self.content(workload, self._topic_of(workload), **options)
             # several micro-batches, since the first half is the warm-up
             source = content["pipelines"][PIPELINE]["source"]["kafka"]
             source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
             return product(folder, content | sections, events, self.servers)
+        self.empty_table()
         return self._ceiling(CEILINGS[rung]) if rung in CEILINGS else self._flume(rung, folder)
 
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
@@ -102,12 +107,26 @@ class HBaseRungs:
         store = {"hbase": {"host": self._hbase.host, "port": self._hbase.port, **options}}
         return workload.content(brokers=self._kafka.brokers, topic=topic, group=unique("bench"), store=store)
 
-    def empty_table(self) -> None:
-        """Delete and create the table."""
+    def empty_table(self, workload: Workload | None = None) -> None:
+        """Delete the tables of all workloads, and create that of one; with buckets each of them has a region."""
+        workload = workload or Workload()
         with self._hbase.connection() as connection:
-            if TABLE.encode() in connection.tables():
-                connection.delete_table(TABLE, disable=True)
-            connection.create_table(TABLE, {FAMILY: {"max_versions": 1}})
+            names = {name.decode() for name in connection.tables()}
+            for table in names.intersection(each.table for each, _, _ in PRODUCTS.values()):
+                connection.delete_table(table, disable=True)
+        settings = HBaseSettings(
+            host=self._hbase.host,
+            port=self._hbase.port,
+            thrift2=Thrift2Settings(host=self._hbase.host, port=self._hbase.thrift2_port),
+        )
+        store = HBaseStore(settings)
+        store.open()
+        try:
+            splits = () if workload.buckets is None else splits_of(workload.buckets)
+            family = FamilySpec(FAMILY.encode(), versions=1)
+            store.ensure_table(TableSpec(workload.table, (family,), splits=splits, buckets=workload.buckets))
+        finally:
+            store.close()
 
     @property
     def servers(self) -> Processes:

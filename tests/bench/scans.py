@@ -3,6 +3,7 @@
 import statistics
 import time
 
+from ingest import garbage
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -14,12 +15,13 @@ from tests.support.servers import HBase
 
 PLAIN, SALTED = "plain table", "16 buckets"
 BUCKETS = 16
-CHUNK_ROWS, PAGE_ROWS = 5_000, 1_000
+CHUNK_ROWS = 5_000
 PATIENCE_S = 120.0
 
 
 def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
     """Name of a scan -> rows a second, the median of runs in turns."""
+    garbage.collect_rarely()  # as the command does
     settings = HBaseSettings(host=hbase.host, port=hbase.port)
     store = HBaseStore(settings)
     store.open()
@@ -50,7 +52,7 @@ def _fill(sender: ThreadSender, table: str, rows: int) -> None:
 
 def _rate(reader: TableReader, rows: int) -> float:
     started = time.perf_counter()
-    found = sum(1 for _ in reader.scan(Scan(page_rows=PAGE_ROWS)))
+    found = sum(1 for _ in reader.scan(Scan()))
     if found != rows:
         raise RuntimeError(f"the scan returned {found} of {rows} rows")
     return rows / (time.perf_counter() - started)

@@ -33,6 +33,7 @@ class Workload:
         row: template of the row key.
         family: options of the column family.
         sink: further options of the sink.
+        buckets: of the table; None for a table without.
     """
 
     cells: int = len(COLUMNS)
@@ -41,6 +42,12 @@ class Workload:
     row: str = "%{topic}:%{partition}:%{offset}"
     family: dict[str, Any] = field(default_factory=dict)
     sink: dict[str, Any] = field(default_factory=dict)
+    buckets: int | None = None
+
+    @property
+    def table(self) -> str:
+        """Name of the table."""
+        return TABLE if self.buckets is None else f"{TABLE}-{self.buckets}"
 
     def lines(self, count: int) -> Iterator[bytes]:
         """Access-log lines, the same for every run."""
@@ -75,13 +82,14 @@ class Workload:
 
     def content(self, *, brokers: str, topic: str, group: str, store: dict[str, Any]) -> dict[str, Any]:
         """The pipeline file as plain data."""
-        sink = {"table": TABLE, **self.sink}
+        sink = {"table": self.table, **self.sink}
         if self.body_bytes is not None:
             sink["write_body"] = f"{FAMILY}:line"
+        distribute = {} if self.buckets is None else {"distribute": {"hash": self.buckets}}
         return {
             "version": 1,
             "stores": {STORE: store},
-            "tables": {TABLE: {"families": {FAMILY: self.family}}},
+            "tables": {self.table: {"families": {FAMILY: self.family}, **distribute}},
             "pipelines": {
                 PIPELINE: {
                     "source": {"kafka": {"brokers": brokers, "topics": [topic], "group": group}},

@@ -6,7 +6,6 @@ created once in each process and cached in the only module-level cache of this p
 cache.
 """
 
-import gc
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark import TaskContext
 
+from ingest import garbage
 from ingest.api import Disposition, IngestError, TaskSpec
 from ingest.observe.drain import Drain
 from ingest.observe.logs import LogLevel, logger, set_up
@@ -62,14 +62,8 @@ def _task(pipeline: str, plan: bytes) -> Task:
     task = live_task(content)
     _live[pipeline] = (plan, task)
     if TaskContext.get() is not None:  # only in a worker process of Spark
-        _collect_garbage_rarely()
+        garbage.collect_rarely()
     return task
-
-
-def _collect_garbage_rarely() -> None:
-    """Events leave no reference cycles, and a collection after every 700 objects takes a tenth of the time."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 def _drain_stderr() -> None:
