@@ -130,7 +130,6 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             folder / "hbase",
             heap=hbase.HEAP,
             thrift_heap=hbase.THRIFT_HEAP,
-            thrift2=True,  # creates the table with buckets; idle meanwhile
             properties=hbase.PROPERTIES,
         )
         base = HBase(folder / "hbase", server)
