@@ -7,6 +7,7 @@ import typer
 from ingest import __version__
 from ingest.cli import (
     config,
+    control,
     dead_letters,
     describe,
     doctor,
@@ -53,6 +54,10 @@ def application() -> typer.Typer:
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
+    register(commands, control.status, "status", "Operate")
+    register(commands, control.pause, "pause", "Operate")
+    register(commands, control.resume, "resume", "Operate")
+    register(commands, control.flush, "flush", "Operate")
     group = _group(commands, "dead-letters", "List, replay and delete events that failed.", "Operate")
     register(group, dead_letters.list_, "list")
     register(group, dead_letters.show, "show")

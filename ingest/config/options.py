@@ -14,6 +14,7 @@ from ingest.api import (
     LifecycleError,
     Model,
     OnError,
+    Secret,
     TableSpec,
     family_rejection,
     option,
@@ -100,10 +101,17 @@ class SecretsOptions(Model):
 
 
 class HttpOptions(Model):
-    """The HTTP endpoint for metrics and health."""
+    """The HTTP endpoint for metrics, health, status and commands."""
 
     listen: str = option("HOST:PORT to listen on.", default="127.0.0.1:9464")
     insecure: bool = option("Allows an address that other machines can reach.", default=False)
+    token: Secret | None = option(
+        "Token that commands such as pause need. If left out, the service writes one to `state_dir`, readable only by "
+        "its user, and the commands read it there.",
+        default=None,
+        example="${secret:ingest_token}",
+        min_length=16,
+    )
 
     @field_validator("listen", mode="before")
     @classmethod
@@ -143,7 +151,7 @@ class ServiceOptions(Model):
     """The process that runs the pipelines."""
 
     http: HttpOptions = option(
-        "HTTP endpoint for metrics and health.", default={}, example={"listen": "127.0.0.1:9464"}
+        "HTTP endpoint for metrics, health, status and commands.", default={}, example={"listen": "127.0.0.1:9464"}
     )
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")

@@ -49,7 +49,7 @@ def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
     try:
         # a killed process may have left it as a second name of a file that is in use
         temporary.unlink(missing_ok=True)
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=_private) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -58,6 +58,11 @@ def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
         # no second sync: after a failed one, a later sync succeeds without having written anything
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a new file that only its owner may read."""
+    return os.open(path, flags, 0o600)
 
 
 def make_folder(folder: Path) -> None:

@@ -158,6 +158,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A lease was not renewed in time, or another process has taken it over.",
     ),
+    "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),

@@ -105,6 +105,7 @@ REMEDIES: Mapping[str, str] = {
     "jars_fetch": "Check the network and Maven's settings, then run `ingest jars fetch` again.",
     "jvm_lost": "Start the service again; raise the driver's memory if the system killed the process.",
     "jvm_unresponsive": "Check the machine's memory and load; restart the service if the state persists.",
+    "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
     "lease_lost": "If there is a new owner, do nothing; else check this machine's load and start again.",
     "lifecycle": "Report the bug.",
     "locked": "Stop the other process, or choose another name.",

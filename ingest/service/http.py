@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a service: metrics and health, read-only."""
+"""The HTTP endpoint of a service: metrics, health, status and commands."""
 
 import contextlib
 import errno
@@ -6,14 +6,12 @@ import io
 import socket
 import threading
 import time
-from collections.abc import Callable
 from socketserver import TCPServer
 from typing import Self, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import WSGIApplication
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
-from ingest.observe.health import Health
-from ingest.service.pages import Pages
 
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
 CONNECTION_S = 5.0  # maximum lifetime of a connection; a page takes milliseconds
@@ -23,20 +21,19 @@ SWEEP_S = 0.1  # between checks for connections that are too old
 
 class HttpEndpoint:
     """
-    Serves `/metrics`, `/livez`, `/readyz` and `/pipelines`.
+    Serves the pages of a service.
 
     Order: `start`, then `stop`, which may be called twice or without `start`. Clients cannot affect pipelines: their
     number and lifetime are limited, and their threads hold no lock of a pipeline while they send.
 
     Args:
         listen: `host:port`, `[host]:port` for IPv6; port 0 chooses a free one.
-        health: states of the pipelines.
-        render: content type and text of the metrics.
+        pages: a WSGI application.
     """
 
-    def __init__(self, listen: str, *, health: Health, render: Callable[[], tuple[str, bytes]]) -> None:
+    def __init__(self, listen: str, pages: WSGIApplication) -> None:
         self._listen = listen
-        self._pages = Pages(health, render)
+        self._pages = pages
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -104,7 +101,7 @@ class _Server(WSGIServer):
     allow_reuse_address = True  # a restart must not wait for connections in TIME_WAIT
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, listen: str, host: str, port: int, pages: Pages) -> None:
+    def __init__(self, listen: str, host: str, port: int, pages: WSGIApplication) -> None:
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         try:

@@ -13,6 +13,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
@@ -47,6 +48,7 @@ class Shared:
     catalog: Catalog
     metrics: Metrics
     health: Health
+    activity: Activity
     stores: SharedStores
     once: bool
     follow: Callable[[str, Totals], None]
@@ -94,7 +96,7 @@ class LivePipeline:
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
         self.name = plan.pipeline
-        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.follow)
+        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow)
         self.jars: Sequence[Path] = source.jars()
         self.java_properties: Mapping[str, str] = source.settings.java_properties()
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s

@@ -8,17 +8,23 @@ from ingest import failpoint
 from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import Plan, plan_of
+from ingest.service.access import access_of
+from ingest.service.client import write_url
+from ingest.service.control import Control, Pauses
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
+from ingest.service.member import Member
 from ingest.service.observer import Totals
+from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
-from ingest.service.supervisor import Member, Supervisor
+from ingest.service.supervisor import Supervisor
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
@@ -73,20 +79,27 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     """
     recovery = _recovery()
     with ExitStack() as opened:
-        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=configuration.masks.hide)
-        health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
+        hide = configuration.masks.hide
+        activity = Activity(mask=hide)
+        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=hide, on_lag=activity.lag)
+        health = Health(configuration.pipelines, on_change=metrics.state, mask=hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         shared = Shared(
             configuration,
             catalog,
             metrics,
             health,
+            activity,
             SharedStores(configuration, plans.values()),
             options.once,
             options.follow,
         )
-        endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
-        conflict = _serve(endpoint, options, opened)
+        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        access = access_of(configuration)
+        endpoint = HttpEndpoint(
+            configuration.service.http.listen, Pages(health, activity, metrics.render, control, access)
+        )
+        conflict = _serve(endpoint, configuration, options, opened)
         pipelines, errors = _build(shared, plans, options, opened)
         if errors and not pipelines:
             raise errors[0]
@@ -108,6 +121,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             pipeline.attach(session, ask)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
+            control,
             once=options.once,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
@@ -165,7 +179,9 @@ def _recovery() -> Callable[[], None]:
     return failpoint.point("recovery")
 
 
-def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> ConflictError | None:
+def _serve(
+    endpoint: HttpEndpoint, configuration: Configuration, options: RunOptions, opened: ExitStack
+) -> ConflictError | None:
     """Start the endpoint; a `--once` run continues without it if another process uses the port."""
     try:
         endpoint.start()
@@ -174,7 +190,8 @@ def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> Co
             return error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
-        _log.info("metrics and health are served", url=endpoint.url)
+        write_url(configuration.state_dir, endpoint.url)
+        _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
     return None
 

@@ -1,18 +1,16 @@
-"""Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, drain."""
+"""Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, pause, drain."""
 
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
+from ingest.service.control import Control
 from ingest.service.lifecycle import Stop
-from ingest.service.observer import PipelineObserver
-from ingest.service.pipeline import LivePipeline
-from ingest.spark.streaming.query import PipelineQuery
+from ingest.service.member import Member, Start
 
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
@@ -27,80 +25,13 @@ BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cann
 _log = logger(__name__)
 
 
-class Start:
-    """A start of a pipeline in a thread of its own, because a store, a disk or Spark's JVM may hang."""
-
-    def __init__(self, pipeline: LivePipeline) -> None:
-        self._pipeline = pipeline
-        self._started_at = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name=f"start-{pipeline.name}", daemon=True)
-        self.error: BaseException | None = None
-        self._thread.start()
-
-    def has_returned(self, timeout_s: float = 0.0) -> bool:
-        """Whether the start has succeeded or failed with `error`; waits for it until the timeout."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def seconds(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self._started_at
-
-    def _run(self) -> None:
-        try:
-            self._pipeline.start()
-        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
-            self.error = error
-
-
-@dataclass(slots=True)
-class Member:
-    """
-    One pipeline under supervision.
-
-    Attributes:
-        start: a start that was not seen to return; nothing else is called on the pipeline meanwhile, except `stop`.
-        stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
-            restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
-        batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
-        has_started: an earlier start succeeded, so a later failure to start is retried.
-        has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
-    """
-
-    pipeline: LivePipeline
-    start: Start | None = None
-    stuck_at: float | None = None
-    batches: int = 0
-    failures: int = 0
-    batches_at_failure: int = 0
-    has_started: bool = False
-    has_rechecked: bool = False
-    restart_at: float | None = None
-    is_done: bool = False
-    error: BaseException | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the pipeline."""
-        return self.pipeline.name
-
-    @property
-    def query(self) -> PipelineQuery:
-        """Query of the pipeline."""
-        return self.pipeline.query
-
-    @property
-    def observer(self) -> PipelineObserver:
-        """Observer of the pipeline."""
-        return self.pipeline.observer
-
-
 class Supervisor:
     """
     Runs pipelines; each starts, fails, restarts and ends independently of the others.
 
     Args:
         members: the pipelines.
+        control: which of them are to be paused or flushed.
         once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
@@ -109,9 +40,10 @@ class Supervisor:
         wall_s: the wall clock, which may be set back.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it watches besides the pipelines
         self,
         members: Iterable[Member],
+        control: Control,
         *,
         once: bool,
         stop: Stop,
@@ -121,6 +53,7 @@ class Supervisor:
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._members = list(members)
+        self._control = control
         self._once = once
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
@@ -132,7 +65,10 @@ class Supervisor:
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
-            self._start(member)
+            if self._control.is_paused(member.name):
+                self._begin_paused(member)
+            else:
+                self._start(member)
         while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
             if not self._is_alive():
                 error = IngestError(
@@ -199,6 +135,8 @@ class Supervisor:
             member.query.stop()
             self._fail(member, data_loss)
             return
+        if self._is_held(member):
+            return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
                 self._start(member)
@@ -212,6 +150,7 @@ class Supervisor:
                 return
         if not member.query.ended():
             self._report_state(member)
+            self._flush(member)
             return
         error = member.query.failure()
         if error is None:
@@ -219,6 +158,57 @@ class Supervisor:
             member.observer.end(State.STOPPED)
         else:
             self._handle_failure(member, error)
+
+    def _begin_paused(self, member: Member) -> None:
+        member.is_paused = True
+        member.is_done = self._once
+        member.observer.paused()
+        _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
+
+    def _is_held(self, member: Member) -> bool:
+        """Pause or resume a pipeline as wanted; whether nothing else is to be done with it now."""
+        if not member.is_paused and (self._control.is_paused(member.name) or member.pausing_since is not None):
+            self._pause(member)
+        elif member.is_paused and not self._control.is_paused(member.name):
+            self._resume(member)
+        else:
+            return member.is_paused
+        return True
+
+    def _pause(self, member: Member) -> None:
+        """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
+        if member.pausing_since is None:
+            member.pausing_since = time.monotonic()
+            member.query.refuse_batches()
+        if not member.query.drained():
+            waited_s = time.monotonic() - member.pausing_since
+            if not (member.observer.is_blocked and waited_s > BLOCKED_STOP_S):
+                self._report_state(member)
+                return
+        member.query.interrupt()
+        member.restart_at = member.pausing_since = None
+        member.is_paused = True
+        member.observer.paused()
+        _log.info("pipeline is paused", pipeline=member.name)
+
+    def _resume(self, member: Member) -> None:
+        member.is_paused = False
+        member.query.accept_batches()
+        member.observer.resumed()
+        _log.info("pipeline resumes after a pause", pipeline=member.name)
+        self._start(member)
+
+    def _flush(self, member: Member) -> None:
+        """Start the next batch of a pipeline that waits for its interval: a restarted query runs one at once."""
+        member.must_flush |= self._control.takes_flush(member.name)
+        if not member.must_flush:
+            return
+        if not member.pipeline.every_s:
+            member.must_flush = False  # it never waits
+        elif member.query.is_waiting():
+            member.must_flush = False
+            member.query.interrupt()
+            member.restart_at = time.monotonic()
 
     def _report_state(self, member: Member) -> None:
         """Report the state of a running query where it does not do so itself."""
@@ -254,12 +244,14 @@ class Supervisor:
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
         code = error.code if isinstance(error, IngestError) else "query_failed"
-        member.observer.blocked(code, f"{error}; the query is restarted in {wait_s:g} s")
+        report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
+        report(code, f"{error}; the query is restarted in {wait_s:g} s")
 
     def _fail(self, member: Member, error: BaseException) -> None:
         member.is_done = True
         member.error = error
-        member.observer.end(State.FAILED, str(error))
+        code = error.code if isinstance(error, IngestError) else "query_failed"
+        member.observer.end(State.FAILED, str(error), code)
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _shut_down(self) -> None:

@@ -141,6 +141,10 @@ class Job(LoopHost):
         """Let the running batch finish and start no other, also after `restarted`."""
         self._draining.set()
 
+    def accept_batches(self) -> None:
+        """Undo `refuse_batches`, for the jobs that `restarted` returns."""
+        self._draining.clear()
+
     def stop(self) -> None:
         """Abandon the running batch without an acknowledgement, and start no other."""
         self._stopping.set()
