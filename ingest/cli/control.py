@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,6 +85,31 @@ def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     client.command(name, "flush")
     out.done(f'"{name}" starts its next micro-batch now')
     out.next(f"ingest status {file} {name}")
+
+
+class Level(StrEnum):
+    """The lowest level that is written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def log_level(
+    out: Output, file: FileArgument, level: Annotated[Level, typer.Argument(help="Lowest level that is written.")]
+) -> None:
+    """
+    Set the log level of a running service and its workers, until it ends.
+
+    Example: ingest log-level pipeline.yaml debug
+    """
+    from ingest.cli.loading import loaded
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    ServiceClient(configuration).set_log_level(level.value)
+    out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
 
 def _target(out: Output, file: str, pipeline: str | None) -> tuple[str, "Configuration", "ServiceClient"]:

@@ -78,6 +78,16 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
+    def set_log_level(self, level: str) -> None:
+        """
+        Set the level of the log lines of the service and its workers, until it ends.
+
+        Raises:
+            NotRunningError: no service answers.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/log-level/{level}")
+
     def _ask(self, method: str, path: str) -> bytes:
         request = urllib.request.Request(self.url + path, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":

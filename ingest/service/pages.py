@@ -13,7 +13,7 @@ from werkzeug.wrappers import Request, Response
 from ingest.api import NotFoundError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth
-from ingest.observe.logs import logger
+from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
 from ingest.service.control import Control
 
@@ -64,6 +64,7 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(control.pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(control.flush)),
+                _route("POST", "/log-level/<level>", self._log_level),
             ]
         )
 
@@ -127,15 +128,30 @@ class Pages:
             **self._activity.of(health.pipeline),
         }
 
+    def _log_level(self, request: Request, level: str) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        if level not in set(LogLevel):
+            return Response(f"there is no level {level}; levels: {' '.join(LogLevel)}\n", HTTPStatus.NOT_FOUND)
+        set_level(LogLevel(level))
+        return _json({"log_level": level})
+
+    def _refusal(self, request: Request) -> Response | None:
+        refusal = self._access.refusal(
+            host=request.host, origin=request.origin, authorization=request.headers.get("Authorization", "")
+        )
+        if refusal is None:
+            return None
+        return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+
     def _command(self, carry_out: Callable[[str], None]) -> Page:
         """A page that passes the name of a pipeline to a command."""
 
         def page(request: Request, pipeline: str) -> Response:
-            refusal = self._access.refusal(
-                host=request.host, origin=request.origin, authorization=request.headers.get("Authorization", "")
-            )
+            refusal = self._refusal(request)
             if refusal is not None:
-                return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+                return refusal
             try:
                 carry_out(pipeline)
             except NotFoundError as error:

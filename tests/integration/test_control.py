@@ -73,7 +73,10 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         assert found["now"]["batch"]["id"] == 1
 
         assert service.ingest("pause", "nowhere").returncode == 3
+        assert service.ingest("log-level", "error").returncode == 0
+        lines = len(list(service.lines()))
         assert service.stop() == 0, service.last_lines()
+        assert [line["level"] for line in list(service.lines())[lines:] if line["level"] in ("info", "warning")] == []
 
         # without a service a pause applies to the next start
         ended = service.ingest("pause", "now")

@@ -22,7 +22,7 @@ from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
-from ingest.observe.logs import logger
+from ingest.observe.logs import current_level, logger
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
@@ -219,7 +219,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
-        task = partial(process, self._pipeline, self._plan, spec)
+        task = partial(process, self._pipeline, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
             raise LifecycleError("tasks run only within a batch")
