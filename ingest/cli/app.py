@@ -58,6 +58,7 @@ def application() -> typer.Typer:
     register(commands, control.pause, "pause", "Operate")
     register(commands, control.resume, "resume", "Operate")
     register(commands, control.flush, "flush", "Operate")
+    register(commands, control.reload, "reload", "Operate")
     register(commands, control.log_level, "log-level", "Operate")
     group = _group(commands, "dead-letters", "List, replay and delete events that failed.", "Operate")
     register(group, dead_letters.list_, "list")

@@ -87,6 +87,35 @@ def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     out.next(f"ingest status {file} {name}")
 
 
+def reload(out: Output, file: FileArgument) -> None:
+    """
+    Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
+
+    A file with problems changes nothing. SIGHUP does the same.
+
+    Example: ingest reload pipeline.yaml
+    """
+    from ingest.api import ConfigError
+    from ingest.cli.loading import loaded
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    out.problems(configuration.report)
+    client = ServiceClient(configuration)
+    client.reload()
+    while (found := client.reload_status())["phase"] not in ("done", "refused"):
+        time.sleep(_POLL_S)
+    if out.is_json:
+        out.json(found)
+    if found["phase"] == "refused":
+        raise ConfigError(f"the service keeps the old file: {found['reason']}", hint=f"ingest validate {file}")
+    for name, reason in found["failed"].items():
+        out.note(f"{name} failed: {reason}", "red")
+    replaced = ", ".join(f"{kind} {' '.join(found[kind])}" for kind in ("changed", "added", "removed") if found[kind])
+    out.done(replaced or "nothing has changed")
+    out.next(f"ingest status {file}")
+
+
 class Level(StrEnum):
     """The lowest level that is written."""
 

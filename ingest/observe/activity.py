@@ -91,6 +91,11 @@ class Activity:
         with self._lock:
             self._of(pipeline).lags[topic, partition] = records
 
+    def remove(self, pipeline: str) -> None:
+        """Forget a pipeline that the service does not have any more."""
+        with self._lock:
+            self._pipelines.pop(pipeline, None)
+
     def of(self, pipeline: str) -> dict[str, Any]:
         """The activity of a pipeline as plain data."""
         now = self._clock()

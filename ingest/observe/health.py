@@ -82,6 +82,11 @@ class Health:
             if not is_same:
                 self._on_change(pipeline, state)
 
+    def remove(self, pipeline: str) -> None:
+        """Forget a pipeline that the service does not have any more."""
+        with self._lock:
+            self._states.pop(pipeline, None)
+
     def snapshot(self) -> tuple[PipelineHealth, ...]:
         """The health of all pipelines, sorted by name."""
         with self._lock:

@@ -202,6 +202,18 @@ class Metrics:
         for pipeline in pipelines:
             self._declare(pipeline)
 
+    def add(self, pipeline: str) -> None:
+        """Start the counters of a new pipeline at 0."""
+        with self._lock:
+            self._declare(pipeline)
+
+    def remove(self, pipeline: str) -> None:
+        """Remove the gauges of a pipeline that the service does not have any more; its counters keep their values."""
+        with self._lock:
+            for gauge in self._gauges.values():
+                gauge.remove_by_labels({"pipeline": pipeline})
+            self._lags.pop(pipeline, None)
+
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """Count an attempt at a micro-batch, whatever its outcome."""
         with self._lock:

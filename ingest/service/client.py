@@ -78,6 +78,26 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
+    def reload(self) -> None:
+        """
+        Let the service read its file again; `reload_status` shows what becomes of it.
+
+        Raises:
+            NotRunningError: no service answers.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", "/reload")
+
+    def reload_status(self) -> dict[str, Any]:
+        """
+        How far the newest reload has come, as `ReloadStatus` has it.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: dict[str, Any] = json.loads(self._ask("GET", "/reload"))
+        return found
+
     def set_log_level(self, level: str) -> None:
         """
         Set the level of the log lines of the service and its workers, until it ends.

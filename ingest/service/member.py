@@ -48,6 +48,7 @@ class Member:
         has_started: an earlier start succeeded, so a later failure to start is retried.
         has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
         pausing_since: when a pause was requested that waits for the running batch.
+        ending: stops it for a reload.
         must_flush: the next batch is to start as soon as none runs.
     """
 
@@ -63,6 +64,7 @@ class Member:
     pausing_since: float | None = None
     is_paused: bool = False
     must_flush: bool = False
+    ending: threading.Thread | None = None
     is_done: bool = False
     error: BaseException | None = None
 

@@ -65,6 +65,8 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(control.flush)),
                 _route("POST", "/log-level/<level>", self._log_level),
+                _route("GET", "/reload", self._reload_status),
+                _route("POST", "/reload", self._reload),
             ]
         )
 
@@ -127,6 +129,18 @@ class Pages:
             "since_ms": round(health.since_s * 1000),
             **self._activity.of(health.pipeline),
         }
+
+    def _reload_status(self, _request: Request) -> Response:
+        return _json(self._control.reload_status.to_json())
+
+    def _reload(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        self._control.reload()
+        response = self._reload_status(request)
+        response.status_code = HTTPStatus.ACCEPTED
+        return response
 
     def _log_level(self, request: Request, level: str) -> Response:
         refusal = self._refusal(request)

@@ -1,12 +1,15 @@
 """Runs a configuration as a service: opens what its pipelines share, and closes it in reverse order."""
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from ingest import failpoint
 from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
+from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
@@ -22,6 +25,7 @@ from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
+from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
@@ -114,14 +118,21 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             # the signal also ended the JVM, which did not ignore it yet
             _log.info("stopped while Spark started", reason=str(error))
             return Outcome({name: Totals() for name in plans}, errors, _exit_code(errors, stop))
+        later = ExitStack()  # pipelines of reloads: closed as the others, after the session
+        opened.enter_context(later)
         opened.callback(close_session, session)
         ask = TimedCaller()
         refuse_cluster(shared.stores.in_use(), str(session.sparkContext.master))
         for pipeline in pipelines:
             pipeline.attach(session, ask)
+        reloader = None
+        if not options.once:
+            read = partial(_read, configuration.path)
+            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
+            reloader,
             once=options.once,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
@@ -131,7 +142,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         recovery()
         errors += supervisor.run()
         totals = {name: Totals() for name in plans}
-        totals |= {pipeline.name: pipeline.observer.totals for pipeline in pipelines}
+        totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
         return Outcome(totals, errors, _exit_code(errors, stop))
 
 
@@ -169,6 +180,14 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),
         java_properties={name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()},
     )
+
+
+def _read(path: str) -> tuple[Configuration, Catalog]:
+    """The file as it is now."""
+    if path in ("-", "<stdin>"):
+        raise ConfigError("the file was read from stdin and cannot be read again", hint="start the service with a file")
+    configuration = load(path, env=os.environ, lookup=Catalog())
+    return configuration, Catalog(configuration.plugins)
 
 
 def _recovery() -> Callable[[], None]:

@@ -8,9 +8,11 @@ from ingest import failpoint
 from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
-from ingest.service.control import Control
+from ingest.service.control import Control, Phase
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
+from ingest.service.pipeline import LivePipeline
+from ingest.service.reload import Reloader
 
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
@@ -32,6 +34,7 @@ class Supervisor:
     Args:
         members: the pipelines.
         control: which of them are to be paused or flushed.
+        reloader: replaces them when the file has changed; None if it cannot be reloaded.
         once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
@@ -44,6 +47,7 @@ class Supervisor:
         self,
         members: Iterable[Member],
         control: Control,
+        reloader: Reloader | None = None,
         *,
         once: bool,
         stop: Stop,
@@ -54,6 +58,8 @@ class Supervisor:
     ) -> None:
         self._members = list(members)
         self._control = control
+        self._reloader = reloader
+        self._hang_ups = stop.hang_ups
         self._once = once
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
@@ -65,11 +71,8 @@ class Supervisor:
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
-            if self._control.is_paused(member.name):
-                self._begin_paused(member)
-            else:
-                self._start(member)
-        while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
+            self._begin(member)
+        while not self._stop.requested.wait(POLL_S) and not self._is_done():
             if not self._is_alive():
                 error = IngestError(
                     "the Java process of Spark has ended",
@@ -80,16 +83,69 @@ class Supervisor:
                     self._fail(member, member.error or error)
                 break
             self._check_clock()
+            leaving = self._reload()
             reason = None
             if self._unresponsive_s() > UNRESPONSIVE_S:
                 reason = f"Spark's Java process has not answered for {UNRESPONSIVE_S:g} s"
-            for member in self._members:
-                if not member.is_done:
+            for member in list(self._members):
+                if member.name in leaving:
+                    self._retire(member)
+                elif not member.is_done:
                     member.observer.unresponsive(reason)
                     if reason is None:
                         self._check(member)
         self._shut_down()
         return [member.error for member in self._members if member.error is not None]
+
+    @property
+    def pipelines(self) -> list[LivePipeline]:
+        """The pipelines, also those that have ended."""
+        return [member.pipeline for member in self._members]
+
+    def _is_done(self) -> bool:
+        is_reloading = self._reloader is not None and self._reloader.is_active
+        return not is_reloading and all(member.is_done for member in self._members)
+
+    def _begin(self, member: Member) -> None:
+        if self._control.is_paused(member.name):
+            self._begin_paused(member)
+        else:
+            self._start(member)
+
+    def _reload(self) -> frozenset[str]:
+        """Take the next step of a reload; returns the names of the pipelines that must end for it."""
+        reloader = self._reloader
+        if self._stop.hang_ups != self._hang_ups:
+            self._hang_ups = self._stop.hang_ups
+            _log.info("SIGHUP: the file is reloaded" if reloader is not None else "SIGHUP is ignored")
+            self._control.reload()
+        if reloader is None or reloader.is_working:
+            return frozenset()
+        if not reloader.is_active:
+            if self._control.takes_reload():
+                reloader.begin(member.name for member in self._members if member.error is None)
+            return frozenset()
+        if reloader.status.phase is Phase.BUILDING:
+            for pipeline in reloader.take():
+                self._members.append(Member(pipeline))
+                self._begin(self._members[-1])
+            return frozenset()
+        leaving = reloader.leaving.intersection(member.name for member in self._members)
+        if not leaving:
+            reloader.build()
+        return leaving
+
+    def _retire(self, member: Member) -> None:
+        """End a pipeline after its running batch, and close it."""
+        if member.start is not None and not member.start.has_returned():
+            return
+        if member.ending is None:
+            if member.is_done or self._is_drained(member):
+                member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
+                member.ending.start()
+        elif not member.ending.is_alive() and member.pipeline.has_stopped():
+            member.pipeline.close()
+            self._members.remove(member)
 
     def _start(self, member: Member) -> None:
         member.restart_at = None
@@ -177,19 +233,24 @@ class Supervisor:
 
     def _pause(self, member: Member) -> None:
         """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
-        if member.pausing_since is None:
-            member.pausing_since = time.monotonic()
-            member.query.refuse_batches()
-        if not member.query.drained():
-            waited_s = time.monotonic() - member.pausing_since
-            if not (member.observer.is_blocked and waited_s > BLOCKED_STOP_S):
-                self._report_state(member)
-                return
+        if not self._is_drained(member):
+            return
         member.query.interrupt()
         member.restart_at = member.pausing_since = None
         member.is_paused = True
         member.observer.paused()
         _log.info("pipeline is paused", pipeline=member.name)
+
+    def _is_drained(self, member: Member) -> bool:
+        """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""
+        if member.pausing_since is None:
+            member.pausing_since = time.monotonic()
+            member.query.refuse_batches()
+        waited_s = time.monotonic() - member.pausing_since
+        if member.query.drained() or (member.observer.is_blocked and waited_s > BLOCKED_STOP_S):
+            return True
+        self._report_state(member)
+        return False
 
     def _resume(self, member: Member) -> None:
         member.is_paused = False

@@ -1,6 +1,10 @@
 """Status, pause, resume and flush of a real service, by its commands."""
 
 import json
+import os
+import signal
+from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +76,35 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         assert found["now"]["totals"]["stored"] == 2
         assert found["now"]["batch"]["id"] == 1
 
+        # a reload replaces the pipelines that changed, and no other
+        before = deepcopy(content)
+        content["pipelines"]["now"]["decorators"][1]["value"]["value"] = "y"
+        content["pipelines"]["new"] = pipeline(tmp_path / "new")
+        del content["pipelines"]["hourly"]["trigger"]
+        (tmp_path / "new" / "1.txt").write_text("a\n")
+        service.write(content)
+        (tmp_path / "now" / "3.txt").write_text("e\n")
+        [reloaded] = commanded(service, "reload")
+        assert (reloaded["phase"], reloaded["failed"]) == ("done", {})
+        assert (reloaded["changed"], reloaded["added"], reloaded["removed"]) == (["hourly", "now"], ["new"], [])
+        service.wait_for(lambda: stored(service, "new") == 1, "added")
+        service.wait_for(lambda: stored(service, "now") == 3, "changed")
+        del content["pipelines"]["hourly"]
+        service.write(content)
+        os.kill(service.pid, signal.SIGHUP)
+        service.wait_for(lambda: service.states().keys() == {"now", "new"}, "removed")
+        started = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        content["pipelines"]["now"]["sinks"] = [{"attr2hbase": {"tabel": "t"}}]
+        service.write(content)
+        status, _ = service.post("/reload")
+        assert status == 202
+        service.wait_for(lambda: service.reload_phase() == "refused", "refused")
+        assert service.states() == {"now": "running", "new": "running"}
+        again = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        assert again == started
+        assert started["new"] == 1
+        service.write(before)
+
         assert service.ingest("pause", "nowhere").returncode == 3
         assert service.ingest("log-level", "error").returncode == 0
         lines = len(list(service.lines()))
@@ -85,5 +118,7 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         assert Pauses(service.folder / "data" / "state").is_set("now")
         assert service.ingest("resume", "now").returncode == 0
         assert not Pauses(service.folder / "data" / "state").is_set("now")
-    assert rocksdb_table(tmp_path / "store", "now").keys() == {b"a", b"b", b"c", b"d"}
+    rows = rocksdb_table(tmp_path / "store", "now")
+    assert rows.keys() == {b"a", b"b", b"c", b"d", b"e"}
+    assert rocksdb_table(tmp_path / "store", "new").keys() == {b"a"}
     assert rocksdb_table(tmp_path / "store", "hourly").keys() == {b"a", b"b", b"c", b"d"}

@@ -228,6 +228,6 @@ def test_level_can_be_changed_while_lines_are_written():
     for level in (LogLevel.ERROR, LogLevel.DEBUG):
         set_level(level)
         assert current_level() is level
-        log.debug(f"debug at {level}")
-        log.warning(f"warning at {level}")
-    assert [line["event"] for line in lines(stream)] == ["debug at debug", "warning at debug"]
+        log.debug("detail", at=level.value)
+        log.warning("trouble", at=level.value)
+    assert [(line["event"], line["at"]) for line in lines(stream)] == [("detail", "debug"), ("trouble", "debug")]
