@@ -102,7 +102,7 @@ REMEDIES: Mapping[str, str] = {
     "group_in_use": "Stop the other consumers, or set another `group`.",
     "import_failed": "Install the missing package, or correct the plugin.",
     "integrity": "Restore the data in the message from a backup.",
-    "jars_fetch": "Check the network and Maven's settings, then run `ingest jars fetch` again.",
+    "jars_fetch": "Check the network, Maven's settings, or the server after `--from`; then fetch the jars again.",
     "jvm_lost": "Start the service again; raise the driver's memory if the system killed the process.",
     "jvm_unresponsive": "Check the machine's memory and load; restart the service if the state persists.",
     "lease_lost": "If there is a new owner, do nothing; else check this machine's load and start again.",
