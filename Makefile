@@ -66,5 +66,5 @@ services-down: setup  ## stop them; their data stays
 services-status: setup  ## show which of them run, on which ports
 	@$(BIN)/python deploy/local/services.py status || true
 
-build: setup  ## wheel and source archive into dist/
-	@$(BIN)/python -m hatchling build -d dist
+build: setup  ## a release of the last commit into dist/: wheel, source archive, locked packages, SBOM, NOTICE, checksums
+	@$(BIN)/python -m deploy.release.build
