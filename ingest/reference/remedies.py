@@ -37,6 +37,7 @@ REMEDIES: Mapping[str, str] = {
     "other-store": "Check that both copies are intended; read the other one with the tools of its store.",
     "unstable": "Use the identity of the event for row keys: %{topic}-%{partition}-%{offset}.",
     "reordered": "Use only parts of the row key in `when`, or use `timestamp: event`.",
+    "deprecated": "Write what the message names.",
     "doubtful": "Write what the message proposes, or ignore the warning.",
     "unused": "Remove the chain, or use it with `- chain: NAME`.",
     "not-as-flume": "Compare the generated pipeline with the original at this place.",
