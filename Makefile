@@ -7,7 +7,7 @@ NEED := deploy/setup/need.sh
 WORKERS := 2
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-hbase fmt check test-fast test test-slow bench bench-all docs build \
+.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow bench bench-all docs build \
 	services-up services-down services-status java jdk maven
 
 help:  ## show this list
@@ -38,6 +38,9 @@ check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengt
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 	@$(BIN)/python deploy/docs/generate.py --check && $(BIN)/python deploy/checks/tree.py
 	@$(BIN)/python deploy/checks/figures.py
+
+audit: setup  ## known vulnerabilities of packages and jars, from osv.dev; needs the internet
+	@$(BIN)/python -m deploy.release.audit
 
 test-fast: setup  ## unit and conformance tests, no servers
 	@$(PYTEST) -m "not slow" tests/unit tests/conformance
