@@ -73,7 +73,12 @@ MATRIX = {
 }
 
 _PLATFORMS = (
-    ("Operating system", "Linux (Debian 12)", "other Linux distributions with glibc, macOS", "Windows"),
+    (
+        "Operating system",
+        "Linux (Debian 12)",
+        "other Linux distributions with glibc, macOS",
+        "Windows: every command refuses it",
+    ),
     ("CPU", "x86-64", "aarch64", "32 bits: no PyArrow"),
 )
 
