@@ -148,7 +148,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "Other consumers are members of the pipeline's group, so its offsets cannot be committed.",
     ),
     "import_failed": (api.CatalogError, "The code of a component or plugin cannot be imported."),
-    "jars_fetch": (IngestError, "Maven could not fetch a jar."),
+    "jars_fetch": (IngestError, "Maven, or the server after `--from`, did not provide a jar."),
     "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
     "jvm_unresponsive": (
         Disposition.RETRY,

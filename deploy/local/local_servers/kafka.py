@@ -23,6 +23,7 @@ class KafkaServer:
 
     Args:
         java_options: additional options of its JVM.
+        version: of Kafka; None for that of kafka.pom.xml.
     """
 
     name = "kafka"
@@ -34,12 +35,14 @@ class KafkaServer:
         heap: str = "512m",
         properties: dict[str, str] | None = None,
         java_options: Sequence[str] = (),
+        version: str | None = None,
     ) -> None:
         self.folder = folder
         self.process = ServerProcess("kafka", folder)
         self._heap = heap
         self._java_options = tuple(java_options)
         self._properties = properties or {}
+        self._version = version
 
     @property
     def port(self) -> int:
@@ -65,7 +68,7 @@ class KafkaServer:
         """
         if self.is_running:
             return
-        java, class_path = jars.java(), jars.class_path("kafka")
+        java, class_path = jars.java(), jars.class_path("kafka", version=self._version)
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self._write_settings()
         log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
