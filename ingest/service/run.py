@@ -1,5 +1,6 @@
 """Runs a configuration as a service: opens what its pipelines share, and closes it in reverse order."""
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkp
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
+from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
@@ -113,6 +115,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
             unresponsive_s=lambda: ask.pending_s,
+            service_manager=ServiceManager.of_environment(os.environ),
         )
         recovery()
         errors += supervisor.run()

@@ -12,6 +12,7 @@ from ingest.observe.logs import logger
 from ingest.service.lifecycle import Stop
 from ingest.service.observer import PipelineObserver
 from ingest.service.pipeline import LivePipeline
+from ingest.service.systemd import ServiceManager
 from ingest.spark.streaming.query import PipelineQuery
 
 POLL_S = 0.1  # between polls of queries and signals
@@ -107,6 +108,7 @@ class Supervisor:
         is_alive: whether Spark's JVM runs; True for one that does not answer.
         unresponsive_s: for how many seconds the JVM has not answered.
         wall_s: the wall clock, which may be set back.
+        service_manager: is sent when all pipelines have been started, when the service stops, and signs of life.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class Supervisor:
         is_alive: Callable[[], bool],
         unresponsive_s: Callable[[], float] = lambda: 0.0,
         wall_s: Callable[[], float] = time.time,
+        service_manager: ServiceManager | None = None,
     ) -> None:
         self._members = list(members)
         self._once = once
@@ -128,11 +131,13 @@ class Supervisor:
         self._unresponsive_s = unresponsive_s
         self._wall_s = wall_s
         self._wall_offset_s = wall_s() - time.monotonic()
+        self._service_manager = service_manager or ServiceManager()
 
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
             self._start(member)
+        self._service_manager.ready()
         while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
             if not self._is_alive():
                 error = IngestError(
@@ -143,6 +148,7 @@ class Supervisor:
                 for member in self._members:
                     self._fail(member, member.error or error)
                 break
+            self._service_manager.alive()
             self._check_clock()
             reason = None
             if self._unresponsive_s() > UNRESPONSIVE_S:
@@ -263,6 +269,7 @@ class Supervisor:
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _shut_down(self) -> None:
+        self._service_manager.stopping()
         self._wait_for_starts()
         running = [member for member in self._members if not member.is_done]
         for member in running:

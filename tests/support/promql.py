@@ -130,28 +130,28 @@ class _Parser:
         return left
 
     def operand(self) -> Expression:
-        token = self.tokens.pop(0)
-        if token == "(":
+        word = self.tokens.pop(0)
+        if word == "(":
             inside = self.conjunction()
             self._expect(")")
             return inside
-        if token[0].isdigit():
-            return lambda _scrapes, _at_s: float(token)
-        if token == "time":
+        if word[0].isdigit():
+            return lambda _scrapes, _at_s: float(word)
+        if word == "time":
             self._expect("(", ")")
             return lambda _scrapes, at_s: at_s
-        if token == "sum":
+        if word == "sum":
             self._expect("by")
             return _sum(self._names(), self.operand())
-        if token in {"rate", "increase"}:
+        if word in {"rate", "increase"}:
             self._expect("(")
             name, matchers = self.tokens.pop(0), self._matchers()
             range_s = duration_s(self.tokens.pop(0)[1:-1])
             self._expect(")")
-            return _grown(name, matchers, range_s, per_s=token == "rate")
-        if re.fullmatch(r"[a-z_]\w*", token):
-            return _selected(token, self._matchers())
-        raise SyntaxError(f"not implemented: {token}")
+            return _grown(name, matchers, range_s, per_s=word == "rate")
+        if re.fullmatch(r"[a-z_]\w*", word):
+            return _selected(word, self._matchers())
+        raise SyntaxError(f"not implemented: {word}")
 
     def _matchers(self) -> dict[str, re.Pattern[str]]:
         found = {}
