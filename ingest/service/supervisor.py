@@ -111,7 +111,7 @@ class Supervisor:
         service_manager: is sent when all pipelines have been started, when the service stops, and signs of life.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - members, limits and reporting
         self,
         members: Iterable[Member],
         *,
