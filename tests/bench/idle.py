@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from rich.console import Console
+
 from ingest.spark.jars import fetch
 from tests.support import ticks
 from tests.support.names import unique
@@ -22,6 +24,7 @@ EVERY = ("0s", "1s")
 
 def main() -> None:
     """Print a line for each number of pipelines and interval."""
+    console = Console()
     fetch()
     with tempfile.TemporaryDirectory(prefix="attr2hbase-idle-") as name:
         kafka = Kafka(Path(name) / "kafka")
@@ -30,7 +33,7 @@ def main() -> None:
             for every in EVERY:
                 for count in PIPELINES:
                     cores, mib = measured(kafka, Path(name) / f"{count}-{every}", count, every)
-                    print(f"{count} pipelines, every {every}: {cores:.3f} cores, {mib:,.0f} MiB", flush=True)
+                    console.print(f"{count} pipelines, every {every}: {cores:.3f} cores, {mib:,.0f} MiB")
         finally:
             kafka.close()
 
