@@ -108,7 +108,7 @@ class Supervisor:
         is_alive: whether Spark's JVM runs; True for one that does not answer.
         unresponsive_s: for how many seconds the JVM has not answered.
         wall_s: the wall clock, which may be set back.
-        service_manager: is sent when all pipelines have been started, when the service stops, and signs of life.
+        service_manager: receives readiness, keep-alive pings and the stop.
     """
 
     def __init__(  # noqa: PLR0913 - members, limits and reporting

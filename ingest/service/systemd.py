@@ -23,7 +23,7 @@ class ServiceManager:
 
     Args:
         address: of the socket, a path or `@` with an abstract name; None without systemd.
-        watchdog_s: systemd kills the service if it hears nothing for this long after `ready`; None for no watchdog.
+        watchdog_s: systemd kills the service if it receives no ping for this long after `ready`; None for no watchdog.
         clock: monotonic, seconds.
     """
 
@@ -57,7 +57,7 @@ class ServiceManager:
         self._send("READY=1")
 
     def alive(self) -> None:
-        """The supervisor still runs; may be called often, as it sends three messages in the watchdog's interval."""
+        """Send a keep-alive ping; may be called often, as it sends three in the watchdog's interval."""
         if self._interval_s is not None and self._clock() >= self._next_s:
             self._next_s = self._clock() + self._interval_s
             self._send("WATCHDOG=1")

@@ -1,4 +1,4 @@
-"""`ingest run` as a unit of `Type=notify`: readiness, signs of life and stop arrive at systemd's socket."""
+"""`ingest run` as a unit of `Type=notify`: readiness, keep-alive pings and the stop arrive at systemd's socket."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ CONTENT = {
 }
 
 
-def test_systemd_is_sent_readiness_signs_of_life_and_stop(tmp_path: Path) -> None:
+def test_systemd_receives_readiness_pings_and_stop(tmp_path: Path) -> None:
     (tmp_path / "lines").mkdir()
     (tmp_path / "lines" / "1.txt").write_text("a\nb\n")
     address = str(tmp_path / "notify")

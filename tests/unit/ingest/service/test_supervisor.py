@@ -144,7 +144,7 @@ def test_run_ends_when_its_query_ends():
     assert (bench.state, bench.stops) == (State.STOPPED, 1)
 
 
-def test_systemd_is_sent_start_signs_of_life_and_stop():
+def test_systemd_receives_readiness_pings_and_stop():
     class Recorded(ServiceManager):
         def __init__(self) -> None:
             super().__init__()
