@@ -78,6 +78,11 @@ class TestConfinement:
                 "capabilities": {"drop": ["ALL"]},
             }
 
+    def test_pod_uses_nothing_of_its_node(self):
+        assert {key for volume in pod()["volumes"] for key in volume} == {"name", "configMap", "secret", "emptyDir"}
+        assert pod().keys() & {"hostNetwork", "hostPID", "hostIPC"} == set()
+        assert [port for each in containers() for port in each.get("ports", []) if "hostPort" in port] == []
+
     def test_memory_is_limited_to_what_is_requested(self):
         for container in containers():
             resources = container["resources"]
