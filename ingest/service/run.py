@@ -29,6 +29,7 @@ from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
+from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
@@ -138,6 +139,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
             unresponsive_s=lambda: ask.pending_s,
+            service_manager=ServiceManager.of_environment(os.environ),
         )
         recovery()
         errors += supervisor.run()

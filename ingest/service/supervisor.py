@@ -13,6 +13,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
 from ingest.service.pipeline import LivePipeline
 from ingest.service.reload import Reloader
+from ingest.service.systemd import ServiceManager
 
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
@@ -41,6 +42,7 @@ class Supervisor:
         is_alive: whether Spark's JVM runs; True for one that does not answer.
         unresponsive_s: for how many seconds the JVM has not answered.
         wall_s: the wall clock, which may be set back.
+        service_manager: receives readiness, keep-alive pings and the stop.
     """
 
     def __init__(  # noqa: PLR0913 - what it watches besides the pipelines
@@ -55,6 +57,7 @@ class Supervisor:
         is_alive: Callable[[], bool],
         unresponsive_s: Callable[[], float] = lambda: 0.0,
         wall_s: Callable[[], float] = time.time,
+        service_manager: ServiceManager | None = None,
     ) -> None:
         self._members = list(members)
         self._control = control
@@ -67,11 +70,13 @@ class Supervisor:
         self._unresponsive_s = unresponsive_s
         self._wall_s = wall_s
         self._wall_offset_s = wall_s() - time.monotonic()
+        self._service_manager = service_manager or ServiceManager()
 
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
             self._begin(member)
+        self._service_manager.ready()
         while not self._stop.requested.wait(POLL_S) and not self._is_done():
             if not self._is_alive():
                 error = IngestError(
@@ -82,6 +87,7 @@ class Supervisor:
                 for member in self._members:
                     self._fail(member, member.error or error)
                 break
+            self._service_manager.alive()
             self._check_clock()
             leaving = self._reload()
             reason = None
@@ -316,6 +322,7 @@ class Supervisor:
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _shut_down(self) -> None:
+        self._service_manager.stopping()
         self._wait_for_starts()
         running = [member for member in self._members if not member.is_done]
         for member in running:

@@ -17,6 +17,7 @@ EXAMPLES = [path for path in FOLDERS if not (path / "pyproject.toml").exists()]
 FILES = [
     *(file for folder in EXAMPLES for file in sorted(folder.glob("*.yaml"))),
     ROOT / "deploy" / "demo" / "hbase.yaml",
+    ROOT / "deploy" / "docker" / "pipeline.yaml",
 ]
 SERVERS = {"KAFKA": "localhost:9092", "HBASE_PORT": "9090", "HTTP_PORT": "0"}
 

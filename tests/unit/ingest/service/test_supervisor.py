@@ -12,6 +12,7 @@ from ingest.observe.logs import set_up
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
 from ingest.service.supervisor import Supervisor
+from ingest.service.systemd import ServiceManager
 from tests.support.supervised import Bench
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
@@ -31,6 +32,29 @@ def test_run_ends_when_its_query_ends():
     bench = Bench(start, once=True)
     assert bench.supervisor.run() == []
     assert (bench.state, bench.stops) == (State.STOPPED, 1)
+
+
+def test_systemd_receives_readiness_pings_and_stop():
+    class Recorded(ServiceManager):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sent: list[str] = []
+
+        def ready(self) -> None:
+            self.sent.append(f"ready after {bench.starts} starts")
+
+        def alive(self) -> None:
+            self.sent.append("alive")
+            bench.query.has_ended = True
+
+        def stopping(self) -> None:
+            self.sent.append(f"stopping after {bench.stops} stops")
+
+    bench = Bench(lambda _bench: None)
+    manager = bench.supervisor._service_manager = Recorded()
+    bench.supervisor.run()
+    assert [manager.sent[0], manager.sent[-1]] == ["ready after 1 starts", "stopping after 0 stops"]
+    assert set(manager.sent[1:-1]) == {"alive"}
 
 
 def test_failed_query_is_restarted():

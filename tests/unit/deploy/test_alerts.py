@@ -1,0 +1,263 @@
+"""Each alert fires on the metrics of its fault, and no alert on those of a healthy service."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import METRICS, Metrics
+from ingest.receipt import Counts
+from tests.support.promql import Labels, Scrapes, firing, parse
+
+ROOT = Path(__file__).resolve().parents[3]
+FILE = ROOT / "deploy/prometheus/alerts.yaml"
+RULES = {rule["alert"]: rule for group in yaml.safe_load(FILE.read_text())["groups"] for rule in group["rules"]}
+RUNBOOK = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
+TARGET = {"job": "attr2hbase", "instance": "ingest-1:9464"}
+PIPELINE = "logs"
+MINUTES = 90
+FAULT_AT = 30  # minute
+EVENTS = 60_000  # read in a minute
+
+
+class Simulated:
+    """A service whose metrics are scraped once a minute; the attributes are what a fault changes."""
+
+    def __init__(self) -> None:
+        self.is_up = True
+        self.acknowledges = True
+        self.dropped_lines = 0
+        self.dead_letters = EVENTS // 1_000
+        self.lag = 30_000
+        self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
+        self.health = Health([PIPELINE], on_change=self.metrics.state)
+        self.state(State.RUNNING)
+
+    def state(self, state: State) -> None:
+        """Change the state of the pipeline; only a running one acknowledges."""
+        self.health.change(PIPELINE, state)
+        self.acknowledges = state is State.RUNNING
+
+    def minute(self, at_s: float) -> None:
+        """What the pipeline reports within a minute."""
+        if self.acknowledges:
+            counts = Counts(
+                read=EVENTS,
+                stored=EVENTS - self.dead_letters,
+                dead_lettered=Counter({"no_match": self.dead_letters}),
+                write_calls=10,
+            )
+            self.metrics.attempted(PIPELINE, counts)
+            self.metrics.observe_batch(PIPELINE, counts, seconds=1.0)
+            self.metrics.acknowledged(PIPELINE, at_s, int(at_s * 1000))
+        self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
+        self.metrics.lag(PIPELINE, "web", 1, 10)
+
+
+Fault = Callable[[Simulated, int], None]
+"""Called each minute of a fault, with the minutes since it began."""
+
+
+def never_acknowledges(service: Simulated, _minute: int) -> None:
+    service.acknowledges = False
+
+
+def falls_behind(service: Simulated, minute: int) -> None:
+    service.lag = EVENTS * (minute + 1)
+
+
+def writes_dead_letters(service: Simulated, _minute: int) -> None:
+    service.dead_letters = EVENTS // 50
+
+
+def cannot_publish(service: Simulated, _minute: int) -> None:
+    service.metrics.dead_letter_publish_failed(PIPELINE)
+
+
+def cannot_commit(service: Simulated, _minute: int) -> None:
+    service.metrics.group_commit_failed(PIPELINE)
+
+
+def drops_lines(service: Simulated, _minute: int) -> None:
+    service.dropped_lines += 500
+
+
+def is_down(service: Simulated, _minute: int) -> None:
+    service.is_up = False
+
+
+def in_state(state: State) -> Fault:
+    return lambda service, _minute: service.state(state)
+
+
+FAULTS: Mapping[str, tuple[str, Fault]] = {
+    "the process has ended": ("Attr2hbaseDown", is_down),
+    "failed": ("Attr2hbasePipelineFailed", in_state(State.FAILED)),
+    "blocked": ("Attr2hbasePipelineBlocked", in_state(State.BLOCKED)),
+    "a start that hangs": ("Attr2hbasePipelineNotRunning", in_state(State.STARTING)),
+    "a stop that hangs": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPING)),
+    "stopped": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPED)),
+    "no acknowledgement": ("Attr2hbaseNoAcknowledgement", never_acknowledges),
+    "more records than it reads": ("Attr2hbasePipelineBehind", falls_behind),
+    "2 % dead letters": ("Attr2hbaseDeadLetters", writes_dead_letters),
+    "dead letters not writable": ("Attr2hbaseDeadLetterPublishFailures", cannot_publish),
+    "no right on the group": ("Attr2hbaseGroupCommitFailures", cannot_commit),
+    "stderr not read": ("Attr2hbaseLogLinesDropped", drops_lines),
+}
+
+
+def scraped(fault: Fault = lambda _service, _minute: None) -> Scrapes:
+    """The scrapes of a service that is healthy until a fault begins."""
+    service, scrapes = Simulated(), Scrapes(TARGET)
+    for minute in range(MINUTES):
+        service.minute(minute * 60.0)
+        if minute >= FAULT_AT:
+            fault(service, minute - FAULT_AT)
+        scrapes.add(minute * 60.0, service.metrics.render()[1].decode() if service.is_up else None)
+    return scrapes
+
+
+def alerts(scrapes: Scrapes) -> dict[float, dict[str, set[Labels]]]:
+    """Scrape time -> alert that fires -> its label sets."""
+    found = {name: firing(rule, scrapes) for name, rule in RULES.items()}
+    return {at_s: {name: found[name][at_s] for name in RULES if found[name][at_s]} for at_s in scrapes.times}
+
+
+class TestRules:
+    def test_no_alert_fires_on_a_healthy_service(self):
+        assert {at_s: names for at_s, names in alerts(scraped()).items() if names} == {}
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_alert_fires_on_its_fault_alone(self, fault):
+        alert, effect = FAULTS[fault]
+        found = alerts(scraped(effect))
+        assert [at_s for at_s, names in found.items() if names and at_s < FAULT_AT * 60] == []
+        assert set().union(*(names.keys() for names in found.values())) == {alert}
+        (labels,) = found[(MINUTES - 1) * 60.0][alert]
+        assert dict(labels) | TARGET == dict(labels)
+        assert alert in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"} or dict(labels)["pipeline"] == PIPELINE
+
+    def test_each_alert_has_a_fault(self):
+        assert {alert for alert, _ in FAULTS.values()} == RULES.keys()
+
+    def test_each_state_but_running_has_an_alert(self):
+        covered = set()
+        for rule in RULES.values():
+            for states in re.findall(r'\{state=~?"([a-z|]+)"\} == 1\s*$', rule["expr"]):
+                if "and on" not in rule["expr"]:
+                    covered |= set(states.split("|"))
+        assert covered == {state.value for state in State} - {State.RUNNING.value}
+
+    def test_alerts_use_metrics_of_the_product(self):
+        known = {metric.name for metric in METRICS}
+        used = set().union(*(re.findall(r"\bingest_\w+", rule["expr"]) for rule in RULES.values()))
+        assert used - known == set()
+
+    @pytest.mark.parametrize("name", RULES)
+    def test_alert_names_what_to_do(self, name):
+        rule = RULES[name]
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"].keys() == {"summary", "action", "runbook"}
+        assert rule["annotations"]["runbook"] == f"docs/operations/runbook.md#{name.lower()}"
+
+
+class TestRunbook:
+    def test_each_alert_has_an_entry_and_each_entry_an_alert(self):
+        headings = re.findall(r"^### (Attr2hbase\w+)$", RUNBOOK, re.MULTILINE)
+        assert headings == list(RULES)
+
+    @pytest.mark.parametrize("name", RULES)
+    def test_entry_says_symptom_meaning_commands_and_end(self, name):
+        entry = RUNBOOK.partition(f"### {name}\n")[2].partition("\n### ")[0]
+        for part in ("**Symptom.**", "**Meaning.**", "**Look at.**", "**End it.**", "```"):
+            assert part in entry, part
+
+
+class TestEvaluator:
+    @pytest.mark.parametrize(
+        "text", ["avg by (a) (x)", "x offset 5m", "x or y", "x{a!='b'}", "quantile_over_time(0.5, x[5m])", "x * 2"]
+    )
+    def test_what_it_does_not_implement_is_refused(self, text):
+        with pytest.raises((SyntaxError, KeyError)):
+            parse(text)
+
+    def test_counter_reset_counts_from_zero(self):
+        scrapes = Scrapes({})
+        for minute, value in enumerate((0, 100, 30, 40)):
+            scrapes.add(minute * 60.0, f"x_total {value}\n")
+        assert parse("increase(x_total[3m])")(scrapes, 180.0) == {frozenset(): 140.0}
+        assert parse("rate(x_total[3m])")(scrapes, 180.0) == {frozenset(): pytest.approx(140 / 180)}
+
+    def test_series_that_is_no_longer_scraped_is_stale(self):
+        scrapes = Scrapes({})
+        scrapes.add(0.0, "x 1\n")
+        scrapes.add(60.0, None)
+        assert parse("x")(scrapes, 0.0) != {}
+        assert parse("x")(scrapes, 60.0) == {}
+
+
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+
+
+def promtool(*arguments: str, cwd: Path) -> None:
+    done = subprocess.run(["promtool", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+class TestSameAsPrometheus:
+    """The results above are those of Prometheus' own evaluation of the same scrapes."""
+
+    def test_rules_are_valid(self, tmp_path):
+        shutil.copy(FILE, tmp_path)
+        promtool("check", "rules", "--lint-fatal", "alerts.yaml", cwd=tmp_path)
+
+    def test_scrape_configuration_is_valid(self, tmp_path):
+        shutil.copy(FILE, tmp_path)
+        shutil.copy(FILE.with_name("scrape.yaml"), tmp_path)
+        promtool("check", "config", "scrape.yaml", cwd=tmp_path)
+
+    @pytest.mark.parametrize("fault", ["none", *FAULTS])
+    def test_same_alerts_at_each_minute(self, fault, tmp_path):
+        shutil.copy(FILE, tmp_path)
+        scrapes = scraped() if fault == "none" else scraped(FAULTS[fault][1])
+        found = alerts(scrapes)
+        cases = [
+            {"eval_time": f"{at_s:.0f}s", "alertname": name, "exp_alerts": [expected(name, one) for one in labels]}
+            for at_s in scrapes.times
+            for name, labels in {name: found[at_s].get(name, set()) for name in RULES}.items()
+        ]
+        test = {"interval": "1m", "input_series": series(scrapes), "alert_rule_test": cases}
+        content = {"rule_files": ["alerts.yaml"], "evaluation_interval": "1m", "tests": [test]}
+        (tmp_path / "test.yaml").write_text(json.dumps(content))
+        promtool("test", "rules", "test.yaml", cwd=tmp_path)
+
+
+def series(scrapes: Scrapes) -> list[dict[str, str]]:
+    """The scrapes in the notation of promtool."""
+    found = []
+    for labels, points in scrapes.series.items():
+        having = dict(labels)
+        name = having.pop("__name__")
+        inside = ",".join(f'{key}="{value}"' for key, value in having.items())
+        values = " ".join(str(points[at_s]) if at_s in points else "stale" for at_s in scrapes.times)
+        found.append({"series": f"{name}{{{inside}}}", "values": values.replace("inf", "Inf")})
+    return found
+
+
+def expected(name: str, labels: Labels) -> dict[str, Any]:
+    """An alert in the notation of promtool."""
+    values = dict(labels)
+    annotations = {
+        key: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda match: values[match[1]], text)
+        for key, text in RULES[name]["annotations"].items()
+    }
+    return {"exp_labels": values | RULES[name]["labels"], "exp_annotations": annotations}

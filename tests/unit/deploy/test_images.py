@@ -1,0 +1,144 @@
+"""The Dockerfiles, the compose file and the locked dependencies of the image."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ingest.catalog import Catalog
+from ingest.config import load
+from tests.support.promql import duration_s
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCKER = ROOT / "deploy/docker"
+FILES = [DOCKER / "Dockerfile", DOCKER / "hbase/Dockerfile"]
+COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
+HTTP_PORT = "9464"
+
+Instruction = tuple[str, str]
+
+
+def stages(file: Path) -> list[list[Instruction]]:
+    """The instructions of each stage."""
+    text = re.sub(r"^\s*#.*\n", "", file.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    found: list[list[Instruction]] = []
+    for line in filter(str.strip, text.splitlines()):
+        name, _, rest = line.partition(" ")
+        if name == "FROM":
+            found.append([])
+        found[-1].append((name, " ".join(rest.split())))
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+class TestDockerfile:
+    def test_processes_run_as_a_user_without_rights(self, file):
+        users = [rest for name, rest in stages(file)[-1] if name == "USER"]
+        assert users == ["10001:10001"]
+
+    def test_image_has_no_tools_of_its_build(self, file):
+        installed = " ".join(rest for name, rest in stages(file)[-1] if name == "RUN")
+        assert not re.search(r"\b(maven|mvn|pip|gcc|curl|wget)\b", installed)
+
+    def test_nothing_is_downloaded_without_a_check(self, file):
+        for name, rest in chain.from_iterable(stages(file)):
+            assert name != "ADD"
+            assert not re.search(r"\b(curl|wget)\b", rest)
+            if " install " in rest and "pip" in rest:
+                assert "--require-hashes" in rest or "--no-index" in rest
+
+    def test_copied_files_exist_and_are_sent_to_the_builder(self, file):
+        allowed = file.with_name("Dockerfile.dockerignore").read_text().splitlines()
+        assert allowed[0] == "*"
+        copied = [
+            rest.split()[:-1]
+            for name, rest in chain.from_iterable(stages(file))
+            if name == "COPY" and "--from" not in rest
+        ]
+        sources = {source for each in copied for source in each}
+        assert sources == {line.removeprefix("!") for line in allowed[1:]}
+        for source in sources - {"dist/*.whl"}:
+            assert (ROOT / source).is_file(), source
+
+    @pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+    def test_linter_has_no_findings(self, file):
+        done = subprocess.run(["hadolint", str(file)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+class TestRequirements:
+    """The image has the versions of requirements.lock, without the tools of developers."""
+
+    def test_versions_and_hashes_are_those_of_the_project(self):
+        mine, all_ = pinned(DOCKER / "requirements.lock"), pinned(ROOT / "requirements.lock")
+        assert {name: pin for name, pin in mine.items() if all_.get(name) != pin} == {}
+
+    def test_dependencies_of_the_product_are_complete(self):
+        needed_by = origins((ROOT / "requirements.lock").read_text())
+        needed = {name for name, parents in needed_by.items() if "attr2hbase (pyproject.toml)" in parents}
+        while more := {name for name, parents in needed_by.items() if parents & needed} - needed:
+            needed |= more
+        assert pinned(DOCKER / "requirements.lock").keys() == needed
+        declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+        assert {re.split(r"[<>=]", each)[0] for each in declared} <= needed
+
+
+def pinned(file: Path) -> dict[str, str]:
+    """Package -> version, marker and hashes."""
+    text = re.sub(r"\s*# via.*(?:\n\s+#.*)*", "", file.read_text()).replace("\\\n", " ")
+    return {line.partition("==")[0]: " ".join(line.split()) for line in text.splitlines() if "==" in line}
+
+
+def origins(text: str) -> dict[str, set[str]]:
+    """Package -> the packages that need it."""
+    found: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        if "==" in line and not line.startswith(" "):
+            name = line.partition("==")[0]
+            found[name] = set()
+        elif "#" in line:
+            parent = line.partition("#")[2].strip().removeprefix("via").strip()
+            if parent:
+                found[name].add(parent)
+    return found
+
+
+class TestCompose:
+    def test_service_is_confined(self):
+        service = COMPOSE["services"]["attr2hbase"]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        # Spark's codecs load their libraries from /tmp
+        assert all("exec" in each for each in service["tmpfs"])
+
+    def test_ports_are_published_on_the_loopback_only(self):
+        ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+        assert ports == [f"127.0.0.1:{HTTP_PORT}:{HTTP_PORT}"]
+
+    def test_mounted_files_and_volumes_exist(self):
+        for name, service in COMPOSE["services"].items():
+            for volume in service.get("volumes", []):
+                source = volume.partition(":")[0]
+                exists = (DOCKER / source).is_file() if source.startswith(".") else source in COMPOSE["volumes"]
+                assert exists, f"{name}: {source}"
+            if "build" in service:
+                assert (DOCKER / service["build"]["context"]).resolve() == ROOT
+                assert (ROOT / service["build"]["dockerfile"]).is_file()
+
+    def test_pipeline_names_the_services(self):
+        configuration = load(DOCKER / "pipeline.yaml", env={}, lookup=Catalog())
+        assert configuration.service.http.listen.endswith(f":{HTTP_PORT}")
+        assert configuration.stores["hbase"].settings.host in COMPOSE["services"]
+        source = configuration.pipelines["ticks"].source.settings
+        assert source.brokers.partition(":")[0] in COMPOSE["services"]
+        assert source.topics[0] in COMPOSE["services"]["topic"]["command"]
+
+    def test_stop_is_longer_than_that_of_the_service(self):
+        stop_s = load(DOCKER / "pipeline.yaml", env={}, lookup=Catalog()).service.stop_timeout
+        assert duration_s(COMPOSE["services"]["attr2hbase"]["stop_grace_period"]) >= stop_s + 30
