@@ -94,7 +94,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             # last: if a second process runs the same file, the error of the locked checkpoint is clearer
             raise conflict
         try:
-            session = _session(configuration, pipelines)
+            session = _session(configuration, pipelines, stop)
         except Exception as error:
             if not stop.requested.is_set():
                 raise
@@ -144,7 +144,7 @@ def _build(
     return pipelines, errors
 
 
-def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:
+def _session(configuration: Configuration, pipelines: Collection[LivePipeline], stop: Stop) -> Session:
     return open_session(
         "attr2hbase",
         master=configuration.spark.master,
@@ -154,6 +154,7 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
         # spark-submit has added them
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),
         java_properties={name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()},
+        on_signal=stop.forwarded,
     )
 
 

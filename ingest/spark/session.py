@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.spark.signals import forward_signals, ignore_signals
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
@@ -65,6 +66,7 @@ def open_session(
     secret_names: Collection[str],
     jars: Sequence[Path],
     java_properties: Mapping[str, str],
+    on_signal: Callable[[int], None] | None = None,
 ) -> SparkSession:
     """
     The session that all pipelines of a service share.
@@ -81,6 +83,8 @@ def open_session(
             Spark's UI and event log redact them.
         jars: for driver and executors.
         java_properties: system properties of their JVMs.
+        on_signal: called in a thread with the number of a signal to stop or reload that the JVM of spark-submit
+            received; if None, such a signal ends the JVM.
 
     Raises:
         ConfigError: `conf` changes a Spark setting that the pipelines depend on.
@@ -117,6 +121,9 @@ def open_session(
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
             )
+            if on_signal is not None and is_submitted():
+                # before the session, whose start takes seconds
+                forward_signals(on_signal)
             session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except PySparkRuntimeError as error:
         raise NotFoundError(
@@ -127,7 +134,7 @@ def open_session(
         # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish
         signal.signal(signal.SIGINT, interrupted)
     if not is_submitted():
-        _ignore_signals(session.sparkContext)
+        ignore_signals()
     return session
 
 
@@ -135,18 +142,6 @@ def _redaction(pattern: str, secret_names: Collection[str]) -> str:
     """The pattern with more names to redact; Spark matches Hadoop settings without their prefix."""
     names = sorted(re.escape(name.removeprefix("spark.hadoop.")) for name in secret_names)
     return "|".join([pattern, *names])
-
-
-def _ignore_signals(context: SparkContext) -> None:
-    """
-    Make our JVM ignore SIGTERM and SIGHUP, which systemd, `timeout` and a terminal send to the whole process group.
-
-    The running batch needs the JVM. The JVM ends when its standard input is closed,
-    at the latest when this process ends.
-    """
-    java = context._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark does this only for SIGINT
-    for name in ("TERM", "HUP"):
-        java.Signal.handle(java.Signal(name), java.SignalHandler.SIG_IGN)
 
 
 def quiet_properties() -> dict[str, str]:
@@ -183,7 +178,7 @@ def close_session(session: SparkSession) -> None:
 
 
 def _stop(session: SparkSession) -> None:
-    with contextlib.suppress(*JVM_GONE):  # the same signal may have ended the JVM of spark-submit
+    with contextlib.suppress(*JVM_GONE):  # a signal may have ended the JVM of spark-submit before it was forwarded
         session.stop()
 
 

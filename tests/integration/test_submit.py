@@ -1,6 +1,6 @@
 """
 The command of `ingest submit --print` runs the service under spark-submit, with local[2,4] and on a standalone cluster;
-it is stopped under load and restarted.
+it is stopped under load by SIGTERM to the pid of spark-submit, which completes the running batch, and restarted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -112,11 +112,13 @@ def check_stop_and_restart(
     service.wait_for_batches(3, PIPELINE, 180)
     service.wait_for_state("running", PIPELINE)
     assert service.metric("ingest_events_stored_total", pipeline=PIPELINE) >= BATCH
-    service.terminate()
-    service.wait_for_exit(60)
+    assert service.stop() == 0, service.last_lines()
     service.wait_until_gone(60)
     checkpoint = service.checkpoint(PIPELINE)
-    assert checkpoint.acknowledged(topic.topic) != topic.ends, "it was not stopped under load"
+    acknowledged = checkpoint.acknowledged(topic.topic)
+    assert acknowledged != topic.ends, "it was not stopped under load"
+    assert not checkpoint.is_inside_a_batch(), "the running batch was abandoned"
+    assert kafka.committed(group, topic.topic) == acknowledged
     assert_holds(expected(service, topic), found())
 
     service.start_command(command)
@@ -124,8 +126,7 @@ def check_stop_and_restart(
     service.wait_for(
         lambda: kafka.committed(group, topic.topic) == topic.ends, "the group to be at the end", timeout_s=15
     )
-    service.terminate()
-    service.wait_for_exit(60)
+    assert service.stop() == 0, service.last_lines()
     service.wait_until_gone(60)
     table_found = found()
     assert len(table_found) == topic.count
