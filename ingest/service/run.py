@@ -20,6 +20,7 @@ from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Member, Supervisor
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.signals import forward_signals
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -72,6 +73,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         IngestError: no pipeline can start (their first error), or Spark or the HTTP endpoint cannot.
     """
     recovery = _recovery()
+    if is_submitted():
+        forward_signals(stop.forwarded)
     with ExitStack() as opened:
         metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=configuration.masks.hide)
         health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
@@ -94,7 +97,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             # last: if a second process runs the same file, the error of the locked checkpoint is clearer
             raise conflict
         try:
-            session = _session(configuration, pipelines, stop)
+            session = _session(configuration, pipelines)
         except Exception as error:
             if not stop.requested.is_set():
                 raise
@@ -144,7 +147,7 @@ def _build(
     return pipelines, errors
 
 
-def _session(configuration: Configuration, pipelines: Collection[LivePipeline], stop: Stop) -> Session:
+def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:
     return open_session(
         "attr2hbase",
         master=configuration.spark.master,
@@ -154,7 +157,6 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline], 
         # spark-submit has added them
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),
         java_properties={name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()},
-        on_signal=stop.forwarded,
     )
 
 

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
-from ingest.spark.signals import forward_signals, ignore_signals
+from ingest.spark.signals import ignore_signals
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
@@ -66,7 +66,6 @@ def open_session(
     secret_names: Collection[str],
     jars: Sequence[Path],
     java_properties: Mapping[str, str],
-    on_signal: Callable[[int], None] | None = None,
 ) -> SparkSession:
     """
     The session that all pipelines of a service share.
@@ -83,8 +82,6 @@ def open_session(
             Spark's UI and event log redact them.
         jars: for driver and executors.
         java_properties: system properties of their JVMs.
-        on_signal: called in a thread with the number of a signal to stop or reload that the JVM of spark-submit
-            received; if None, such a signal ends the JVM.
 
     Raises:
         ConfigError: `conf` changes a Spark setting that the pipelines depend on.
@@ -121,9 +118,6 @@ def open_session(
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
             )
-            if on_signal is not None and is_submitted():
-                # before the session, whose start takes seconds
-                forward_signals(on_signal)
             session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except PySparkRuntimeError as error:
         raise NotFoundError(

@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
+from ingest.api import IngestError
+from ingest.spark.streaming.timed_caller import JVM_GONE
+
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -30,11 +33,22 @@ def forward_signals(receive: Callable[[int], None]) -> None:
 
     Args:
         receive: called in a thread with the number of a signal that the JVM received.
+
+    Raises:
+        IngestError: the JVM has ended, or its options forbid signal handlers.
     """
-    ensure_callback_server_started(SparkContext._gateway)  # noqa: SLF001 - as PySpark does for `foreachBatch`
-    java = _sun_misc()
-    for number in _FORWARDED:
-        java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
+    try:
+        SparkContext._ensure_initialized()  # noqa: SLF001 - connects to the JVM; there is no public way
+        ensure_callback_server_started(SparkContext._gateway)  # noqa: SLF001 - as PySpark does for `foreachBatch`
+        java = _sun_misc()
+        for number in _FORWARDED:
+            java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
+    except JVM_GONE as error:
+        raise IngestError(
+            f"cannot set signal handlers in the Java process of spark-submit: {error}",
+            code="jvm_lost",
+            hint="if it has ended, start it again; if its options contain -Xrs, remove that",
+        ) from error
 
 
 class _Handler:
