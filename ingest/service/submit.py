@@ -84,7 +84,7 @@ def submit_command(
     if jars:
         command += ["--jars", ",".join(map(str, jars))]
     if submission.archive is not None:
-        command += ["--archives", f"{submission.archive}#{FOLDER}"]
+        command += ["--archives", f"{_uri(submission.archive)}#{FOLDER}"]
     for name, value in sorted(settings.items()):
         command += ["--conf", f"{name}={value}"]
     return [*command, str(entry_script()), submission.file, *submission.arguments]
@@ -140,6 +140,11 @@ def _interpreters(archive: str | None, environment: Mapping[str, str]) -> dict[s
     if "PYSPARK_PYTHON" in environment:
         return {}
     return {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+
+
+def _uri(path: str) -> str:
+    """The URI of a path, which Spark would take apart at a blank; a URI stays as it is."""
+    return path if "://" in path else Path(path).absolute().as_uri()
 
 
 def _escaped(text: str) -> str:

@@ -15,6 +15,9 @@ from tests.support.service import ROOT
 READY_S = 60.0
 WORKERS = 2
 
+BARE = {"PYTHONPATH": "", "ATTR2HBASE_PYTHON": sys._base_executable}
+"""Variables of a machine that has Python, but no packages."""
+
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -23,10 +26,15 @@ class SparkCluster:
     Master and workers, each in its own process, with files in a folder.
 
     A restarted master knows the workers and applications of the one before (recovery mode FILESYSTEM).
+
+    Args:
+        folder: for their files.
+        has_product: whether this source tree and its environment are on the module path of the executors.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, has_product: bool = True) -> None:
         self.folder = folder
+        self._has_product = has_product
         self._port, self._page = free_ports(2)
         self._master = ServerProcess("master", folder)
         self._workers = [ServerProcess(f"worker{number}", folder) for number in range(WORKERS)]
@@ -81,9 +89,7 @@ class SparkCluster:
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in recovery.items()),
-            # executors are children of workers and need the product on their module path
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-            "PYSPARK_PYTHON": sys.executable,
+            **(_product() if self._has_product else BARE),
         }
         process.start([*command, *arguments], env=env)
 
@@ -95,6 +101,12 @@ class SparkCluster:
         except (OSError, ValueError):
             # the HTML page is available before the JSON page
             return -1
+
+
+def _product() -> dict[str, str]:
+    """Variables for executors, which are children of workers."""
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
 
 
 def _kill(process: ServerProcess) -> int:

@@ -81,7 +81,7 @@ def test_archive_is_packed_and_its_interpreter_is_used(command, pipeline, monkey
     )
     monkeypatch.setenv("PYSPARK_PYTHON", "python3")
     found = command(CLUSTER, "--archive", "env.tar.gz")
-    assert found[found.index("--archives") + 1] == "env.tar.gz#environment"
+    assert found[found.index("--archives") + 1] == f"{(pipeline / 'env.tar.gz').as_uri()}#environment"
     assert packed == [("env.tar.gz", ([], "attr2hbase_submit.py"))]
     settings = settings_of(found)
     assert settings["spark.pyspark.python"] == "./environment/bin/python"
