@@ -39,7 +39,8 @@ def forward_signals(receive: Callable[[int], None]) -> None:
     """
     try:
         SparkContext._ensure_initialized()  # noqa: SLF001 - connects to the JVM; there is no public way
-        ensure_callback_server_started(SparkContext._gateway)  # noqa: SLF001 - as PySpark does for `foreachBatch`
+        gateway = SparkContext._gateway  # noqa: SLF001 - as PySpark does for `foreachBatch`
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         java = _sun_misc()
         for number in _FORWARDED:
             java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
