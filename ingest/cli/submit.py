@@ -60,7 +60,9 @@ def submit(
         out.json({"command": command})
         return
     out.raw(_shown(command) + "\n")
-    out.next(f"ingest submit {file}")
+    out.next(
+        shlex.join(["ingest", "submit", file, *(["--archive", archive] if archive is not None else []), *arguments])
+    )
 
 
 def _pack(out: Output, path: Path, configuration: "Configuration", catalog: "Catalog") -> None:

@@ -31,6 +31,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from ingest.api import ConfigError, ConflictError
+from ingest.durable import on_disk
 
 FOLDER = "environment"  # where Spark unpacks the archive, in the working directory of an executor
 INTERPRETER = f"./{FOLDER}/bin/python"
@@ -126,8 +127,13 @@ def pack(path: Path, content: Environment) -> bool:
 
     Raises:
         ConflictError: another file is there.
-        OSError: it cannot be written.
+        IngestError: it cannot be written.
     """
+    with on_disk(path):
+        return _pack(path, content)
+
+
+def _pack(path: Path, content: Environment) -> bool:
     if path.exists():
         present = _manifest_of(path)
         if present is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError
+from ingest.api import ConfigError, ConflictError, IngestError
 from ingest.spark.environment import Environment, environment, pack
 
 
@@ -168,6 +168,11 @@ def test_foreign_archive_is_not_replaced(content: Environment, tmp_path: Path) -
         archive.addfile(tarfile.TarInfo("a"))
     with pytest.raises(ConflictError):
         pack(tmp_path / "backup.tar.gz", content)
+
+
+def test_folder_that_does_not_exist_is_reported(content: Environment, tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match="No such file or directory"):
+        pack(tmp_path / "missing" / "env.tar.gz", content)
 
 
 def test_editable_package_is_refused(site: Path, script: Path) -> None:
