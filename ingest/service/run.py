@@ -31,6 +31,7 @@ from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.signals import forward_signals
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -83,6 +84,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         IngestError: no pipeline can start (their first error), or Spark or the HTTP endpoint cannot.
     """
     recovery = _recovery()
+    if is_submitted():
+        forward_signals(stop.forwarded)
     with ExitStack() as opened:
         hide = configuration.masks.hide
         activity = Activity(mask=hide)
