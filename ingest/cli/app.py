@@ -17,6 +17,7 @@ from ingest.cli import (
     init,
     jars,
     keys,
+    offsets,
     produce,
     run,
     scan,
@@ -58,6 +59,8 @@ def application() -> typer.Typer:
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
     register(group, dead_letters.purge, "purge")
+    group = _group(commands, "offsets", "Show the offsets of a pipeline in Kafka and in its checkpoint.", "Operate")
+    register(group, offsets.show, "show")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")

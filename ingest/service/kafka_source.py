@@ -65,7 +65,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def check(cls, settings: KafkaSourceSettings) -> str:
         """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
-            partitions = admin.partitions(_topics(settings, admin))
+            partitions = admin.partitions(topics_of(settings, admin))
         if not partitions:
             raise NotFoundError(f'no topic matches "{settings.topics_pattern}"')
         return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
@@ -74,7 +74,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """The cluster, and the topics or their pattern; also determines the start position."""
         with KafkaAdmin(self.settings) as admin:
             cluster = admin.cluster_id()
-            topics = _topics(self.settings, admin)
+            topics = topics_of(self.settings, admin)
         if self._start is None:
             self._start = self._first_start(topics)
         pattern = self.settings.topics_pattern
@@ -85,8 +85,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
         from ingest.spark.streaming.reading import read_kafka
 
         with KafkaAdmin(self.settings) as admin:
-            topics = _topics(self.settings, admin)
-            reached = self._reached()
+            topics = topics_of(self.settings, admin)
+            reached = acknowledged_offsets(self._checkpoint)
             self._check_topics(admin, topics, {topic for topic, _ in reached})
             partitions = admin.partitions(topics)
             if reached:
@@ -117,13 +117,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """Commit the acknowledged offsets to the group."""
         if self._committer is not None:
             self._committer.close()
-
-    def _reached(self) -> dict[tuple[str, int], int]:
-        """The offsets where the checkpoint resumes, by topic and partition; empty without a checkpoint."""
-        newest = self._checkpoint.newest_commit()
-        return kafka_offsets(
-            first_offsets(self._checkpoint) if newest is None else self._checkpoint.end_offsets(newest)
-        )
 
     def _check_topics(self, admin: KafkaAdmin, topics: list[str], read: set[str]) -> None:
         """Refuse offsets of topics that were deleted, also if they were recreated."""
@@ -211,7 +204,19 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     return content
 
 
-def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
+    """
+    The offsets where a checkpoint resumes, by topic and partition; empty without a checkpoint.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged.
+    """
+    newest = checkpoint.newest_commit()
+    return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
+
+
+def topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+    """The topics that a source reads now: those listed, or those that match its pattern."""
     return settings.topics or admin.topics_matching(settings.topics_pattern or "")
 
 

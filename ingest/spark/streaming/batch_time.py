@@ -106,6 +106,19 @@ class BatchTimes:
         return _time_in(self._folder / name)
 
 
+def stored_time(folder: Path, batch_id: int) -> int | None:
+    """
+    The time of a batch in the folder of a checkpoint's times, in ms; None if it has none. Changes nothing on disk.
+
+    Raises:
+        CheckpointError: the stored time is damaged.
+        StoreUnavailableError: the file cannot be read now.
+    """
+    path = folder / str(batch_id)
+    with on_disk(path):
+        return _time_in(path)
+
+
 def _time_in(path: Path) -> int | None:
     try:
         return int(path.read_bytes())

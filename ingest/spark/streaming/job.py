@@ -76,6 +76,7 @@ class Job(LoopHost):
         error_budget: checked once for each batch, before any committer commits it.
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
+        record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         hide: masks the secrets of the configuration.
@@ -97,6 +98,7 @@ class Job(LoopHost):
         error_budget: ErrorBudget,
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
+        record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         max_tasks: int | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
@@ -108,6 +110,7 @@ class Job(LoopHost):
         self._error_budget = error_budget
         self._publish = publish
         self._observer = observer
+        self._record = record
         self._max_tasks = max_tasks
         self._hide = hide
         self._clock = clock
@@ -178,6 +181,7 @@ class Job(LoopHost):
             self._check_not_stopping()
             self._observer.running()
             self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
+            self.until_possible(partial(self._record, batch_id, batch_time_ms))
             self._check_not_stopping()
             self.finished_batch = batch_id
             self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
