@@ -19,6 +19,7 @@ from ingest.cli import (
     keys,
     offsets,
     produce,
+    replay,
     run,
     scan,
     submit,
@@ -59,6 +60,7 @@ def application() -> typer.Typer:
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
     register(group, dead_letters.purge, "purge")
+    register(commands, replay.replay, "replay", "Operate")
     group = _group(commands, "offsets", "Show the offsets of a pipeline in Kafka and in its checkpoint.", "Operate")
     register(group, offsets.show, "show")
     register(commands, scan.scan, "scan", "Store")

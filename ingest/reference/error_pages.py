@@ -196,6 +196,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A number does not fit into the required type.",
     ),
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
+    "other_replay": (
+        api.ConflictError,
+        "A replay of the same time range was interrupted, and it had other options.",
+    ),
     "out_of_memory": (
         OutOfMemoryError,
         "A decorator or sink ran out of memory; the message names the event.",

@@ -125,6 +125,7 @@ REMEDIES: Mapping[str, str] = {
     "null_value": "Choose another `on_null`, or correct the producer.",
     "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
     "os": "Correct the cause in the message, then run the command again.",
+    "other_replay": "Run the interrupted replay again with its options, or remove the file in the message.",
     "out_of_memory": "Raise the memory of the workers, or drop such events with `max_size`.",
     "package_missing": "Install the package in the message.",
     "plugin_differs": "Install the same version on every worker, then restart.",
