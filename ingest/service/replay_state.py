@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import orjson
@@ -147,7 +147,7 @@ class ReplayState:
             IntegrityError: the disk fails.
         """
         with on_disk(self._done):
-            write_durably(self._done, orjson.dumps(asdict(totals)))
+            write_durably(self._done, orjson.dumps({each.name: getattr(totals, each.name) for each in fields(totals)}))
 
     def finish(self) -> None:
         """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""
