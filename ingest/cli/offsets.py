@@ -1,12 +1,15 @@
-"""`ingest offsets`: show the offsets of a pipeline."""
+"""`ingest offsets`: show and reset the offsets of a pipeline."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
     from ingest.service.offsets import PartitionOffsets, PipelineOffsets
+    from ingest.service.offsets_reset import Reset
 
 _HEADER = ("topic", "#partition", "#acknowledged", "#group", "#log start", "#log end", "#lag")
 
@@ -40,6 +43,60 @@ def show(out: Output, file: FileArgument, *, pipeline: PipelineOption = None) ->
         out.note(f'topic "{topic}" has no such partitions any more', "yellow")
     total = sum(each.lag or 0 for each in offsets.partitions)
     out.done(f"{counted(len(offsets.partitions), 'partition')}, lag {total:,}")
+
+
+def reset(
+    out: Output,
+    file: FileArgument,
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="POSITION",
+            help="earliest, latest, a time as in 2026-01-31T12:00:00Z, or a JSON file {TOPIC: {PARTITION: OFFSET}}.",
+        ),
+    ],
+    pipeline: PipelineOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the offsets; change nothing.")] = False,
+) -> None:
+    """
+    Let a stopped pipeline start at other offsets; the old checkpoint is kept.
+
+    The records that it reads again are new micro-batches with new timestamps; `ingest replay` writes the old ones. A
+    running pipeline is refused.
+
+    Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
+    """
+    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.run import set_up_logs
+    from ingest.service.offsets_reset import reset_offsets
+
+    configuration, _ = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
+    chosen = pipeline_of(configuration, pipeline)
+    done = reset_offsets(configuration, chosen, to, dry_run=dry_run)
+    if out.is_json:
+        out.json(_plain_reset(chosen.name, done))
+        return
+    rows = [
+        (topic, str(partition), "-" if old is None else f"{old:,}", f"{offset:,}")
+        for (topic, partition), offset in sorted(done.after.items())
+        for old in [done.before.get((topic, partition))]
+    ]
+    out.table(("topic", "#partition", "#from", "#to"), rows)
+    if done.uncommitted is not None:
+        out.note(f"batch {done.uncommitted} had started: a part of its rows may be stored", "yellow")
+    if done.kept is None:
+        out.done("nothing was changed")
+        return
+    if not done.is_group_set:
+        out.note("the consumer group still has the old offsets; the next start sets them", "yellow")
+    out.done(f'the old checkpoint is kept in "{done.kept}"')
+    out.note(
+        f"to undo it, stop the pipeline and run: mv {done.checkpoint} {done.kept}.undone && "
+        f"mv {done.kept} {done.checkpoint}"
+    )
+    out.next(f"ingest offsets show {file}")
 
 
 def _show_facts(out: Output, pipeline: str, offsets: "PipelineOffsets") -> None:
@@ -93,4 +150,18 @@ def _plain(pipeline: str, offsets: "PipelineOffsets") -> dict[str, object]:
             }
             for each in offsets.partitions
         ],
+    }
+
+
+def _plain_reset(pipeline: str, done: "Reset") -> dict[str, object]:
+    return {
+        "pipeline": pipeline,
+        "partitions": [
+            {"topic": topic, "partition": partition, "from": done.before.get((topic, partition)), "to": offset}
+            for (topic, partition), offset in sorted(done.after.items())
+        ],
+        "uncommitted": done.uncommitted,
+        "checkpoint": str(done.checkpoint),
+        "kept": None if done.kept is None else str(done.kept),
+        "is_group_set": done.is_group_set,
     }

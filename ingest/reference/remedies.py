@@ -117,6 +117,7 @@ REMEDIES: Mapping[str, str] = {
     "no_match": "Correct the pattern, or choose another `on_no_match`; then replay the dead letters.",
     "no_parts": "Choose another `on_empty`, or guard the decorator with `when`.",
     "no_row_key": "Set the row key for every event, or configure the sink to drop such events.",
+    "no_exchange": "Move `state_dir` to a local file system, such as ext4 or xfs.",
     "no_table": "Create the table with `ingest table apply`; the service resumes by itself.",
     "not_a_bool": "Add the words to the decorator's options, or correct the producer.",
     "not_a_number": "Guard with `when`, or correct the producer; then replay the dead letters.",

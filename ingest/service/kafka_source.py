@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
+from ingest.observe.logs import logger
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
+from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
+
+
+_log = logger(__name__)
 
 
 class KafkaSource(Source[KafkaSourceSettings]):
@@ -91,6 +96,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
             partitions = admin.partitions(topics)
             if reached:
                 self._check_positions(admin, topics, reached)
+        if reached and self._checkpoint.newest_commit() is None:
+            self._commit_start(reached)
         if self._committer is None:
             self._committer = OffsetCommitter(
                 pipeline=self.context.pipeline,
@@ -104,6 +111,18 @@ class KafkaSource(Source[KafkaSourceSettings]):
             )
             self._committer.start()
         return read_kafka(session, self.settings, self._start or self.settings.start, partitions)
+
+    def _commit_start(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """
+        Commit the start of a checkpoint that has acknowledged nothing, also below the group's offsets.
+
+        So a reset that was killed before it committed them is complete after the next start.
+        """
+        try:
+            with closing(GroupOffsets(self.settings, self.group)) as group:
+                group.commit(offsets, note=str(newest_time(self._checkpoint.folder / "times") or ""), lower=True)
+        except IngestError as error:  # the group is only a copy
+            _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
 
     def data_loss(self) -> IngestError | None:
         """The error if a topic was deleted and recreated while it was read."""

@@ -153,5 +153,5 @@ class TestUpdatedRows:
             service.start()
             service.wait_for_state("running", PIPELINE)
             refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, code=4)
-            assert "in use by" in refused["error"]
+            assert "by process" in refused["error"]
             assert service.stop() == 0

@@ -119,6 +119,19 @@ def stored_time(folder: Path, batch_id: int) -> int | None:
         return _time_in(path)
 
 
+def newest_time(folder: Path) -> int | None:
+    """
+    The newest time in the folder of a checkpoint's times, also that of an earlier checkpoint, in ms; None for none.
+
+    Raises:
+        CheckpointError: a stored time is damaged.
+        StoreUnavailableError: the folder cannot be read now.
+    """
+    with on_disk(folder):
+        found = [_time_in(path) for path in folder.glob("*") if path.name.isdecimal() or path.name == _FLOOR]
+    return max((time_ms for time_ms in found if time_ms is not None), default=None)
+
+
 def _time_in(path: Path) -> int | None:
     try:
         return int(path.read_bytes())
