@@ -84,11 +84,16 @@ class RangeReplay:
 
     The service may run meanwhile, unless a store has a single writer. No record is read that the checkpoint has not
     acknowledged. An interrupted replay resumes after its last durable micro-batch.
+
+    Raises:
+        ConfigError: the source is not Kafka, or the range is empty.
     """
 
     def __init__(
         self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, request: RangeRequest
     ) -> None:
+        if request.from_ms >= request.to_ms:
+            raise ConfigError("the range is empty: --from is not before --to", hint="times without a zone are UTC")
         self._settings = kafka_source_of(pipeline)
         self._configuration = configuration
         self._pipeline = pipeline
@@ -293,8 +298,6 @@ class _Pace:
 
 def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) -> dict[Part, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
-    if request.from_ms >= request.to_ms:
-        raise ConfigError("the range is empty: --from is not before --to", hint="times without a zone are UTC")
     ends = admin.ends(topics)
     begins, stops = admin.offsets_since(topics, request.from_ms), admin.offsets_since(topics, request.to_ms)
     ranges = {part: (begins.get(part, end), min(stops.get(part, end), end)) for part, end in ends.items()}
