@@ -1,5 +1,6 @@
 """`ingest offsets`: show and reset the offsets of a pipeline."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -92,10 +93,8 @@ def reset(
     if not done.is_group_set:
         out.note("the consumer group still has the old offsets; the next start sets them", "yellow")
     out.done(f'the old checkpoint is kept in "{done.kept}"')
-    out.note(
-        f"to undo it, stop the pipeline and run: mv {done.checkpoint} {done.kept}.undone && "
-        f"mv {done.kept} {done.checkpoint}"
-    )
+    here, kept, away = (shlex.quote(str(path)) for path in (done.checkpoint, done.kept, f"{done.kept}.undone"))
+    out.note(f"to undo it, stop the pipeline and run: mv {here} {away} && mv {kept} {here}")
     out.next(f"ingest offsets show {file}")
 
 
