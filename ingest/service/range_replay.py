@@ -16,7 +16,6 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.replay import ReplayStoppedError
-from ingest.durable.lock import FolderLock
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.plan.assemble import plan_of
@@ -27,6 +26,7 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
+from ingest.service.replay import replay_lock
 from ingest.service.replay_plan import (
     Piece,
     PieceKind,
@@ -99,8 +99,7 @@ class RangeReplay:
         self._pipeline = pipeline
         self._catalog = catalog
         self._request = request
-        self._folder = configuration.state_dir / "replays" / pipeline.name
-        self._state = ReplayState(self._folder, request)
+        self._state = ReplayState(configuration.state_dir / "replays" / pipeline.name, request)
 
     @property
     def is_any_allowed(self) -> bool:
@@ -155,9 +154,8 @@ class RangeReplay:
             ReplayStoppedError: a micro-batch cannot be made durable; finished ones are not run again.
             IngestError: as `plan`.
         """
-        lock = FolderLock(self._folder, kind="replay folder", hint="wait until that replay has ended")
         with ExitStack() as opened:
-            opened.enter_context(lock)
+            opened.enter_context(replay_lock(self._configuration, self._pipeline))
             plan = self.plan()
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals

@@ -67,7 +67,7 @@ class ReplayState:
     The plan of an unfinished replay and its progress: the files `FROM-TO.plan` and `FROM-TO.done` of a folder.
 
     The plan is written once, before anything runs: a resumed replay runs the same batches, even if the batch log or
-    the topics have changed since. One process at a time, which holds the folder's lock.
+    the topics have changed since. One process at a time, which holds the lock of the pipeline's replays.
 
     Args:
         folder: of the pipeline's replays.
