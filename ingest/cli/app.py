@@ -18,7 +18,9 @@ from ingest.cli import (
     init,
     jars,
     keys,
+    offsets,
     produce,
+    replay,
     run,
     scan,
     submit,
@@ -65,6 +67,10 @@ def application() -> typer.Typer:
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
     register(group, dead_letters.purge, "purge")
+    register(commands, replay.replay, "replay", "Operate")
+    group = _group(commands, "offsets", "Show the offsets of a pipeline, and reset them.", "Operate")
+    register(group, offsets.show, "show")
+    register(group, offsets.reset, "reset")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")

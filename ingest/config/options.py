@@ -315,6 +315,14 @@ class TriggerOptions(Model):
     every: Duration = option("Interval between their starts; `0s` starts the next one immediately.", default="0s")
 
 
+class ReplayOptions(Model):
+    """Which acknowledged micro-batches `ingest replay` can run again; only for the source `kafka`."""
+
+    keep: Duration = option(
+        "How long the times and offsets of acknowledged micro-batches are kept at least.", default="7d", gt=0
+    )
+
+
 class PipelineOptions(Model):
     """The options of a pipeline besides its components."""
 
@@ -325,6 +333,9 @@ class PipelineOptions(Model):
     timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
     attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
+    replay: ReplayOptions = option(
+        "Which acknowledged micro-batches can be replayed.", default={}, example={"keep": "30d"}
+    )
     description: str = option("For people.", default="", example="access logs of the web tier")
 
 

@@ -2,6 +2,7 @@
 State in a local folder that survives kill -9, a full disk and a power cut.
 
 - `files`: written completely or not at all
+- `append_log`: a file of lines that only grows
 - `lock`: one process at a time
 - `marker`: a fact that is recorded once
 - `lease`: an ownership with a heartbeat, which others may take over

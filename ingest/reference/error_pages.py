@@ -166,6 +166,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The file of a decorator has no entry for the event, with on_not_found: error.",
     ),
+    "no_exchange": (api.ConflictError, "The file system of `state_dir` cannot exchange two folders in one act."),
     "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
     "no_match": (
         api.DecorateError,
@@ -197,6 +198,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A number does not fit into the required type.",
     ),
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
+    "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
     "out_of_memory": (
         OutOfMemoryError,
         "A decorator or sink ran out of memory; the message names the event.",

@@ -19,6 +19,7 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
+from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.sources import open_source, restart_of
@@ -82,6 +83,7 @@ class LivePipeline:
         source: Source[Any],
         committers: Mapping[str, Committer],
         dead_letters: DeadLetterQueue,
+        record: Callable[[int, int], None],
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -92,6 +94,7 @@ class LivePipeline:
         self._source = source
         self._committers = committers
         self._dead_letters = dead_letters
+        self._record = record
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
@@ -179,6 +182,7 @@ class LivePipeline:
             ),
             publish=self._publish,
             observer=self.observer,
+            record=self._record,
             max_tasks=max_tasks(session),
             hide=self._shared.configuration.masks.hide,
         )
@@ -233,6 +237,7 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
             source=source,
             committers=committers,
             dead_letters=dead_letters,
+            record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
             opened=opened.pop_all(),
         )
 
