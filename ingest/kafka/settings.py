@@ -8,9 +8,7 @@ Source: CVE-2023-25194, CVE-2024-31141 and CVE-2025-27817 of Kafka's own clients
 """
 
 import re
-import stat
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,11 +16,11 @@ from pydantic import AfterValidator, BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Model, Secret, option
+from ingest.api.files import check_private_key
 from ingest.formats.addresses import is_this_machine
 
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):([0-9]{1,5})")
 _MAX_PORT = 65_535
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LOGIN = "org.apache.kafka.common.security"
 
@@ -120,18 +118,7 @@ class TlsSettings(Model):
 
     @model_validator(mode="after")
     def _key_is_kept_safe(self) -> "TlsSettings":
-        if self.key_file is None:
-            return self
-        try:
-            mode = Path(self.key_file).stat().st_mode
-        except OSError:
-            return self  # it may exist only on the machine that runs the pipeline; the client reports a missing file
-        if mode & _OTHERS:
-            raise PydanticCustomError(
-                "conflict",
-                'others can read the private key in "{path}"; run chmod 600 on it',
-                {"path": self.key_file, "option": "key_file"},
-            )
+        check_private_key(self.key_file, "key_file")
         return self
 
 

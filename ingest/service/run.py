@@ -85,7 +85,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.once,
             options.follow,
         )
-        endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
+        http = configuration.service.http
+        endpoint = HttpEndpoint(http.listen, health=health, render=metrics.render, tls=http.tls)
         conflict = _serve(endpoint, options, opened)
         pipelines, errors = _build(shared, plans, options, opened)
         if errors and not pipelines:
