@@ -26,6 +26,7 @@ def submit(
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
+    from ingest.durable import private_files
     from ingest.service.submit import submit_command
 
     if file == "-":
@@ -37,7 +38,8 @@ def submit(
     if not printed:
         out.note(f"{command[0]} starts", "dim")
         out.flush()
-        os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
+        with private_files():
+            os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
     for name in sorted(configuration.secret_settings):
         out.note(f'"{name}" contains a secret and is not in the command; the service reads it from the file', "dim")
     if out.is_json:
