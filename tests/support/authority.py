@@ -62,15 +62,24 @@ class Authority:
                 certificate,
             ),
             *("-addext", "basicConstraints=critical,CA:false", "-addext", f"subjectAltName={alternatives}"),
-            *(["-nodes"] if encrypted_with is None else ["-passout", f"pass:{encrypted_with}"]),
+            "-nodes",
         )
+        if encrypted_with is not None:
+            plain, key = key, key.with_suffix(".encrypted")
+            # the encryption that Java can read too
+            self._openssl(
+                *("pkcs8", "-topk8", "-v1", "PBE-SHA1-3DES", "-in", plain, "-out", key),
+                *("-passout", f"pass:{encrypted_with}"),
+            )
         both.write_text(key.read_text() + certificate.read_text() + self.certificate.read_text())
         both.chmod(0o600)
         return both
 
     def _request(self, *arguments: str | Path) -> None:
-        command = ["openssl", "req", "-x509", "-config", self._configuration, *_NEW_KEY, *_SOME_DAYS, *arguments]
+        self._openssl("req", "-x509", "-config", self._configuration, *_NEW_KEY, *_SOME_DAYS, *arguments)
+
+    def _openssl(self, *arguments: str | Path) -> None:
         done = subprocess.run(
-            [str(each) for each in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            ["openssl", *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
