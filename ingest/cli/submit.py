@@ -39,6 +39,7 @@ def submit(
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
+    from ingest.durable import private_files
     from ingest.service.submit import Submission, submit_command, write_properties
 
     if file == "-":
@@ -53,7 +54,8 @@ def submit(
     if not printed:
         out.note(f"{command[0]} starts", "dim")
         out.flush()
-        os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
+        with private_files():
+            os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
     for name in sorted(configuration.secret_settings):
         out.note(f'"{name}" contains a secret; its value is in the file of properties, not in the command', "dim")
     if out.is_json:

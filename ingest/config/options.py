@@ -21,6 +21,7 @@ from ingest.api import (
 )
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
+from ingest.config.http_tls import HttpTlsOptions
 from ingest.expressions import zone_of
 from ingest.formats.addresses import is_this_machine
 from ingest.kafka.settings import (
@@ -104,7 +105,12 @@ class HttpOptions(Model):
     """The HTTP endpoint for metrics, health, status and commands."""
 
     listen: str = option("HOST:PORT to listen on.", default="127.0.0.1:9464")
-    insecure: bool = option("Allows an address that other machines can reach.", default=False)
+    tls: HttpTlsOptions | None = option(
+        "TLS; without it the endpoint speaks HTTP.",
+        default=None,
+        example={"certificate": "/etc/ingest/tls.crt", "key": "/etc/ingest/tls.key"},
+    )
+    insecure: bool = option("Allows an address that other machines can reach, without TLS.", default=False)
     token: Secret | None = option(
         "Token that commands such as pause need. If left out, the service writes one to `state_dir`, readable only by "
         "its user, and the commands read it there.",
@@ -130,11 +136,11 @@ class HttpOptions(Model):
                 '"{listen}" is not HOST:PORT',
                 {"listen": self.listen, "option": "listen", "hint": hint},
             )
-        if not self.insecure and not is_this_machine(host):
+        if self.tls is None and not self.insecure and not is_this_machine(host):
             raise PydanticCustomError(
                 "conflict",
                 '"{listen}" can be reached from other machines, and the endpoint has no TLS; '
-                "set insecure: true if the network is trusted",
+                "add tls: {certificate: …, key: …}, or set insecure: true if the network is trusted",
                 {"listen": self.listen, "option": "listen"},
             )
         return self

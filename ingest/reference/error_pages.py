@@ -158,6 +158,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A lease was not renewed in time, or another process has taken it over.",
     ),
+    "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
@@ -253,6 +254,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
+    "tls_failed": (
+        api.SourceUnavailableError,
+        "The TLS handshake with a Kafka broker failed: one side does not accept the certificate of the other.",
+    ),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,

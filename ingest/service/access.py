@@ -61,8 +61,9 @@ def access_of(configuration: Configuration) -> "Access":
 
     Raises: as `token_of`.
     """
-    host, _ = address_of(configuration.service.http.listen)
-    return Access(token_of(configuration), host=host, is_private=is_this_machine(host))
+    http = configuration.service.http
+    host, _ = address_of(http.listen)
+    return Access(token_of(configuration), host=host, is_private=http.tls is not None or is_this_machine(host))
 
 
 class Refusal(NamedTuple):
@@ -103,7 +104,8 @@ class Access:
         if not self._is_private:
             return Refusal(
                 HTTPStatus.FORBIDDEN,
-                "this address can be reached from other machines and has no TLS, so it takes no commands",
+                "this address can be reached from other machines and has no TLS, so it takes no commands; "
+                "set service: http: tls",
             )
         name = urlsplit(f"//{host}").hostname or ""
         if not (name in self._hosts or _is_address(name)):

@@ -1,13 +1,15 @@
 """The commands' client of a running service."""
 
 import json
+import ssl
 import urllib.error
 import urllib.request
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
 from ingest.durable import make_folder, on_disk, write_durably
 from ingest.service.access import token_file
@@ -36,6 +38,28 @@ def write_url(state_dir: Path, url: str) -> None:
         write_durably(file, url.encode())
 
 
+def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
+    """
+    Trust the certificate of the endpoint itself, by whatever name it is reached, and present it to the endpoint.
+
+    Raises:
+        ConfigError: a file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False  # an address to listen on need not be a name in the certificate
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # its authority need not be known here
+    try:
+        context.load_verify_locations(options.certificate)
+        context.load_cert_chain(options.certificate, options.key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f'the certificate of the endpoint cannot be read from "{options.certificate}" and "{options.key}": {error}',
+            hint="run the command as the user of the service",
+        ) from error
+    return context
+
+
 class NotRunningError(NotFoundError):
     """No service of this configuration answers."""
 
@@ -54,7 +78,8 @@ class ServiceClient:
         self._configuration = configuration
         file = url_file(configuration.state_dir)
         with on_disk(file):
-            listen = f"http://{configuration.service.http.listen}"
+            scheme = "http" if configuration.service.http.tls is None else "https"
+            listen = f"{scheme}://{configuration.service.http.listen}"
             self.url = file.read_text().strip() if file.exists() else listen
 
     def status(self) -> list[dict[str, Any]]:
@@ -112,7 +137,9 @@ class ServiceClient:
         request = urllib.request.Request(self.url + path, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":
             request.add_header("Authorization", f"Bearer {self._token()}")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        tls = self._configuration.service.http.tls
+        handlers = [] if tls is None else [urllib.request.HTTPSHandler(context=client_context(tls))]
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *handlers)
         try:
             with opener.open(request, timeout=TIMEOUT_S) as answer:
                 content: bytes = answer.read(MAX_BYTES)

@@ -104,9 +104,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         )
         control = Control(Pauses(configuration.state_dir), configuration.pipelines)
         access = access_of(configuration)
-        endpoint = HttpEndpoint(
-            configuration.service.http.listen, Pages(health, activity, metrics.render, control, access)
-        )
+        http = configuration.service.http
+        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, access), http.tls)
         conflict = _serve(endpoint, configuration, options, opened)
         pipelines, errors = _build(shared, plans, options, opened)
         if errors and not pipelines:

@@ -45,6 +45,8 @@ DEFAULTS = {
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back
     "spark.python.unix.domain.socket.enabled": "true",
+    # files of a checkpoint; Hadoop sets their permissions itself, whatever the umask of the process
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -629,7 +629,7 @@ CASES = {
         [
             (
                 '5:26: conflict: "0.0.0.0:9464" can be reached from other machines, and the endpoint has no TLS; '
-                "set insecure: true if the network is trusted"
+                "add tls: {certificate: …, key: …}, or set insecure: true if the network is trusted"
             )
         ],
     ),

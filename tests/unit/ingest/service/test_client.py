@@ -17,6 +17,7 @@ from ingest.service.client import NotRunningError, ServiceClient, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
+from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
 
 
@@ -45,7 +46,7 @@ class Running:
         self.configuration = made
         self.control = Control(Pauses(made.state_dir), made.pipelines)
         pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, access_of(made))
-        self.endpoint = HttpEndpoint(made.service.http.listen, pages)
+        self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
         write_url(made.state_dir, self.endpoint.url)
 
@@ -64,6 +65,23 @@ def test_command_reaches_the_service(running: Running):
     client.command("p", "resume")
     assert not running.control.is_paused("p")
     assert [each["name"] for each in client.status()] == ["p"]
+
+
+@pytest.mark.parametrize("with_client_ca", [False, True])
+def test_command_over_tls(tmp_path: Path, with_client_ca: bool):
+    authority = Authority(tmp_path / "authority")
+    certificate = str(authority.issue("server"))
+    files = {"certificate": certificate, "key": certificate}
+    if with_client_ca:
+        files["client_ca"] = str(authority.certificate)
+    made = Running(configuration(tmp_path, tls=files))
+    try:
+        client = ServiceClient(made.configuration)
+        assert client.url.startswith("https://")
+        client.command("p", "pause")
+        assert made.control.is_paused("p")
+    finally:
+        made.endpoint.stop()
 
 
 def test_unknown_pipeline_is_an_error(running: Running):
