@@ -9,8 +9,8 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
-from ingest.api import LifecycleError
-from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, translated
+from ingest.api import IngestError, LifecycleError
+from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, read_error, translated
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import Hbase, happybase
@@ -116,6 +116,22 @@ class Connection:
             raise
         self._answered()
         return answer
+
+    def read(self, ask: Callable[[Any], T], *, table: str) -> T:
+        """
+        The result of a call that reads; arguments as of `call`.
+
+        Raises:
+            NotFoundError: there is no such table.
+            StoreError: as `call`, but a rejection is a refusal: no row of the caller caused it.
+        """
+        try:
+            return self.call(ask, table=table)
+        except IngestError as error:
+            translation = read_error(error)
+            if translation is error:
+                raise
+            raise translation from error.__cause__
 
     def _answered(self) -> None:
         self._used_s = self._clock()

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Generator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -23,7 +22,6 @@ from ingest.api import (
     split_column,
 )
 from sinks.hbase.connection import Connection
-from sinks.hbase.errors import read_error
 from sinks.hbase.paging import Paging, ThriftRow
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
@@ -52,12 +50,12 @@ class Reader:
         Raises:
             NotFoundError: there is no such table.
         """
-        found = self._ask(table, lambda client: client.getColumnDescriptors(table.encode()))
+        found = self._connection.read(lambda client: client.getColumnDescriptors(table.encode()), table=table)
         return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
 
     def splits(self, table: str) -> tuple[bytes, ...]:
         """Row keys at which the regions of a table start, except for the first region."""
-        regions = self._ask(table, lambda client: client.getTableRegions(table.encode()))
+        regions = self._connection.read(lambda client: client.getTableRegions(table.encode()), table=table)
         return tuple(sorted(region.startKey for region in regions if region.startKey))
 
     def locate(self, table: str, rows: Sequence[bytes]) -> None:
@@ -68,7 +66,7 @@ class Reader:
         """
         longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
         if any(len(row) > longest for row in rows):
-            self._ask(table, lambda client: client.getTableRegions(table.encode()))
+            self._connection.read(lambda client: client.getTableRegions(table.encode()), table=table)
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
         """
@@ -83,9 +81,11 @@ class Reader:
         self.locate(table, [row])
         name = table.encode()
         if wanted is None:
-            found = self._ask(table, lambda client: client.getRow(name, row, {}))
+            found = self._connection.read(lambda client: client.getRow(name, row, {}), table=table)
         else:
-            found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
+            found = self._connection.read(
+                lambda client: client.getRowWithColumns(name, row, list(wanted), {}), table=table
+            )
         if not found or not found[0].columns:
             return None
         return self._with_versions(table, _row(found[0]), versions)
@@ -116,7 +116,7 @@ class Reader:
                     scanner = self._open(table, columns, paging)
                 try:
                     number = scanner
-                    page = self._ask(table, lambda client: client.scannerGetList(number, paging.rows))  # noqa: B023 (called at once)
+                    page = self._connection.read(lambda client: client.scannerGetList(number, paging.rows), table=table)  # noqa: B023 (called at once)
                 except StoreError as error:
                     if not _is_gone(error):
                         raise
@@ -142,7 +142,9 @@ class Reader:
             caching=paging.caching,
             reversed=paging.remaining.is_reverse,
         )
-        opened = self._ask(table, lambda client: client.scannerOpenWithScan(table.encode(), question, {}))
+        opened = self._connection.read(
+            lambda client: client.scannerOpenWithScan(table.encode(), question, {}), table=table
+        )
         return int(opened)
 
     def _close_scanner(self, scanner: int) -> None:
@@ -156,9 +158,9 @@ class Reader:
         cells = []
         for newest in row.cells:
             column = newest.family + b":" + newest.qualifier
-            found = self._ask(
-                table,
+            found = self._connection.read(
                 lambda client: client.getVer(table.encode(), row.key, column, versions, {}),  # noqa: B023 (called at once)
+                table=table,
             )
             cells += [newest._replace(timestamp_ms=cell.timestamp, value=cell.value) for cell in found]
         return Row(row.key, tuple(cells)) if cells else None
@@ -179,12 +181,6 @@ class Reader:
             for column in columns
             if (family := split_column(column)[0]) in families and (column in whole or family not in whole)
         )
-
-    def _ask(self, table: str, ask: Any) -> Any:
-        try:
-            return self._connection.call(ask, table=table)
-        except StoreError as error:
-            raise read_error(error) from error.__cause__
 
 
 @lru_cache(maxsize=4096)
