@@ -53,10 +53,11 @@ def plan(
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
+    from sinks.rowkeys.distribution import Distribution
     from sinks.schema_diff import differences
 
     configuration, catalog = loaded(out, file)
-    distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
+    distribute = None if from_hbasewd is None else {"hash": Distribution.of_hbasewd(from_hbasewd).buckets}
     if distribute is not None and not out.is_json:
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
     rows = []
@@ -152,19 +153,6 @@ def apply(
         out.next(f"ingest run {file}")
     else:
         _nothing_to_do(out, file, configuration)
-
-
-def _buckets_of(params: str) -> int:
-    """The number of buckets of HBaseWD's hash distributor, from its parameters."""
-    from ingest.api import ConfigError
-    from ingest.api.buckets import buckets_rejection
-    from sinks.rowkeys.distribution import Distribution
-
-    buckets = Distribution.of_hbasewd(params).buckets
-    rejection = buckets_rejection(buckets)
-    if rejection is not None:
-        raise ConfigError(rejection, hint="copy the rows into a new table")
-    return buckets
 
 
 def _check_adopted(configuration: "Configuration", table: str) -> None:

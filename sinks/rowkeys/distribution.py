@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ingest.api import ConfigError, successor
-from ingest.api.buckets import MAX_BUCKETS, splits_of
+from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 
 _HASH = "OneByteSimpleHash"
 _ROUND_ROBIN = "RowKeyDistributorByOneBytePrefix"
@@ -63,7 +63,7 @@ class Distribution:
         The distribution that HBaseWD's hash distributor writes as `getParamsToStore()`: `CLASS--BUCKETS`.
 
         Raises:
-            ConfigError: it is of another distributor, or of none.
+            ConfigError: it is of another distributor, of none, or has a number of buckets that no table may have.
         """
         hint = f'those of its hash distributor are "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix${_HASH}--16"'
         if params.isdecimal() or _ROUND_ROBIN in params:
@@ -78,10 +78,11 @@ class Distribution:
         hasher = match["hasher"]
         if re.split(r"[.$]", hasher)[-1] != _HASH:
             raise ConfigError(f'unknown hash "{hasher}"; only {_HASH} is supported', hint=hint)
-        try:
-            return cls(int(match["buckets"]))
-        except ValueError as error:
-            raise ConfigError(f'"{params}": the number of buckets {error}', hint=hint) from error
+        buckets = int(match["buckets"])
+        rejection = buckets_rejection(buckets)
+        if rejection is not None:
+            raise ConfigError(f'"{params}": {rejection}', hint="copy the rows into a new table")
+        return cls(buckets)
 
     def stored(self, key: bytes) -> bytes:
         """The key of a row as the table stores it."""
