@@ -90,6 +90,11 @@ class Scan:
     page_rows: int = 500
     fuzzy: tuple[FuzzyPattern, ...] = ()
 
+    @property
+    def is_of_all_rows(self) -> bool:
+        """Whether it selects every row of a table, whatever the order and the limit."""
+        return self.bounds() == (b"", None) and self.columns is None and not self.fuzzy
+
     def bounds(self) -> tuple[bytes, bytes | None]:
         """The range [start, stop) after the prefix is taken into account."""
         start, stop = self.start, self.stop

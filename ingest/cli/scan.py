@@ -1,5 +1,6 @@
 """`ingest scan`: rows of a table, in the order of their keys."""
 
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,15 +68,16 @@ def scan(  # noqa: PLR0913 - the options of the command
     count, has_more, counts = 0, False, ScanCounts()
     with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted.columns)
-        for row in reader.scan(wanted, counts):
-            if count == limit:
-                has_more = True
-                break
-            show(out, row)
-            count += 1
+        with closing(reader.scan(wanted, counts)) as rows:
+            for row in rows:
+                if count == limit:
+                    has_more = True
+                    break
+                show(out, row)
+                count += 1
     if stats:
         _show_counts(out, counts)
-    if not count and wanted != Scan(limit=wanted.limit, reverse=reverse, versions=versions):
+    if not count and not wanted.is_of_all_rows:
         out.done("no row matches")
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))

@@ -82,6 +82,22 @@ def test_bounds_include_the_prefix(scan, bounds):
 
 
 @pytest.mark.parametrize(
+    ("scan", "is_of_all_rows"),
+    [
+        (Scan(), True),
+        (Scan(limit=1, versions=3, reverse=True, page_rows=7), True),
+        (Scan(start=b"a"), False),
+        (Scan(stop=b"a"), False),
+        (Scan(prefix=b"\xff"), False),
+        (Scan(columns=(b"f",)), False),
+        (Scan(fuzzy=(FuzzyPattern(b"a", b"\x00"),)), False),
+    ],
+)
+def test_scan_of_all_rows(scan, is_of_all_rows):
+    assert scan.is_of_all_rows is is_of_all_rows
+
+
+@pytest.mark.parametrize(
     ("prefix", "after"), [(b"", None), (b"\xff", None), (b"a\xff\xff", b"b"), (b"a\x00", b"a\x01")]
 )
 def test_successor_of_a_prefix(prefix, after):
