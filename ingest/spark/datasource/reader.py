@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ingest import garbage
+from ingest import garbage_collector
 from ingest.api import Cell, DecodeError, FuzzyPattern, Row, Scan, Store
 from ingest.api.notation import readable, shown
 from ingest.formats.cell_types import CODECS, CellType
@@ -78,7 +78,7 @@ class TableSourceReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, in batches bounded by rows and bytes."""
         if TaskContext.get() is not None:  # only in a worker process of Spark
-            garbage.collect_rarely()
+            garbage_collector.collect_rarely()
         schema = to_arrow_schema(self._schema, timezone="UTC")
         rows: list[tuple[object, ...]] = []
         size = 0
