@@ -179,8 +179,7 @@ def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBa
 def _value(row: Row, column: DeclaredColumn, value: bytes | None) -> object:
     if value is None:
         return None
-    decoded = _decoded(row, column.cell_type, value, shown(column.column))
-    return value.decode() if column.cell_type is CellType.JSON else decoded
+    return _decoded(row, column.cell_type, value, shown(column.column))
 
 
 def _decoded(row: Row, cell_type: CellType, value: bytes, what: str) -> object:
