@@ -146,8 +146,7 @@ def _layout(
 
     existing = _existing(configuration, catalog, store, table) if connect else None
     spec = existing or declared_in(store, configuration.tables.values()).get(table, TableSpec(table))
-    distribution = None if spec.buckets is None else Distribution(spec.buckets)
-    return Layout(spec.splits, distribution), "file" if existing is None else "store"
+    return Layout(spec.splits, Distribution.of(spec.buckets)), "file" if existing is None else "store"
 
 
 def _existing(configuration: "Configuration", catalog: "Catalog", name: str, table: str) -> "TableSpec | None":

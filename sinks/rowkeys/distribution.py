@@ -58,6 +58,11 @@ class Distribution:
         object.__setattr__(self, "prefixes", tuple(bytes([bucket]) for bucket in range(self.buckets)))
 
     @classmethod
+    def of(cls, buckets: int | None) -> Self | None:
+        """The distribution of a table with this number of buckets; None without buckets."""
+        return None if buckets is None else cls(buckets)
+
+    @classmethod
     def of_hbasewd(cls, params: str) -> Self:
         """
         The distribution that HBaseWD's hash distributor writes as `getParamsToStore()`: `CLASS--BUCKETS`.

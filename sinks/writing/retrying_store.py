@@ -167,8 +167,7 @@ class RetryingStore:
             ) from bug
 
     def _read_record(self, store: Target, table: str) -> None:
-        buckets = store.buckets(table)
-        self._distributions[table] = None if buckets is None else Distribution(buckets)
+        self._distributions[table] = Distribution.of(store.buckets(table))
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""

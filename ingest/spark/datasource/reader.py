@@ -31,6 +31,7 @@ from ingest.spark.datasource.partitions import (
 from ingest.spark.datasource.tables import SourceTable
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.stored_keys import get_stored, scan_stored
 
 
 @dataclass
@@ -64,7 +65,7 @@ class TableSourceReader(DataSourceReader):
         """One partition for each region and bucket, divided further if the option `partitions` is larger."""
         with self._table.reading() as store:
             spec = store.describe_table(self._table.name)
-            distribution = None if spec is None or spec.buckets is None else Distribution(spec.buckets)
+            distribution = None if spec is None else Distribution.of(spec.buckets)
             ranges = stored_ranges(self._ranges, distribution)
             cuts = {*(spec.splits if spec is not None else ()), *(distribution.prefixes if distribution else ())}
             found = partitions_of(ranges, cuts)
@@ -96,27 +97,25 @@ class TableSourceReader(DataSourceReader):
         scan, name = self._options.scan, self._table.name
         if not partition.ranges:
             return
+        distribution = Distribution.of(partition.buckets)
         with self._table.reading() as store:
             for start, stop in partition.ranges:
-                bucket = b"" if partition.buckets is None else start[:1]
                 if (start, stop) == point(start):
-                    row = self._row(store, start, len(bucket))
+                    row = self._row(store, start, distribution)
                     if row is not None:
                         yield row
                     continue
-                fuzzy = tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy)
-                part = replace(scan, start=start, stop=stop, prefix=b"", fuzzy=fuzzy)
-                with closing(store.scan(name, part)) as found:
-                    for each in found:
-                        yield Row(each.key[len(bucket) :], each.cells) if bucket else each
+                part = replace(scan, start=start, stop=stop, prefix=b"")
+                with closing(scan_stored(store, name, part, distribution)) as found:
+                    yield from found
 
-    def _row(self, store: Store[Any], stored: bytes, bucket_bytes: int) -> Row | None:
+    def _row(self, store: Store[Any], stored: bytes, distribution: Distribution | None) -> Row | None:
         """One row, which a get reads with fewer calls than a scan."""
-        scan, key = self._options.scan, stored[bucket_bytes:]
+        scan = self._options.scan
+        key = stored if distribution is None else distribution.original(stored)
         if not key or not _matches(key, scan.fuzzy):
             return None
-        found = store.get(self._table.name, stored, columns=scan.columns, versions=scan.versions)
-        return None if found is None else Row(key, found.cells)
+        return get_stored(store, self._table.name, stored, distribution, columns=scan.columns, versions=scan.versions)
 
     def _cuts(self, store: Store[Any], ranges: Sequence[Range], parts: int) -> list[bytes]:
         """Row keys that divide the rows of a partition; the first and the last row are read for it."""
