@@ -6,22 +6,12 @@ from typing import Protocol, TypeVar
 
 from ingest.api import IngestError, Mutation, Put, StoreUnavailableError
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
-
-
-def with_stored_keys(mutations: Sequence[Mutation], distribution: Distribution) -> list[Mutation]:
-    """Copies of the mutations whose row keys are the stored ones."""
-    stored = distribution.stored
-    return [
-        Put(stored(one.row), one.columns, one.timestamp_ms, one.wal, one.size_bytes)
-        if isinstance(one, Put)
-        else replace(one, row=stored(one.row))
-        for one in mutations
-    ]
 
 
 class Target(Protocol):
@@ -70,8 +60,8 @@ class RetryingStore:
     """
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
-    Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
-    for each call; the number of buckets is read from the table's record once in a flush cycle.
+    Chunks have original row keys, and so have their results: the stored keys of a salted table exist only in the calls.
+    The number of buckets is read from the table record once in a flush cycle.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:

@@ -7,8 +7,8 @@ import pytest
 from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.retrying_store import with_stored_keys
 
 KEYS = [b"row-%04d" % number for number in range(500)]
 

@@ -14,7 +14,7 @@ from ingest.spark.datasource.source import TableDataSource
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.writing.retrying_store import with_stored_keys
+from sinks.rowkeys.mutations import with_stored_keys
 
 SERIALIZER = CPickleSerializer()
 ROWS = 300
