@@ -62,15 +62,15 @@ class TableSourceReader(DataSourceReader):
         self._ranges = intersection([options.scan.bounds()], [EVERYTHING])
 
     def partitions(self) -> list[TablePartition]:
-        """One partition for each region and bucket, divided further if the option `partitions` is larger."""
+        """One partition for each region and bucket, divided further if the option `minPartitions` is larger."""
         with self._table.reading() as store:
             spec = store.describe_table(self._table.name)
             distribution = None if spec is None else Distribution.of(spec.buckets)
             ranges = stored_ranges(self._ranges, distribution)
             cuts = {*(spec.splits if spec is not None else ()), *(distribution.prefixes if distribution else ())}
             found = partitions_of(ranges, cuts)
-            if 0 < len(found) < self._options.partitions:
-                parts = ceil(self._options.partitions / len(found))
+            if 0 < len(found) < self._options.min_partitions:
+                parts = ceil(self._options.min_partitions / len(found))
                 found = partitions_of(ranges, cuts.union(*(self._cuts(store, each, parts) for each in found)))
         buckets = None if distribution is None else distribution.buckets
         # without a partition, Spark would make one of its own class
