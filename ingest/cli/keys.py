@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from ingest.cli.given import LinesOption
 from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
-    from ingest.api import Store, TableSpec
+    from ingest.api import TableSpec
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
@@ -151,19 +151,10 @@ def _layout(
 
 def _existing(configuration: "Configuration", catalog: "Catalog", name: str, table: str) -> "TableSpec | None":
     """A table as its store describes it; None if it does not exist."""
-    from ingest.api import NotFoundError
+    from ingest.plan.stores import reading_store_if_exists
 
-    component = configuration.stores[name]
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
-    try:
-        store.open()
-        return store.describe_table(table)
-    except NotFoundError:
-        if not store.capabilities.creates_tables:  # else the first write creates the store
-            raise
-        return None
-    finally:
-        store.close()
+    with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
+        return store.describe_table(table) if exists else None
 
 
 # Text

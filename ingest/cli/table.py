@@ -51,8 +51,8 @@ def plan(
     Example: ingest table plan pipeline.yaml
     Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
-    from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
+    from ingest.plan.stores import reading_store_if_exists
     from sinks.rowkeys.distribution import Distribution
     from sinks.schema_diff import differences
 
@@ -62,15 +62,8 @@ def plan(
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
     rows = []
     for name, specs in _declared(configuration).items():
-        with _store(configuration, catalog, name, for_reading=True) as store:
-            found: list[TableSpec | None] = [None] * len(specs)
-            try:
-                store.open()
-            except NotFoundError:
-                if not store.capabilities.creates_tables:  # else the first write creates the store
-                    raise
-            else:
-                found = [store.describe_table(spec.name) for spec in specs]
+        with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
+            found = [store.describe_table(spec.name) if exists else None for spec in specs]
             for spec, table in zip(specs, found, strict=True):
                 rows += [
                     _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
@@ -129,8 +122,7 @@ def apply(
     left: list[dict[str, Any]] = []
     refused: list[SchemaError] = []
     for name, specs in _declared(configuration).items():
-        with _store(configuration, catalog, name, for_reading=False) as store:
-            store.open()
+        with _owned_store(configuration, catalog, name) as store:
             for spec in specs:
                 changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in (adopt or ()))
                 done += [_row(name, change) for change in changes.done]
@@ -180,14 +172,12 @@ def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
 
 
 @contextmanager
-def _store(
-    configuration: "Configuration", catalog: "Catalog", name: str, *, for_reading: bool
-) -> "Iterator[Store[Any]]":
-    """A store of the file, not open yet."""
+def _owned_store(configuration: "Configuration", catalog: "Catalog", name: str) -> "Iterator[Store[Any]]":
+    """A store of the file, open for writing."""
     component = configuration.stores[name]
-    store_class = catalog.load("stores", component.kind)
-    store: Store[Any] = store_class.reader(component.settings) if for_reading else store_class(component.settings)
+    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
     try:
+        store.open()
         yield store
     finally:
         store.close()

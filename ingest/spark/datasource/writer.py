@@ -35,8 +35,9 @@ from ingest.api.notation import shown
 from ingest.clock import now_ms
 from ingest.config.model import Component
 from ingest.plan.assemble import live_store, store_writer
+from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
-from ingest.spark.datasource.tables import SourceTable, missing_table
+from ingest.spark.datasource.tables import SourceTable
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.staging import FileFormat, remove_leftovers
@@ -153,7 +154,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
                 store.ensure_table(table.declared)
             found = store.families(table.name)
             if found is None:
-                raise missing_table(store, table.name)
+                raise missing_table(table.name, store.tables())
             families, file_format = found, _file_format(store, table.name)
         folder = _staging_folder(component)
     missing = {column.column.partition(b":")[0] for column in mapper.columns} - families
