@@ -1,7 +1,7 @@
 """`ingest scan`: rows of a table, in the order of their keys."""
 
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +10,7 @@ from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, Versi
 from ingest.cli.output import Output, counted
 
 if TYPE_CHECKING:
-    from ingest.api import Scan, ScanCounts
+    from ingest.api import ScanCounts
 
 _KEY = r"text, with \xNN for other bytes"
 
@@ -64,7 +64,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         fuzzy=tuple(map(FuzzyPattern.parse, fuzzy or ())),
     )
     if after is not None:
-        wanted = _continued(wanted, from_readable(after))
+        wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
     with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted.columns)
@@ -82,13 +82,6 @@ def scan(  # noqa: PLR0913 - the options of the command
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
-
-
-def _continued(scan: "Scan", row: bytes) -> "Scan":
-    """The part of a scan after a row."""
-    if scan.reverse:
-        return replace(scan, stop=row if scan.stop is None else min(scan.stop, row))
-    return replace(scan, start=max(scan.start, row + b"\x00"))
 
 
 def _show_counts(out: Output, counts: "ScanCounts") -> None:

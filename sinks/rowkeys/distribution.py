@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from ingest.api import ConfigError, successor
+from ingest.api import ConfigError, prefix_end
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 
 _HASH = "OneByteSimpleHash"
@@ -112,7 +112,7 @@ class Distribution:
         Returns:
             Ranges that do not leave their bucket; a stop of None, the end of the table, only follows the prefix ff.
         """
-        return [(prefix + start, successor(prefix) if stop is None else prefix + stop) for prefix in self.prefixes]
+        return [(prefix + start, prefix_end(prefix) if stop is None else prefix + stop) for prefix in self.prefixes]
 
     def splits(self) -> tuple[bytes, ...]:
         """Split points that give each bucket a region."""
