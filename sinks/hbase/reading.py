@@ -11,7 +11,6 @@ from functools import lru_cache
 from itertools import islice
 
 from ingest.api import (
-    MAX_ROW_KEY_BYTES,
     Cell,
     FamilySpec,
     Row,
@@ -50,23 +49,13 @@ class Reader:
         Raises:
             NotFoundError: there is no such table.
         """
-        found = self._connection.read(lambda client: client.getColumnDescriptors(table.encode()), table=table)
+        found = self._connection.read(table, "getColumnDescriptors", table.encode())
         return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
 
     def splits(self, table: str) -> tuple[bytes, ...]:
         """Row keys at which the regions of a table start, except for the first region."""
-        regions = self._connection.read(lambda client: client.getTableRegions(table.encode()), table=table)
+        regions = self._connection.read(table, "getTableRegions", table.encode())
         return tuple(sorted(region.startKey for region in regions if region.startKey))
-
-    def locate(self, table: str, rows: Sequence[bytes]) -> None:
-        """
-        Make the server cache the regions of a table if a row key is too long for its region lookup.
-
-        The lookup key has the table, the row key and 16 more bytes, and must not be longer than a row key may be.
-        """
-        longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
-        if any(len(row) > longest for row in rows):
-            self._connection.read(lambda client: client.getTableRegions(table.encode()), table=table)
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
         """
@@ -78,14 +67,12 @@ class Reader:
         wanted = self._known(table, columns)
         if not row or wanted == ():
             return None
-        self.locate(table, [row])
+        self._connection.cache_regions(table, [row])
         name = table.encode()
         if wanted is None:
-            found = self._connection.read(lambda client: client.getRow(name, row, {}), table=table)
+            found = self._connection.read(table, "getRow", name, row, {})
         else:
-            found = self._connection.read(
-                lambda client: client.getRowWithColumns(name, row, list(wanted), {}), table=table
-            )
+            found = self._connection.read(table, "getRowWithColumns", name, row, list(wanted), {})
         if not found or not found[0].columns:
             return None
         return self._with_versions(table, _row(found[0]), versions)
@@ -115,8 +102,7 @@ class Reader:
                 if scanner is None:
                     scanner = self._open(table, columns, paging)
                 try:
-                    number = scanner
-                    page = self._connection.read(lambda client: client.scannerGetList(number, paging.rows), table=table)  # noqa: B023 (called at once)
+                    page = self._connection.read(table, "scannerGetList", scanner, paging.rows)
                 except StoreError as error:
                     if not _is_gone(error):
                         raise
@@ -135,16 +121,14 @@ class Reader:
 
     def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> int:
         start, stop = _scanner_range(paging.remaining)
-        question = TScan(
+        tscan = TScan(
             startRow=start,
             stopRow=stop,
             columns=None if columns is None else list(columns),
             caching=paging.caching,
             reversed=paging.remaining.is_reverse,
         )
-        opened = self._connection.read(
-            lambda client: client.scannerOpenWithScan(table.encode(), question, {}), table=table
-        )
+        opened = self._connection.read(table, "scannerOpenWithScan", table.encode(), tscan, {})
         return int(opened)
 
     def _close_scanner(self, scanner: int) -> None:
@@ -158,10 +142,7 @@ class Reader:
         cells = []
         for newest in row.cells:
             column = newest.family + b":" + newest.qualifier
-            found = self._connection.read(
-                lambda client: client.getVer(table.encode(), row.key, column, versions, {}),  # noqa: B023 (called at once)
-                table=table,
-            )
+            found = self._connection.read(table, "getVer", table.encode(), row.key, column, versions, {})
             cells += [newest._replace(timestamp_ms=cell.timestamp, value=cell.value) for cell in found]
         return Row(row.key, tuple(cells)) if cells else None
 

@@ -51,14 +51,12 @@ class TableRecords:
     def _value(self, table: str) -> bytes | None:
         if not self._has_table:
             # a get from a missing table would leave a stack trace in the server's log
-            regions = self._connection.read(lambda client: client.getTableRegions(RECORDS.encode()), table=RECORDS)
+            regions = self._connection.read(RECORDS, "getTableRegions", RECORDS.encode())
             self._has_table = bool(regions)
         if not self._has_table:
             return None
         try:
-            cells = self._connection.read(
-                lambda client: client.get(RECORDS.encode(), table.encode(), _BUCKETS, {}), table=RECORDS
-            )
+            cells = self._connection.read(RECORDS, "get", RECORDS.encode(), table.encode(), _BUCKETS, {})
         except NotFoundError:
             self._has_table = False
             return None
