@@ -62,7 +62,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     regions: Annotated[
-        int, typer.Option(min=2, max=1_000, metavar="N", help="Regions to propose split points for.")
+        int,
+        typer.Option(min=2, max=1_000, metavar="N", help="Number of regions that even split points make."),
     ] = 8,
     connect: Annotated[
         bool, typer.Option("--connect", help="Take the regions of existing tables from their stores.")
@@ -186,8 +187,9 @@ def _show(out: Output, analysed: _Analysed) -> None:
         _show_regions(out, keys.current)
     if keys.prefixes:
         _show_prefixes(out, keys)
-    if keys.proposal:
-        out.line(f"proposed split points: tables: {{{analysed.table}: {{splits: {_yaml(keys.proposal)}}}}}", "green")
+    if keys.recommended_splits:
+        splits = _yaml(keys.recommended_splits)
+        out.line(f"recommended split points: tables: {{{analysed.table}: {{splits: {splits}}}}}", "green")
     for warning in keys.warnings:
         _warn(out, analysed.table, warning)
 
@@ -196,7 +198,7 @@ def _layouts(analysed: _Analysed) -> "Iterator[tuple[str, Spread]]":
     keys = analysed.keys
     current = "regions in the store" if analysed.regions_from == "store" else "split points of the file"
     yield current if keys.current.layout.splits else "one region", keys.current
-    yield "proposed split points", keys.proposed
+    yield "even split points" if keys.even.layout.distribution is None else "one region for each bucket", keys.even
     for spread in keys.salted:
         yield f"salted, {spread.layout.regions} buckets", spread
 
@@ -270,9 +272,9 @@ def _plain(analysed: _Analysed) -> dict[str, object]:
         "rows": keys.rows,
         "key_bytes": {"shortest": lengths.shortest, "median": lengths.median, "longest": lengths.longest},
         "current": {"from": analysed.regions_from} | _plain_spread(keys.current),
-        "proposed": _plain_spread(keys.proposed),
+        "even": _plain_spread(keys.even),
         "salted": [{"buckets": spread.layout.regions} | _plain_spread(spread) for spread in keys.salted],
-        "splits": [to_notation(split) for split in keys.proposal],
+        "recommended_splits": [to_notation(split) for split in keys.recommended_splits],
         "prefixes": [
             {
                 "prefix": to_notation(count.prefix),
