@@ -1,6 +1,7 @@
 """`ingest jars`: Spark's connector for Kafka."""
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 
 def fetch(out: Output) -> None:

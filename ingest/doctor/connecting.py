@@ -10,10 +10,10 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ingest.amounts import counted
 from ingest.api import IngestError, NotFoundError, Source, Store, TableSpec
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
-from ingest.doctor.amounts import counted
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.stores import reading_store_if_exists
 

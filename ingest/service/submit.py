@@ -8,7 +8,8 @@ from pathlib import Path
 from ingest.api import NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.spark.session import DEFAULT_MASTER, LOCAL, add_properties, quiet_properties
+from ingest.spark.master import DEFAULT_MASTER
+from ingest.spark.session import LOCAL, add_properties, quiet_properties
 
 _SCRIPT = "attr2hbase_submit.py"
 

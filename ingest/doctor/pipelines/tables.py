@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingest.doctor.amounts import counted
+from ingest.amounts import counted
 from ingest.doctor.connecting import CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of

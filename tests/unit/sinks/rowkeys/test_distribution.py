@@ -1,9 +1,7 @@
 """Buckets of row keys: HBaseWD's hash distributor byte for byte, and the ranges that a scan of all buckets reads."""
 
 import copy
-import heapq
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -130,22 +128,6 @@ def test_intervals_hold_exactly_the_keys_of_the_range(originals, start, stop, bu
 
 def test_rows_after_the_last_bucket_are_in_no_interval():
     assert all(stop is not None and stop <= b"\x0f" for _, stop in Distribution(15).intervals())
-
-
-@pytest.mark.parametrize(("start", "stop", "rows"), [(100, 900, 400), (100, None, 450), (None, None, 500)])
-def test_merged_buckets_return_the_rows_of_hbasewds_own_tests(start, stop, rows):
-    origin, distribution = 1_700_000_000_000, Distribution(15)
-    values = [500 + number if number % 2 == 0 else 500 - number for number in range(500)]
-    table = sorted(distribution.stored((origin + value).to_bytes(8, "big")) for value in values)
-
-    def bound(value: int | None) -> bytes | None:
-        return None if value is None else (origin + value).to_bytes(8, "big")
-
-    intervals = distribution.intervals(bound(start) or b"", bound(stop))
-    scans = [[key[1:] for key in table if first <= key and (last is None or key < last)] for first, last in intervals]
-    merged = list(heapq.merge(*scans))
-    assert rows == len(merged)
-    assert all(one < other for one, other in pairwise(merged))
 
 
 def test_prefixes_and_splits():
