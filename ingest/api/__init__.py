@@ -51,7 +51,7 @@ from ingest.api.errors import (
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
-from ingest.api.scans import FuzzyPattern, Scan, ScanCounts, successor
+from ingest.api.scans import FuzzyPattern, Scan, ScanCounts, next_key, prefix_end
 from ingest.api.settings import (
     ByteSize,
     Duration,
@@ -179,8 +179,9 @@ __all__ = [
     "attribute_references",
     "family_rejection",
     "nanos_of",
+    "next_key",
     "option",
+    "prefix_end",
     "rejection_reason",
     "split_column",
-    "successor",
 ]

@@ -2,7 +2,7 @@
 
 MAX_BUCKETS = 256  # values of the byte that precedes the row key
 _MULTIPLIER = 31  # of the hash: modulo a multiple of it, only the last bytes of the key decide the bucket
-_SKEWED_FROM = 32  # buckets, a power of two: digits differ in their low bits only
+_SKEWED = (_MULTIPLIER - 1, _MULTIPLIER + 1)  # modulo a multiple, little more than the sum of the digits decides
 
 
 def buckets_rejection(buckets: int) -> str | None:
@@ -10,16 +10,19 @@ def buckets_rejection(buckets: int) -> str | None:
     if not 1 <= buckets <= MAX_BUCKETS:
         return f"a table has 1 to {MAX_BUCKETS} buckets, not {buckets}"
     if buckets % _MULTIPLIER == 0:
-        return f"{buckets} buckets are a multiple of {_MULTIPLIER}, which leaves most buckets empty; use {buckets + 1}"
+        return (
+            f"{buckets} buckets are a multiple of {_MULTIPLIER}, which leaves most buckets empty; use "
+            f"{_nearest_good(buckets)}"
+        )
     return None
 
 
 def buckets_warning(buckets: int) -> str | None:
     """What to know about an allowed number of buckets; None if nothing."""
-    if buckets >= _SKEWED_FROM and buckets & (buckets - 1) == 0:
+    if _is_skewed(buckets):
         return (
-            f"row keys with decimal numbers in them spread unevenly over {buckets} buckets, as over every power of two "
-            f"from {_SKEWED_FROM}; use 16, or {buckets - 2}"
+            f"row keys with decimal numbers in them spread unevenly over {buckets} buckets, as over every multiple of "
+            f"{_SKEWED[0]} or {_SKEWED[1]}; use 16, or {_nearest_good(buckets)}"
         )
     return None
 
@@ -27,3 +30,12 @@ def buckets_warning(buckets: int) -> str | None:
 def splits_of(buckets: int | None) -> tuple[bytes, ...]:
     """Split points that give each bucket a region; none without buckets."""
     return tuple(bytes([bucket]) for bucket in range(1, buckets or 1))
+
+
+def _is_skewed(buckets: int) -> bool:
+    return any(buckets % number == 0 for number in _SKEWED)
+
+
+def _nearest_good(buckets: int) -> int:
+    """The nearest smaller number that is neither rejected nor warned about."""
+    return next(number for number in range(buckets - 1, 0, -1) if number % _MULTIPLIER and not _is_skewed(number))

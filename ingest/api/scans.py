@@ -1,7 +1,7 @@
 """The scan of a table, as a plain value."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from ingest.api.cells import Cell
@@ -90,12 +90,23 @@ class Scan:
     page_rows: int = 500
     fuzzy: tuple[FuzzyPattern, ...] = ()
 
+    @property
+    def is_of_all_rows(self) -> bool:
+        """Whether it selects every row of a table, whatever the order and the limit."""
+        return self.bounds() == (b"", None) and self.columns is None and not self.fuzzy
+
+    def after(self, row: bytes) -> Self:
+        """The part of the scan that follows a row key in its order; the row itself need not exist."""
+        if self.reverse:
+            return replace(self, stop=row if self.stop is None else min(self.stop, row))
+        return replace(self, start=max(self.start, next_key(row)))
+
     def bounds(self) -> tuple[bytes, bytes | None]:
         """The range [start, stop) after the prefix is taken into account."""
         start, stop = self.start, self.stop
         if self.prefix:
             start = max(start, self.prefix)
-            end = successor(self.prefix)
+            end = prefix_end(self.prefix)
             if end is not None and (stop is None or end < stop):
                 stop = end
         return start, stop
@@ -132,7 +143,12 @@ class ScanCounts:
         )
 
 
-def successor(prefix: bytes) -> bytes | None:
+def next_key(row: bytes) -> bytes:
+    """The first key after a row key, in byte order."""
+    return row + b"\x00"
+
+
+def prefix_end(prefix: bytes) -> bytes | None:
     """The first key after all keys with the prefix; None if there is none (only ff bytes, or empty)."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

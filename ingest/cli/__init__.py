@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from ingest import garbage
+from ingest import garbage_collector
 from ingest.cli.output import Output, OutputClosedError
 
 _PACKAGES = ("decorators", "sinks")
@@ -26,7 +26,7 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; the entry point of both console scripts."""
     if arguments is None:
-        garbage.collect_rarely()
+        garbage_collector.collect_rarely()
         arguments = sys.argv[1:]
     arguments = list(arguments)
     out = Output(sys.stdout, sys.stderr, is_plain="--no-color" in arguments or bool(os.environ.get("NO_COLOR")))

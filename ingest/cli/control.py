@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.doctor.examination import Finding, Outcome
@@ -166,7 +167,7 @@ def _of_hbase(out: Output, file: str | None, sources: "Sources") -> "tuple[list[
 
 
 def _show_inputs(out: Output, inputs: "Inputs") -> None:
-    from ingest.doctor.amounts import number, size
+    from ingest.amounts import number, size
 
     rows = {"configuration": inputs.origins["configuration"]}
     values = {

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.flume import Imported

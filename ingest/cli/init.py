@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 
 class Template(StrEnum):

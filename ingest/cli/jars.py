@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 
 def fetch(

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.given import LinesOption
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import Store, TableSpec
+    from ingest.api import TableSpec
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
@@ -62,7 +63,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     regions: Annotated[
-        int, typer.Option(min=2, max=1_000, metavar="N", help="Regions to propose split points for.")
+        int,
+        typer.Option(min=2, max=1_000, metavar="N", help="Number of regions that even split points make."),
     ] = 8,
     connect: Annotated[
         bool, typer.Option("--connect", help="Take the regions of existing tables from their stores.")
@@ -146,25 +148,15 @@ def _layout(
 
     existing = _existing(configuration, catalog, store, table) if connect else None
     spec = existing or declared_in(store, configuration.tables.values()).get(table, TableSpec(table))
-    distribution = None if spec.buckets is None else Distribution(spec.buckets)
-    return Layout(spec.splits, distribution), "file" if existing is None else "store"
+    return Layout(spec.splits, Distribution.of(spec.buckets)), "file" if existing is None else "store"
 
 
 def _existing(configuration: "Configuration", catalog: "Catalog", name: str, table: str) -> "TableSpec | None":
     """A table as its store describes it; None if it does not exist."""
-    from ingest.api import NotFoundError
+    from ingest.plan.stores import reading_store_if_exists
 
-    component = configuration.stores[name]
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
-    try:
-        store.open()
-        return store.describe_table(table)
-    except NotFoundError:
-        if not store.capabilities.creates_tables:  # else the first write creates the store
-            raise
-        return None
-    finally:
-        store.close()
+    with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
+        return store.describe_table(table) if exists else None
 
 
 # Text
@@ -196,8 +188,9 @@ def _show(out: Output, analysed: _Analysed) -> None:
         _show_regions(out, keys.current)
     if keys.prefixes:
         _show_prefixes(out, keys)
-    if keys.proposal:
-        out.line(f"proposed split points: tables: {{{analysed.table}: {{splits: {_yaml(keys.proposal)}}}}}", "green")
+    if keys.recommended_splits:
+        splits = _yaml(keys.recommended_splits)
+        out.line(f"recommended split points: tables: {{{analysed.table}: {{splits: {splits}}}}}", "green")
     for warning in keys.warnings:
         _warn(out, analysed.table, warning)
 
@@ -206,7 +199,7 @@ def _layouts(analysed: _Analysed) -> "Iterator[tuple[str, Spread]]":
     keys = analysed.keys
     current = "regions in the store" if analysed.regions_from == "store" else "split points of the file"
     yield current if keys.current.layout.splits else "one region", keys.current
-    yield "proposed split points", keys.proposed
+    yield "even split points" if keys.even.layout.distribution is None else "one region for each bucket", keys.even
     for spread in keys.salted:
         yield f"salted, {spread.layout.regions} buckets", spread
 
@@ -280,9 +273,9 @@ def _plain(analysed: _Analysed) -> dict[str, object]:
         "rows": keys.rows,
         "key_bytes": {"shortest": lengths.shortest, "median": lengths.median, "longest": lengths.longest},
         "current": {"from": analysed.regions_from} | _plain_spread(keys.current),
-        "proposed": _plain_spread(keys.proposed),
+        "even": _plain_spread(keys.even),
         "salted": [{"buckets": spread.layout.regions} | _plain_spread(spread) for spread in keys.salted],
-        "splits": [to_notation(split) for split in keys.proposal],
+        "recommended_splits": [to_notation(split) for split in keys.recommended_splits],
         "prefixes": [
             {
                 "prefix": to_notation(count.prefix),

@@ -9,7 +9,6 @@ from ingest.api import ConfigError, NotFoundError, Store
 from ingest.catalog import SINGULAR, Catalog
 from ingest.cli.output import Output
 from ingest.config import load
-from ingest.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
@@ -78,25 +77,14 @@ def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
 @contextmanager
 def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
     """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""
+    from ingest.plan.stores import missing_table, reading_store
     from sinks.scanning.table_reader import TableReader
 
     configuration, catalog = loaded(out, file, shows_records=True)
     component = configuration.stores[configuration.store_of_table(table)]
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings)
-    try:
-        store.open()
-        _check_table(store, table, file)
+    with reading_store(component, catalog) as store:
+        tables = store.tables()
+        if table not in tables:
+            empty = f"the store has no tables yet: run 'ingest run --once {file}'"
+            raise missing_table(table, tables, if_empty=empty)
         yield store, TableReader(store, table)
-    finally:
-        store.close()
-
-
-def _check_table(store: Store[Any], table: str, file: str) -> None:
-    tables = store.tables()
-    if table in tables:
-        return
-    existing = (
-        f"there is {', '.join(tables)}" if tables else f"the store has no tables yet: run 'ingest run --once {file}'"
-    )
-    hint = did_you_mean(table, tables) or existing
-    raise NotFoundError(f'there is no table "{table}"', hint=hint)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO, cast
 
 from ingest import __version__
+from ingest.amounts import counted
 
 if TYPE_CHECKING:  # these packages load pydantic, which `--version` and the help pages do not need
     from ingest.api.errors import IngestError
@@ -277,11 +278,6 @@ class Output:
 
     def _styled(self, text: str, style: str, stream: TextIO) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text and self._colors(stream) else text
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun, as in `1 row`, `2,000 rows`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def counts_of(counts: Mapping[str, int]) -> str:

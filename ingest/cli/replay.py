@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.output import Output, counted, counts_of
+from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from ingest.service.range_replay import RangePlan, RangeReplay

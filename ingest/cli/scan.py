@@ -1,15 +1,17 @@
 """`ingest scan`: rows of a table, in the order of their keys."""
 
-from dataclasses import asdict, replace
+from contextlib import closing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, VersionsOption
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import Scan, ScanCounts
+    from ingest.api import ScanCounts
 
 _KEY = r"text, with \xNN for other bytes"
 
@@ -63,30 +65,24 @@ def scan(  # noqa: PLR0913 - the options of the command
         fuzzy=tuple(map(FuzzyPattern.parse, fuzzy or ())),
     )
     if after is not None:
-        wanted = _continued(wanted, from_readable(after))
+        wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
     with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted.columns)
-        for row in reader.scan(wanted, counts):
-            if count == limit:
-                has_more = True
-                break
-            show(out, row)
-            count += 1
+        with closing(reader.scan(wanted, counts)) as rows:
+            for row in rows:
+                if count == limit:
+                    has_more = True
+                    break
+                show(out, row)
+                count += 1
     if stats:
         _show_counts(out, counts)
-    if not count and wanted != Scan(limit=wanted.limit, reverse=reverse, versions=versions):
+    if not count and not wanted.is_of_all_rows:
         out.done("no row matches")
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
-
-
-def _continued(scan: "Scan", row: bytes) -> "Scan":
-    """The part of a scan after a row."""
-    if scan.reverse:
-        return replace(scan, stop=row if scan.stop is None else min(scan.stop, row))
-    return replace(scan, start=max(scan.start, row + b"\x00"))
 
 
 def _show_counts(out: Output, counts: "ScanCounts") -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.api import SchemaError, Store, TableSpec
@@ -51,25 +52,19 @@ def plan(
     Example: ingest table plan pipeline.yaml
     Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
-    from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
+    from ingest.plan.stores import reading_store_if_exists
+    from sinks.rowkeys.distribution import Distribution
     from sinks.schema_diff import differences
 
     configuration, catalog = loaded(out, file)
-    distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
+    distribute = None if from_hbasewd is None else {"hash": Distribution.of_hbasewd(from_hbasewd).buckets}
     if distribute is not None and not out.is_json:
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
     rows = []
     for name, specs in _declared(configuration).items():
-        with _store(configuration, catalog, name, for_reading=True) as store:
-            found: list[TableSpec | None] = [None] * len(specs)
-            try:
-                store.open()
-            except NotFoundError:
-                if not store.capabilities.creates_tables:  # else the first write creates the store
-                    raise
-            else:
-                found = [store.describe_table(spec.name) for spec in specs]
+        with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
+            found = [store.describe_table(spec.name) if exists else None for spec in specs]
             for spec, table in zip(specs, found, strict=True):
                 rows += [
                     _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
@@ -128,8 +123,7 @@ def apply(
     left: list[dict[str, Any]] = []
     refused: list[SchemaError] = []
     for name, specs in _declared(configuration).items():
-        with _store(configuration, catalog, name, for_reading=False) as store:
-            store.open()
+        with _owned_store(configuration, catalog, name) as store:
             for spec in specs:
                 changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in (adopt or ()))
                 done += [_row(name, change) for change in changes.done]
@@ -152,19 +146,6 @@ def apply(
         out.next(f"ingest run {file}")
     else:
         _nothing_to_do(out, file, configuration)
-
-
-def _buckets_of(params: str) -> int:
-    """The number of buckets of HBaseWD's hash distributor, from its parameters."""
-    from ingest.api import ConfigError
-    from ingest.api.buckets import buckets_rejection
-    from sinks.rowkeys.distribution import Distribution
-
-    buckets = Distribution.of_hbasewd(params).buckets
-    rejection = buckets_rejection(buckets)
-    if rejection is not None:
-        raise ConfigError(rejection, hint="copy the rows into a new table")
-    return buckets
 
 
 def _check_adopted(configuration: "Configuration", table: str) -> None:
@@ -192,17 +173,15 @@ def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
 
 
 @contextmanager
-def _store(
-    configuration: "Configuration", catalog: "Catalog", name: str, *, for_reading: bool
-) -> "Iterator[Store[Any]]":
-    """A store of the file, not open yet."""
+def _owned_store(configuration: "Configuration", catalog: "Catalog", name: str) -> "Iterator[Store[Any]]":
+    """A store of the file, open for writing."""
     from ingest.durable import private_files
 
     component = configuration.stores[name]
-    store_class = catalog.load("stores", component.kind)
-    store: Store[Any] = store_class.reader(component.settings) if for_reading else store_class(component.settings)
+    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
     with private_files():
         try:
+            store.open()
             yield store
         finally:
             store.close()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 from ingest.cli.updating import shown_path, update_tests
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ingest.cli.output import Output, counted
+from ingest.amounts import counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.doctor.connecting import Check

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from ingest.api import IngestError, NotFoundError, Source, Store, StoreSettings, TableSpec
+from ingest.amounts import counted
+from ingest.api import IngestError, NotFoundError, Source, Store, TableSpec
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
-from ingest.doctor.amounts import counted
 from ingest.plan.assemble import plan_of, sink_checks
+from ingest.plan.stores import reading_store_if_exists
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -102,19 +103,12 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
 
 
 def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
-    settings = cast("StoreSettings", component.settings).with_timeout(CONNECT_TIMEOUT_S)
-    store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
     declared = declared_in(name, configuration.tables.values()).values()
-    try:
-        store.open()
+    with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
+        if not exists:
+            return "does not exist yet, the first write creates it"
         tables = store.tables()
         missing = [] if store.capabilities.creates_tables else [spec for spec in declared if not _has(store, spec)]
-    except NotFoundError:
-        if not store.capabilities.creates_tables:
-            raise
-        return "does not exist yet, the first write creates it"
-    finally:
-        store.close()
     if missing:
         raise NotFoundError(
             f'table "{missing[0].name}" does not exist, or lacks declared families',

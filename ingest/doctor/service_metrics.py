@@ -1,11 +1,11 @@
 """The write rate of a running service, from its page `/metrics`."""
 
-import re
 from collections.abc import Container
 
 from ingest.api import ConfigError
+from ingest.observe.exposition import values_by_label
 
-_STORED = re.compile(r'^ingest_bytes_total\{pipeline="((?:[^"\\]|\\.)*)"\} ([0-9.eE+-]+)', re.MULTILINE)
+_STORED = "ingest_bytes_total"
 
 
 def stored_bytes(content: bytes, url: str, pipelines: Container[str] | None = None) -> float:
@@ -20,12 +20,15 @@ def stored_bytes(content: bytes, url: str, pipelines: Container[str] | None = No
     Raises:
         ConfigError: the page has no such metric.
     """
-    found = {name: float(value) for name, value in _STORED.findall(content.decode("utf-8", "replace"))}
+    try:
+        found = values_by_label(content, _STORED, "pipeline")
+    except ValueError:
+        found = {}  # the page of another program
     wanted = [value for name, value in found.items() if pipelines is None or name in pipelines]
     if not wanted:
         what = "" if not found else " of the pipelines in the file"
         raise ConfigError(
-            f'"{url}" has no metric ingest_bytes_total{what}',
+            f'"{url}" has no metric {_STORED}{what}',
             hint="--metrics takes the page /metrics of a running service, by default http://127.0.0.1:9464/metrics",
         )
     return sum(wanted)

@@ -6,17 +6,15 @@ Encodings of values: numbers of a fixed width, and bytes as hexadecimal, base64 
 
 import binascii
 import math
-import struct
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from struct import Struct
 from types import MappingProxyType
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
 from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_number
-from ingest.formats.cell_types import FLOAT32, FLOAT64, INT16, INT32, INT64, wrong_size
+from ingest.formats.cell_types import NUMBERS, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
 _MAX_DIGITS = 1_000  # bounds the work for text that is not a sensible number
@@ -27,17 +25,17 @@ _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 Change = Callable[[bytes], bytes]
 
 
-def _write_whole(layout: Struct) -> Change:
-    pack, bits = layout.pack, layout.size * 8
+def _write_whole(encoding: str) -> Change:
+    pack = NUMBERS[encoding].encode
+    what = f"a whole number of {8 * len(pack(0))} bits"
 
     def write(text: bytes) -> bytes:
         # fast path for plain digits
         number = int(text) if len(text) <= _FEW_DIGITS and text.isdigit() else _whole_number(text)
         try:
             return pack(number)
-        except struct.error as error:
-            message = f"{shown_start(text)} does not fit into a whole number of {bits} bits"
-            raise ExpressionError(message, code="number_too_large") from error
+        except ValueError as error:
+            raise _too_large(text, what) from error
 
     return write
 
@@ -49,8 +47,9 @@ def _whole_number(text: bytes) -> int:
     return int(number)
 
 
-def _write_float(layout: Struct) -> Change:
-    pack, bits = layout.pack, layout.size * 8
+def _write_float(encoding: str) -> Change:
+    pack = NUMBERS[encoding].encode
+    what = f"a number of {8 * len(pack(0))} bits"
 
     def write(text: bytes) -> bytes:
         try:
@@ -60,43 +59,30 @@ def _write_float(layout: Struct) -> Change:
         if math.isnan(number):
             raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
         try:
-            if math.isfinite(number):
-                return pack(number)
-        except OverflowError:
-            pass
-        raise ExpressionError(f"{shown_start(text)} does not fit into a number of {bits} bits", code="number_too_large")
+            return pack(number)
+        except ValueError as error:
+            raise _too_large(text, what) from error
 
     return write
 
 
-def _read_whole(layout: Struct) -> Change:
-    unpack, size = layout.unpack, layout.size
+def _too_large(text: bytes, what: str) -> ExpressionError:
+    return ExpressionError(f"{shown_start(text)} does not fit into {what}", code="number_too_large")
+
+
+def _read(encoding: str, text_of: Callable[[float], bytes] = number_text) -> Change:
+    unpack = NUMBERS[encoding].decode
 
     def read(value: bytes) -> bytes:
-        if len(value) != size:
-            raise _wrong_size(value, size)
-        (number,) = unpack(value)
-        return b"%d" % number
+        try:
+            number = unpack(value)
+        except NotFiniteError as error:
+            raise ExpressionError(str(error), code="not_a_number") from error
+        except ValueError as error:
+            raise ExpressionError(str(error), code="bad_encoding") from error
+        return text_of(number)
 
     return read
-
-
-def _read_float(layout: Struct, exact: Callable[[float], float]) -> Change:
-    unpack, size = layout.unpack, layout.size
-
-    def read(value: bytes) -> bytes:
-        if len(value) != size:
-            raise _wrong_size(value, size)
-        (number,) = unpack(value)
-        if not math.isfinite(number):
-            raise ExpressionError(f"{shown_start(value)} is {number}, which is not a number", code="not_a_number")
-        return number_text(exact(number))
-
-    return read
-
-
-def _wrong_size(value: bytes, size: int) -> ExpressionError:
-    return ExpressionError(wrong_size(value, size), code="bad_encoding")
 
 
 def _read_hex(text: bytes) -> bytes:
@@ -135,11 +121,11 @@ def _read_form(text: bytes) -> bytes:
 
 WRITE: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _write_whole(INT16),
-        "int32": _write_whole(INT32),
-        "int64": _write_whole(INT64),
-        "float32": _write_float(FLOAT32),
-        "float64": _write_float(FLOAT64),
+        "int16": _write_whole("int16"),
+        "int32": _write_whole("int32"),
+        "int64": _write_whole("int64"),
+        "float32": _write_float("float32"),
+        "float64": _write_float("float64"),
         "hex": lambda value: value.hex().encode("ascii"),
         "base64": b64encode,
         "base64url": urlsafe_b64encode,
@@ -151,11 +137,11 @@ WRITE: Mapping[str, Change] = MappingProxyType(
 
 READ: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _read_whole(INT16),
-        "int32": _read_whole(INT32),
-        "int64": _read_whole(INT64),
-        "float32": _read_float(FLOAT32, float32),
-        "float64": _read_float(FLOAT64, float),
+        "int16": _read("int16"),
+        "int32": _read("int32"),
+        "int64": _read("int64"),
+        "float32": _read("float32", lambda number: number_text(float32(number))),
+        "float64": _read("float64"),
         "hex": _read_hex,
         "base64": _read_base64,
         "base64url": _read_base64url,

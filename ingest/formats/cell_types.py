@@ -1,12 +1,14 @@
 """
 The types of cells: how a value becomes the bytes of a cell, and how those bytes become the value again.
 
-Numbers have a fixed width and are big-endian: integers in two's complement, floats in IEEE 754.
+Numbers have a fixed width and are big-endian: integers in two's complement, floats in IEEE 754. Infinity and NaN are no
+values of a cell, neither written nor read: as text they are no numbers.
 
 Source: org.apache.hadoop.hbase.util.Bytes.
 """
 
 import json
+import math
 import reprlib
 import struct
 from collections.abc import Callable, Mapping
@@ -43,6 +45,10 @@ class CellType(StrEnum):
     JSON = "json"
 
 
+class NotFiniteError(ValueError):
+    """A float is infinite or NaN."""
+
+
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
     """
@@ -57,27 +63,48 @@ class Codec(Generic[T]):
     decode: Callable[[bytes], T]
 
 
-def wrong_size(value: bytes, size: int) -> str:
-    """The message for a value that does not have the right number of bytes."""
-    return f"{shown_start(value)} has {len(value)} bytes, not {size}"
-
-
-def _number(layout: Struct, cell_type: CellType) -> Codec[Any]:
+def _whole_number(layout: Struct, name: str) -> Codec[Any]:
     pack, unpack, size = layout.pack, layout.unpack, layout.size
 
     def encode(number: object) -> bytes:
         try:
             return pack(number)
-        except (struct.error, OverflowError) as error:
-            raise ValueError(f"{reprlib.repr(number)} cannot be written as {cell_type}: {error}") from error
+        except struct.error as error:
+            raise ValueError(f"{reprlib.repr(number)} cannot be written as {name}: {error}") from error
 
     def decode(value: bytes) -> object:
-        try:
-            return unpack(value)[0]
-        except struct.error as error:
-            raise ValueError(f"{wrong_size(value, size)}, so it is not {cell_type}") from error
+        if len(value) != size:
+            raise _wrong_size(value, size, name)
+        return unpack(value)[0]
 
     return Codec(encode, decode)
+
+
+def _float(layout: Struct, name: str) -> Codec[Any]:
+    pack, unpack, size = layout.pack, layout.unpack, layout.size
+
+    def encode(number: Any) -> bytes:
+        try:
+            packed = pack(number)
+        except (struct.error, OverflowError) as error:
+            raise ValueError(f"{reprlib.repr(number)} cannot be written as {name}: {error}") from error
+        if not math.isfinite(number):
+            raise NotFiniteError(f"{number} cannot be written as {name}: it is not finite")
+        return packed
+
+    def decode(value: bytes) -> object:
+        if len(value) != size:
+            raise _wrong_size(value, size, name)
+        (number,) = unpack(value)
+        if not math.isfinite(number):
+            raise NotFiniteError(f"{shown_start(value)} is {number}, which is not a number")
+        return number
+
+    return Codec(encode, decode)
+
+
+def _wrong_size(value: bytes, size: int, name: str) -> ValueError:
+    return ValueError(f"{shown_start(value)} has {len(value)} bytes, not {size}, so it is not {name}")
 
 
 def _encode_text(text: str) -> bytes:
@@ -94,31 +121,39 @@ def _decode_text(value: bytes) -> str:
         raise ValueError(f"{shown_start(value)} is not UTF-8") from error
 
 
-def _encode_json(content: object) -> bytes:
-    try:
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{reprlib.repr(content)} cannot be written as json: {error}") from error
-    return _encode_text(text)
+def _encode_json(text: str) -> bytes:
+    value = _encode_text(text)
+    _decode_json(value)
+    return value
 
 
-def _decode_json(value: bytes) -> object:
-    """Integers are exact, whatever their size; of members with one name the last remains."""
+def _decode_json(value: bytes) -> str:
     text = _decode_text(value)
     try:
-        content: object = json.loads(text, parse_constant=refuse_constant)
+        json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{shown_start(value)} is not JSON: {error}") from error
-    return content
+    return text
 
+
+NUMBERS: Mapping[str, Codec[Any]] = MappingProxyType(
+    {
+        "int16": _whole_number(INT16, "int16"),
+        "int32": _whole_number(INT32, "int32"),
+        "int64": _whole_number(INT64, "int64"),
+        "float32": _float(FLOAT32, "float32"),
+        "float64": _float(FLOAT64, "float64"),
+    }
+)
+"""Name of an encoding of numbers -> its codec; values are int and float."""
 
 CODECS: Mapping[CellType, Codec[Any]] = MappingProxyType(
     {
         CellType.UTF8: Codec(_encode_text, _decode_text),
-        CellType.INT32: _number(INT32, CellType.INT32),
-        CellType.INT64: _number(INT64, CellType.INT64),
-        CellType.FLOAT64: _number(FLOAT64, CellType.FLOAT64),
+        CellType.INT32: NUMBERS["int32"],
+        CellType.INT64: NUMBERS["int64"],
+        CellType.FLOAT64: NUMBERS["float64"],
         CellType.JSON: Codec(_encode_json, _decode_json),
     }
 )
-"""Type -> its codec; values are str, int, float, and for `json` what Python's decoder returns."""
+"""Type -> its codec; values are int, float, and for `utf8` and `json` text, which for `json` must be valid JSON."""

@@ -14,7 +14,8 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.durable import make_folder, on_disk
 from ingest.spark.environment import FOLDER, INTERPRETER
-from ingest.spark.session import DEFAULT_MASTER, LOCAL, add_properties, quiet_properties
+from ingest.spark.master import DEFAULT_MASTER
+from ingest.spark.session import LOCAL, add_properties, quiet_properties
 
 _SCRIPT = "attr2hbase_submit.py"
 _PLAIN = frozenset((string.ascii_letters + string.digits + "._-/").encode())  # not escaped in a file of properties

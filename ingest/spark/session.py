@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.spark.master import DEFAULT_MASTER
 from ingest.spark.signals import ignore_signals
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
@@ -55,8 +56,6 @@ _REDACTION = "spark.redaction.regex"
 DEFAULT_REDACTION = "(?i)secret|password|token|access[.]?key"  # Spark's default
 
 STOP_S = 5.0  # Spark usually stops within a second
-
-DEFAULT_MASTER = "local[*,4]"  # a task may fail 4 times; with local[*] one killed worker process fails the job
 
 
 def open_session(

@@ -34,9 +34,9 @@ from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_pref
 from ingest.testing.fuzzy import FuzzyContract
 from ingest.testing.tables import AnyStore, StoreFixture, scanned
 from sinks.memory import MemoryStore
+from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.fold import Fold
-from sinks.writing.retrying_store import with_stored_keys
 
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 

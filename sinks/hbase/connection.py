@@ -2,15 +2,15 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
-from ingest.api import LifecycleError
-from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, translated
+from ingest.api import MAX_ROW_KEY_BYTES, IngestError, LifecycleError
+from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, read_error, translated
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import Hbase, happybase
@@ -91,12 +91,12 @@ class Connection:
         self._is_open = False
         self._drop()
 
-    def call(self, ask: Callable[[Any], T], *, table: str | None = None) -> T:
+    def call(self, request: Callable[[Any], T], *, table: str | None = None) -> T:
         """
         The result of a call of a Thrift client.
 
         Args:
-            ask: makes the call with a `Client` of the interface `Hbase`.
+            request: makes the call with a `Client` of the interface `Hbase`.
             table: for messages.
 
         Raises:
@@ -104,7 +104,7 @@ class Connection:
         """
         connection = self._live()
         try:
-            answer = ask(connection.client)
+            answer = request(connection.client)
         except DRIVER_ERRORS as error:
             self._answered()
             raise translated(error, table=table, where=self.where) from error
@@ -116,6 +116,46 @@ class Connection:
             raise
         self._answered()
         return answer
+
+    def read(self, table: str, method: str, *arguments: object) -> Any:
+        """
+        The result of a call that reads a table.
+
+        Args:
+            table: for messages.
+            method: of the interface `Hbase`.
+            arguments: of the method.
+
+        Raises:
+            NotFoundError: there is no such table.
+            StoreError: as `call`, but a rejection is a refusal: no row of the caller caused it.
+        """
+        return self.read_with(table, lambda client: getattr(client, method)(*arguments))
+
+    def read_with(self, table: str, request: Callable[[Any], T]) -> T:
+        """The same for a request that needs the client itself, as in `call`."""
+        try:
+            return self.call(request, table=table)
+        except IngestError as error:
+            translation = read_error(error)
+            if translation is error:
+                raise
+            raise translation from error.__cause__
+
+    def cache_regions(self, table: str, rows: Sequence[bytes]) -> None:
+        """
+        Make the server cache the regions of a table if a row key is too long for its region lookup.
+
+        The lookup key has the table, the row key and 16 more bytes, and must not be longer than a row key may be.
+
+        Args:
+            table: its name.
+            rows: row keys of the next call.
+        """
+        name = table.encode()
+        longest = MAX_ROW_KEY_BYTES - len(name) - 16
+        if any(len(row) > longest for row in rows):
+            self.read(table, "getTableRegions", name)
 
     def _answered(self) -> None:
         self._used_s = self._clock()

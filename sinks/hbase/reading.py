@@ -19,11 +19,11 @@ from ingest.api import (
     Scan,
     ScanCounts,
     StoreError,
+    prefix_end,
     split_column,
-    successor,
 )
 from sinks.hbase.connection import Connection
-from sinks.hbase.errors import read_error, text_of
+from sinks.hbase.errors import text_of
 from sinks.hbase.paging import Paging, ThriftRow
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
@@ -69,23 +69,13 @@ class Reader:
         Raises:
             NotFoundError: there is no such table.
         """
-        found = self._ask(table, lambda client: client.getColumnDescriptors(table.encode()))
+        found = self._connection.read(table, "getColumnDescriptors", table.encode())
         return tuple(sorted(map(described, found.values()), key=lambda family: family.name))
 
     def splits(self, table: str) -> tuple[bytes, ...]:
         """Row keys at which the regions of a table start, except for the first region."""
-        regions = self._ask(table, lambda client: client.getTableRegions(table.encode()))
+        regions = self._connection.read(table, "getTableRegions", table.encode())
         return tuple(sorted(region.startKey for region in regions if region.startKey))
-
-    def locate(self, table: str, rows: Sequence[bytes]) -> None:
-        """
-        Make the server cache the regions of a table if a row key is too long for its region lookup.
-
-        The lookup key has the table, the row key and 16 more bytes, and must not be longer than a row key may be.
-        """
-        longest = MAX_ROW_KEY_BYTES - len(table.encode()) - 16
-        if any(len(row) > longest for row in rows):
-            self._ask(table, lambda client: client.getTableRegions(table.encode()))
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
         """
@@ -97,12 +87,12 @@ class Reader:
         wanted = self._known(table, columns)
         if not row or wanted == ():
             return None
-        self.locate(table, [row])
+        self._connection.cache_regions(table, [row])
         name = table.encode()
         if wanted is None:
-            found = self._ask(table, lambda client: client.getRow(name, row, {}))
+            found = self._connection.read(table, "getRow", name, row, {})
         else:
-            found = self._ask(table, lambda client: client.getRowWithColumns(name, row, list(wanted), {}))
+            found = self._connection.read(table, "getRowWithColumns", name, row, list(wanted), {})
         if not found or not found[0].columns:
             return None
         return self._with_versions(table, _row(found[0]), versions)
@@ -148,29 +138,27 @@ class Reader:
 
     def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> _Scanner:
         start, stop = _scanner_range(paging.remaining)
-        question = TScan(
+        tscan = TScan(
             startRow=start,
             stopRow=stop,
             columns=None if columns is None else list(columns),
             caching=paging.caching,
             reversed=paging.remaining.is_reverse,
         )
-        opened: _Scanner = self._ask(
-            table, lambda client: _Scanner(client, client.scannerOpenWithScan(table.encode(), question, {}))
+        return self._connection.read_with(
+            table, lambda client: _Scanner(client, client.scannerOpenWithScan(table.encode(), tscan, {}))
         )
-        return opened
 
     def _page(self, table: str, scanner: _Scanner, rows: int) -> Sequence[ThriftRow] | None:
         """The next rows of a scanner; None if the server does not know it any more."""
         try:
-            page: Sequence[ThriftRow] | None = self._ask(
+            return self._connection.read_with(
                 table, lambda client: client.scannerGetList(scanner.number, rows) if client is scanner.client else None
             )
         except StoreError as error:
             if not _is_gone(error):
                 raise
             return None
-        return page
 
     def _close_scanner(self, scanner: _Scanner) -> None:
         with contextlib.suppress(StoreError):  # the server closes an idle scanner anyway
@@ -185,10 +173,7 @@ class Reader:
         cells = []
         for newest in row.cells:
             column = newest.family + b":" + newest.qualifier
-            found = self._ask(
-                table,
-                lambda client: client.getVer(table.encode(), row.key, column, versions, {}),  # noqa: B023 (called at once)
-            )
+            found = self._connection.read(table, "getVer", table.encode(), row.key, column, versions, {})
             cells += [newest._replace(timestamp_ms=cell.timestamp, value=cell.value) for cell in found]
         return Row(row.key, tuple(cells)) if cells else None
 
@@ -208,12 +193,6 @@ class Reader:
             for column in columns
             if (family := split_column(column)[0]) in families and (column in whole or family not in whole)
         )
-
-    def _ask(self, table: str, ask: Any) -> Any:
-        try:
-            return self._connection.call(ask, table=table)
-        except StoreError as error:
-            raise read_error(error) from error.__cause__
 
 
 @lru_cache(maxsize=4096)
@@ -242,7 +221,7 @@ def _scanner_range(remaining: RemainingRange) -> tuple[bytes | None, bytes | Non
     if remaining.is_reverse:
         return None if stop is None else stop[:MAX_ROW_KEY_BYTES], _below(start)
     if stop is not None and len(stop) > MAX_ROW_KEY_BYTES:
-        stop = successor(stop[:MAX_ROW_KEY_BYTES])
+        stop = prefix_end(stop[:MAX_ROW_KEY_BYTES])
     return start or None, stop
 
 

@@ -4,12 +4,20 @@ What the product records of tables in HBase, beside their schema: one row for ea
 A table without buckets needs no row, and a cluster without such tables needs no table of records.
 """
 
-from ingest.api import BucketsDifferError, FamilySpec, IntegrityError, NotFoundError, StoreError, TableSpec
+from ingest.api import (
+    BucketsDifferError,
+    FamilySpec,
+    IntegrityError,
+    NotFoundError,
+    StoreError,
+    StoreRefusedError,
+    TableSpec,
+)
 from ingest.api.notation import shown
 from sinks.hbase.connection import Connection
-from sinks.hbase.errors import read_error
+from sinks.hbase.errors import rule_for, text_of
 from sinks.hbase.schema import create_table
-from sinks.hbase.thrift1 import AlreadyExists, ThriftMutation
+from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, ThriftMutation
 
 RECORDS = "attr2hbase"
 """The table of records; its row keys are names of tables."""
@@ -73,24 +81,33 @@ class TableRecords:
     def _value(self, table: str) -> bytes | None:
         if not self._has_table:
             # a get from a missing table would leave a stack trace in the server's log
-            regions = self._connection.call(lambda client: client.getTableRegions(RECORDS.encode()), table=RECORDS)
+            regions = self._connection.read(RECORDS, "getTableRegions", RECORDS.encode())
             self._has_table = bool(regions)
         if not self._has_table:
             return None
         try:
-            cells = self._connection.call(
-                lambda client: client.get(RECORDS.encode(), table.encode(), _BUCKETS, {}), table=RECORDS
-            )
-        except StoreError as error:
-            if isinstance(read_error(error), NotFoundError):
-                self._has_table = False
-                return None
-            raise
+            cells = self._connection.read(RECORDS, "get", RECORDS.encode(), table.encode(), _BUCKETS, {})
+        except NotFoundError:
+            self._has_table = False
+            return None
+        except StoreRefusedError as error:
+            raise _without_family(error) or error from error.__cause__
         return cells[0].value if cells else None
 
     def _create(self) -> None:
         try:
             create_table(self._connection, TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
         except StoreError as error:
+            # the next read finds out whether an existing table is ours
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
+
+
+def _without_family(error: StoreRefusedError) -> StoreRefusedError | None:
+    """The error of a read, if it failed because a table of this name has another purpose."""
+    if not isinstance(error.__cause__, HBaseIOError) or rule_for(text_of(error.__cause__), RECORDS).name != "no_family":
+        return None
+    return StoreRefusedError(
+        f'table "{RECORDS}" has no family "{_FAMILY.decode()}": it is not a table of table records',
+        hint=f'table records need the name "{RECORDS}": clone a snapshot of the table under another name, then drop it',
+    )

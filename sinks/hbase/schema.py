@@ -206,7 +206,7 @@ class Thrift2:
             blockCacheEnabled=True,
         )
 
-    def _call(self, ask: Any, table: str) -> None:
+    def _call(self, request: Any, table: str) -> None:
         settings = self._settings
         where = f"{self._host}:{self._port}"
         socket = Socket(self._host, self._port, settings.timeout)
@@ -215,7 +215,7 @@ class Thrift2:
         try:
             transport.open()
             try:
-                ask(client)
+                request(client)
             finally:
                 transport.close()
         except self._interface.TIOError as error:

@@ -74,7 +74,7 @@ class HBaseStore(Store[HBaseSettings]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations in as few calls as their timestamps and WAL flags allow."""
         calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
-        self._reader.locate(table, [mutation.row for mutation in mutations])
+        self._connection.cache_regions(table, [mutation.row for mutation in mutations])
         for call in calls:
             try:
                 self._send(table, call)

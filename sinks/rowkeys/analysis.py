@@ -56,7 +56,7 @@ class KeyAnalysis:
         writes: puts and deletes in the sample.
         rows: distinct row keys in it.
         current: over the table's own regions.
-        proposed: over regions with equally many writes of the sample each; of a salted table, one for each bucket.
+        even: over regions with equally many writes of the sample each; of a salted table, one region for each bucket.
         salted: over one region for each bucket, for several numbers of buckets.
         prefixes: requested ones first, then those with the most writes.
     """
@@ -65,18 +65,18 @@ class KeyAnalysis:
     rows: int
     lengths: KeyLengths
     current: Spread
-    proposed: Spread
+    even: Spread
     salted: tuple[Spread, ...]
     prefixes: tuple[PrefixCount, ...]
     warnings: tuple[KeyWarning, ...]
 
     @property
-    def proposal(self) -> tuple[bytes, ...]:
+    def recommended_splits(self) -> tuple[bytes, ...]:
         """Split points that divide the writes better than the present ones; empty if none do."""
         kinds = {warning.kind for warning in self.warnings}
-        if kinds - {WarningKind.HOT_REGION} or self.proposed.busiest >= self.current.busiest:
+        if kinds - {WarningKind.HOT_REGION} or self.even.busiest >= self.current.busiest:
             return ()
-        return self.proposed.layout.splits
+        return self.even.layout.splits
 
 
 def analyse(keys: Sequence[bytes], current: Layout, *, regions: int = 8, prefixes: Iterable[bytes] = ()) -> KeyAnalysis:
@@ -86,16 +86,16 @@ def analyse(keys: Sequence[bytes], current: Layout, *, regions: int = 8, prefixe
     Args:
         keys: original row key of each write, oldest write first; at least one.
         current: regions of the table.
-        regions: to propose split points for.
+        regions: number of those with equally many writes each.
         prefixes: to count the rows of.
     """
     writes = Counter(keys)
     newest = Counter(keys[-max(1, round(NEWEST * len(keys))) :])
     spread_now = current.spread(writes, newest)
     if current.distribution is None:
-        proposed, compared = proposed_layout(writes, regions), proposed_layout(writes, _COMPARED_RANGES)
+        even, compared = even_layout(writes, regions), even_layout(writes, _COMPARED_RANGES)
     else:
-        proposed = compared = Layout.salted(current.distribution.buckets)
+        even = compared = Layout.salted(current.distribution.buckets)
     counts = Prefixes(writes)
     wanted = [counts.count(prefix) for prefix in dict.fromkeys(prefixes)]
     hottest = [count for count in counts.hottest(_MOST_PREFIXES, _MIN_PREFIX) if count not in wanted]
@@ -104,14 +104,14 @@ def analyse(keys: Sequence[bytes], current: Layout, *, regions: int = 8, prefixe
         rows=len(writes),
         lengths=_lengths(writes),
         current=spread_now,
-        proposed=proposed.spread(writes, newest),
+        even=even.spread(writes, newest),
         salted=tuple(Layout.salted(buckets).spread(writes, newest) for buckets in COMPARED_BUCKETS),
         prefixes=(*wanted, *hottest),
         warnings=tuple(_warnings(writes, newest, spread_now, compared.spread(writes, newest))),
     )
 
 
-def proposed_layout(writes: Counter[bytes], regions: int) -> Layout:
+def even_layout(writes: Counter[bytes], regions: int) -> Layout:
     """
     Regions of an unsalted table with equally many writes each; fewer if single rows have more writes than that.
 

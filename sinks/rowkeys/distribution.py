@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from ingest.api import ConfigError, successor
-from ingest.api.buckets import MAX_BUCKETS, splits_of
+from ingest.api import ConfigError, prefix_end
+from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 
 _HASH = "OneByteSimpleHash"
 _ROUND_ROBIN = "RowKeyDistributorByOneBytePrefix"
@@ -58,12 +58,17 @@ class Distribution:
         object.__setattr__(self, "prefixes", tuple(bytes([bucket]) for bucket in range(self.buckets)))
 
     @classmethod
+    def of(cls, buckets: int | None) -> Self | None:
+        """The distribution of a table with this number of buckets; None without buckets."""
+        return None if buckets is None else cls(buckets)
+
+    @classmethod
     def of_hbasewd(cls, params: str) -> Self:
         """
         The distribution that HBaseWD's hash distributor writes as `getParamsToStore()`: `CLASS--BUCKETS`.
 
         Raises:
-            ConfigError: it is of another distributor, or of none.
+            ConfigError: it is of another distributor, of none, or has a number of buckets that no table may have.
         """
         hint = f'those of its hash distributor are "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix${_HASH}--16"'
         if params.isdecimal() or _ROUND_ROBIN in params:
@@ -78,10 +83,11 @@ class Distribution:
         hasher = match["hasher"]
         if re.split(r"[.$]", hasher)[-1] != _HASH:
             raise ConfigError(f'unknown hash "{hasher}"; only {_HASH} is supported', hint=hint)
-        try:
-            return cls(int(match["buckets"]))
-        except ValueError as error:
-            raise ConfigError(f'"{params}": the number of buckets {error}', hint=hint) from error
+        buckets = int(match["buckets"])
+        rejection = buckets_rejection(buckets)
+        if rejection is not None:
+            raise ConfigError(f'"{params}": {rejection}', hint="copy the rows into a new table")
+        return cls(buckets)
 
     def stored(self, key: bytes) -> bytes:
         """The key of a row as the table stores it."""
@@ -106,7 +112,7 @@ class Distribution:
         Returns:
             Ranges that do not leave their bucket; a stop of None, the end of the table, only follows the prefix ff.
         """
-        return [(prefix + start, successor(prefix) if stop is None else prefix + stop) for prefix in self.prefixes]
+        return [(prefix + start, prefix_end(prefix) if stop is None else prefix + stop) for prefix in self.prefixes]
 
     def splits(self) -> tuple[bytes, ...]:
         """Split points that give each bucket a region."""

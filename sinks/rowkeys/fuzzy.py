@@ -16,7 +16,7 @@ progress:
 - Candidates are computed from the row alone, so patterns can be used for any number of scans.
 """
 
-from ingest.api import FuzzyPattern, Scan, successor
+from ingest.api import FuzzyPattern, Scan, next_key, prefix_end
 
 
 class RemainingRange:
@@ -62,7 +62,7 @@ class RemainingRange:
         if self.is_reverse:
             self.stop = row
         else:
-            self.start = row + b"\x00"
+            self.start = next_key(row)
         return True
 
     def end(self) -> None:
@@ -117,13 +117,13 @@ def previous_bound(pattern: FuzzyPattern, row: bytes) -> bytes | None:
         row: a row key.
     """
     found = _neighbour(pattern, row, is_reverse=True)
-    return None if found is None else successor(found)
+    return None if found is None else prefix_end(found)
 
 
 def last_bound(pattern: FuzzyPattern) -> bytes | None:
     """An exclusive upper bound of all row keys that match a pattern; None for the end of the table."""
     highest = bytes(0xFF if is_any else byte for byte, is_any in zip(pattern.key, pattern.mask, strict=True))
-    return successor(highest[: pattern.fixed_length])
+    return prefix_end(highest[: pattern.fixed_length])
 
 
 def _neighbour(pattern: FuzzyPattern, row: bytes, *, is_reverse: bool) -> bytes | None:

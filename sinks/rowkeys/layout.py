@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from ingest.api import successor
+from ingest.api import prefix_end
 from sinks.rowkeys.distribution import Distribution
 
 
@@ -45,9 +45,9 @@ class Layout:
     def regions_of_prefix(self, prefix: bytes) -> int:
         """The number of regions that a scan of all original keys with a prefix reads."""
         ranges = (
-            [(prefix, successor(prefix))]
+            [(prefix, prefix_end(prefix))]
             if self.distribution is None
-            else self.distribution.intervals(prefix, successor(prefix))
+            else self.distribution.intervals(prefix, prefix_end(prefix))
         )
         return len({region for start, stop in ranges for region in self._regions_between(start, stop)})
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ingest.api import successor
+from ingest.api import prefix_end
 
 _NEARLY_ALL = 0.95  # of the writes of a prefix: a longer prefix with as many says more
 
@@ -47,7 +47,7 @@ class Prefixes:
 
     def count(self, prefix: bytes) -> PrefixCount:
         """The rows and writes of one prefix."""
-        end = successor(prefix)
+        end = prefix_end(prefix)
         first = bisect_left(self._keys, prefix)
         return self._between(prefix, first, len(self._keys) if end is None else bisect_left(self._keys, end))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from ingest.api import Scan, SchemaError, Store, TableSpec, successor
+from ingest.api import Scan, SchemaError, Store, TableSpec, prefix_end
 from ingest.api.notation import shown_start
 from sinks.rowkeys.distribution import Distribution
 
@@ -45,7 +45,7 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
 
 def _outside(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
     """A row after the last bucket, if there is one."""
-    end = successor(distribution.prefixes[-1])
+    end = prefix_end(distribution.prefixes[-1])
     if end is not None:
         yield from _keys(store, table, Scan(start=end, limit=1))
 

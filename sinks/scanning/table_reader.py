@@ -1,7 +1,7 @@
 """Gets and scans of one table by original row keys."""
 
 import heapq
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import islice
@@ -9,6 +9,7 @@ from typing import Any
 
 from ingest.api import Row, Scan, ScanCounts, Store
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.stored_keys import get_stored, scan_stored
 
 
 class TableReader:
@@ -28,8 +29,7 @@ class TableReader:
     def __init__(self, store: Store[Any], table: str) -> None:
         self._store = store
         self._table = table
-        buckets = store.buckets(table)
-        self.distribution = None if buckets is None else Distribution(buckets)
+        self.distribution = Distribution.of(store.buckets(table))
 
     def get(self, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
         """
@@ -38,11 +38,8 @@ class TableReader:
         Raises:
             NotFoundError: there is no such table.
         """
-        if self.distribution is None:
-            return self._store.get(self._table, row, columns=columns, versions=versions)
-        stored = self.distribution.stored(row)
-        found = self._store.get(self._table, stored, columns=columns, versions=versions)
-        return None if found is None else Row(row, found.cells)
+        stored = row if self.distribution is None else self.distribution.stored(row)
+        return get_stored(self._store, self._table, stored, self.distribution, columns=columns, versions=versions)
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
@@ -60,37 +57,17 @@ class TableReader:
         return self._merged(scan, self.distribution, counts)
 
     def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
+        """The rows of all buckets in the order of their original keys, of which no two are equal."""
+        start, stop = scan.bounds()
+        if stop is not None and stop <= start:
+            return
         with ExitStack() as opened:
-            buckets = [
-                opened.enter_context(closing(self._store.scan(self._table, each, counts)))
-                for each in bucket_scans(scan, distribution)
-            ]
-            yield from merged(buckets, scan, distribution)
-
-
-def merged(buckets: Sequence[Iterator[Row]], scan: Scan, distribution: Distribution) -> Iterator[Row]:
-    """Rows of all buckets in the order of their original keys, of which no two are equal."""
-    original = distribution.original
-    originals = [(Row(original(row.key), row.cells) for row in bucket) for bucket in buckets]
-    return islice(heapq.merge(*originals, key=_key, reverse=scan.reverse), scan.limit)
-
-
-def bucket_scans(scan: Scan, distribution: Distribution) -> list[Scan]:
-    """The scans of stored row keys, one for each bucket in byte order, that together return the rows of a scan."""
-    start, stop = scan.bounds()
-    if stop is not None and stop <= start:
-        return []
-    intervals = distribution.intervals(start, stop)
-    return [
-        replace(
-            scan,
-            start=first,
-            stop=end,
-            prefix=b"",
-            fuzzy=tuple(pattern.prefixed(prefix) for pattern in scan.fuzzy),
-        )
-        for prefix, (first, end) in zip(distribution.prefixes, intervals, strict=True)
-    ]
+            buckets = []
+            for first, end in distribution.intervals(start, stop):
+                part = replace(scan, start=first, stop=end, prefix=b"")
+                rows = scan_stored(self._store, self._table, part, distribution, counts)
+                buckets.append(opened.enter_context(closing(rows)))
+            yield from islice(heapq.merge(*buckets, key=_key, reverse=scan.reverse), scan.limit)
 
 
 def _key(row: Row) -> bytes:

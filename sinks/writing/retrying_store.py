@@ -6,22 +6,12 @@ from typing import Protocol, TypeVar
 
 from ingest.api import IngestError, Mutation, Put, StoreUnavailableError
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
-
-
-def with_stored_keys(mutations: Sequence[Mutation], distribution: Distribution) -> list[Mutation]:
-    """Copies of the mutations whose row keys are the stored ones."""
-    stored = distribution.stored
-    return [
-        Put(stored(one.row), one.columns, one.timestamp_ms, one.wal, one.size_bytes)
-        if isinstance(one, Put)
-        else replace(one, row=stored(one.row))
-        for one in mutations
-    ]
 
 
 class Target(Protocol):
@@ -70,8 +60,8 @@ class RetryingStore:
     """
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
-    Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
-    for each call; the number of buckets is read from the table's record once in a flush cycle.
+    Chunks have original row keys, and so have their results: the stored keys of a salted table exist only in the calls.
+    The number of buckets is read from the table record once in a flush cycle.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -102,27 +92,32 @@ class RetryingStore:
         refused: Sequence[Refusal] = ()
         stored = False
 
-        def send(mutations: Sequence[Mutation]) -> None:
+        def call(request: Callable[[Target], None], rows: int) -> None:
             nonlocal calls
 
             def on_attempt() -> None:
                 nonlocal attempts, rows_sent
                 attempts += 1
-                rows_sent += len(mutations)
+                rows_sent += rows
 
             if calls and not should_continue():
-                raise StoreUnavailableError(f'a rejected chunk for table "{chunk.table}" was abandoned')
+                raise StoreUnavailableError(f'a chunk for table "{chunk.table}" was abandoned')
             calls += 1
             try:
-                self._retry.run(
-                    lambda: self.call(lambda store: store.apply(chunk.table, self._stored(chunk.table, mutations))),
-                    on_attempt=on_attempt,
-                    should_continue=should_continue,
-                )
+                self._retry.run(lambda: self.call(request), on_attempt=on_attempt, should_continue=should_continue)
             finally:
                 answered()
 
         try:
+            if chunk.table not in self._distributions:
+                # before the bisection, which takes an error for a rejection of rows
+                call(lambda store: self._read_record(store, chunk.table), 0)
+            distribution = self._distributions[chunk.table]
+
+            def send(mutations: Sequence[Mutation]) -> None:
+                stored_ones = mutations if distribution is None else with_stored_keys(mutations, distribution)
+                call(lambda store: store.apply(chunk.table, stored_ones), len(mutations))
+
             refused = apply_all_but_refused(chunk.mutations, send)
             stored = True
         finally:
@@ -161,13 +156,8 @@ class RetryingStore:
                 f"the store raised an unexpected exception: {type(bug).__name__}: {bug}", code="store_bug"
             ) from bug
 
-    def _stored(self, table: str, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        """The mutations with stored row keys."""
-        if table not in self._distributions:
-            buckets = self._store.buckets(table)
-            self._distributions[table] = None if buckets is None else Distribution(buckets)
-        distribution = self._distributions[table]
-        return mutations if distribution is None else with_stored_keys(mutations, distribution)
+    def _read_record(self, store: Target, table: str) -> None:
+        self._distributions[table] = Distribution.of(store.buckets(table))
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""

@@ -3,7 +3,7 @@
 import statistics
 import time
 
-from ingest import garbage
+from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -21,7 +21,7 @@ PATIENCE_S = 120.0
 
 def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
     """Name of a scan -> rows a second, the median of runs in turns."""
-    garbage.collect_rarely()  # as the command does
+    garbage_collector.collect_rarely()  # as the command does
     settings = HBaseSettings(host=hbase.host, port=hbase.port)
     store = HBaseStore(settings)
     store.open()

@@ -1,6 +1,8 @@
 """The content of the wheel, and its commands in an environment without the source tree."""
 
+import pkgutil
 import subprocess
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -92,3 +94,14 @@ def test_pipeline_of_a_template_passes_its_tests(installed: Path, outside: Path,
     passed = [line for line in run_in(outside, command, "test", "pipeline.yaml").splitlines() if line]
     assert passed
     assert [line for line in passed if not line.startswith("passed")] == []
+
+
+def test_contracts_on_imports_name_every_module_of_ingest() -> None:
+    modules = {f"ingest.{found.name}" for found in pkgutil.iter_modules(ingest.__path__)}
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [layers] = [each["layers"] for each in contracts if "ingest.__main__" in each.get("layers", ())]
+    [product] = [each["source_modules"] for each in contracts if each.get("forbidden_modules") == ["ingest.testing"]]
+
+    named = {name for layer in layers for name in layer.split(" | ")} - {"decorators", "sinks"}
+    assert named == modules - {"ingest.testing"}
+    assert set(product) == named | {"decorators", "sinks"}

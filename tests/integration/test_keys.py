@@ -54,7 +54,7 @@ def test_newest_records_of_each_pipeline_in_the_order_of_their_times(kafka: Kafk
     (table,) = found["tables"]
     assert (table["writes"], table["rows"]) == (900, 401)
     assert [warning["kind"] for warning in table["warnings"]] == ["increasing_keys"]
-    assert table["proposed"]["newest"][:4] == [0, 0, 0, 0]
+    assert table["even"]["newest"][:4] == [0, 0, 0, 0]
 
 
 def test_topics_that_do_not_exist(analysed: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ingest.doctor.amounts import number, size
+from ingest.amounts import number, size
 from ingest.doctor.examination import Finding, Severity
 from ingest.doctor.hbase import server as names
 from ingest.doctor.hbase.findings import finding

@@ -1,11 +1,12 @@
 """What the pipelines of a file write to HBase: the tables, and the options of the sinks that matter to a server."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from ingest.api import ConfigError, IngestError, Store, StoreSettings, TableSpec
+from ingest.api import ConfigError, IngestError, StoreSettings, TableSpec
 from ingest.config.model import declared_in
 from ingest.doctor.hbase.inputs import Writers
+from ingest.plan.stores import reading_store
 
 if TYPE_CHECKING:
     from ingest.api import SinkSettings
@@ -89,10 +90,6 @@ def _writers(settings: "list[MapperSettings]") -> Writers:
 
 def _described(catalog: "Catalog", component: "Component[StoreSettings]", tables: list[str]) -> list[TableSpec]:
     """Those of the tables that exist."""
-    store: Store[Any] = catalog.load("stores", component.kind).reader(component.settings.with_timeout(_TIMEOUT_S))
-    try:
-        store.open()
+    with reading_store(component, catalog, timeout_s=_TIMEOUT_S) as store:
         found = (store.describe_table(table) for table in tables)
         return [table for table in found if table is not None]
-    finally:
-        store.close()

@@ -4,9 +4,9 @@ import math
 import struct
 from collections.abc import Iterator
 
+from ingest.amounts import number, size
 from ingest.api import TableSpec
 from ingest.api.notation import shown
-from ingest.doctor.amounts import number, size
 from ingest.doctor.examination import Finding, Severity
 from ingest.doctor.hbase import server as names
 from ingest.doctor.hbase.findings import docs_of, finding

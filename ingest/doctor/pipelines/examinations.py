@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.amounts import counted
 from ingest.config.options import DeadLetterTopic
-from ingest.doctor.amounts import counted
 from ingest.doctor.connecting import Connection, Kind, connections
 from ingest.doctor.examination import Examination, Finding, Found, Key, Severity, Skipped
 from ingest.doctor.pipelines import kafka, machine, network, tables
@@ -16,15 +16,13 @@ from ingest.doctor.pipelines.guide import docs_of
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.kafka.tls import tls_context
 from ingest.sources.kafka import KafkaSourceSettings, default_group
+from ingest.spark.master import DEFAULT_MASTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
-
-DEFAULT_MASTER = "local[*,4]"
-"""Spark master of a file that names none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from ingest.amounts import counted, size
 from ingest.api import SourceError
-from ingest.doctor.amounts import counted, size
 from ingest.doctor.examination import Finding, Found, Severity, Skipped
 from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of

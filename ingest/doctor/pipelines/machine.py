@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from ingest.amounts import size
 from ingest.api import NotFoundError
-from ingest.doctor.amounts import size
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import Version, numbers_of, rated

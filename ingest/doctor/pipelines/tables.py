@@ -1,19 +1,19 @@
 """Checks of the tables that a pipeline file writes: do they exist, and may they be read?"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from ingest.api import Store, StoreSettings
-from ingest.doctor.amounts import counted
+from ingest.amounts import counted
 from ingest.doctor.connecting import CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
+from ingest.plan.stores import reading_store
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
 
-_PROBE = b"\x00"
+_ANY_KEY = b"\x00"
 """A row key that may or may not exist: reading it shows the right to read."""
 
 
@@ -27,18 +27,13 @@ def names(configuration: "Configuration", store: str) -> list[str]:
 
 def readable(catalog: "Catalog", component: "Component[Any]", tables: Sequence[str], *, subject: str) -> Found:
     """Whether the tables exist and can be read; the right to write cannot be shown without writing."""
-    settings = cast("StoreSettings", component.settings).with_timeout(CONNECT_TIMEOUT_S)
-    store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
     findings = []
-    try:
-        store.open()
+    with reading_store(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as store:
         for table in tables:
             if store.families(table) is None:
                 findings.append(_missing(table, subject))
             else:
-                store.get(table, _PROBE)
-    finally:
-        store.close()
+                store.get(table, _ANY_KEY)
     return Found(f"{counted(len(tables) - len(findings), 'table')} can be read", tuple(findings))
 
 

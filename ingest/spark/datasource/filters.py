@@ -15,16 +15,17 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from ingest.api import next_key
 from ingest.spark.datasource.columns import RowKey
 from ingest.spark.datasource.partitions import EVERYTHING, Range, point, prefixed
 
 _COMPARISONS: dict[type[Filter], Callable[[bytes], Range]] = {
     EqualTo: point,
     EqualNullSafe: point,
-    GreaterThan: lambda key: (key + b"\x00", None),
+    GreaterThan: lambda key: (next_key(key), None),
     GreaterThanOrEqual: lambda key: (key, None),
     LessThan: lambda key: (b"", key),
-    LessThanOrEqual: lambda key: (b"", key + b"\x00"),
+    LessThanOrEqual: lambda key: (b"", next_key(key)),
     StringStartsWith: prefixed,
 }
 

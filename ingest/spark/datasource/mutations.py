@@ -151,12 +151,8 @@ def _encoder(column: DeclaredColumn) -> Callable[[object, Any], bytes]:
 
     def encode(key: object, value: Any) -> bytes:
         try:
-            if column.cell_type is not CellType.JSON:
-                return codec.encode(value)
-            text: bytes = value.encode()
-            codec.decode(text)
+            return codec.encode(value)
         except ValueError as error:
             raise MappingError(f'row {shown(_key(key))}: column "{column.name}": {error}') from error
-        return text
 
     return encode

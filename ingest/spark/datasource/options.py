@@ -11,10 +11,11 @@ from ingest.spark.datasource.columns import DeclaredColumns
 from ingest.suggest import did_you_mean
 
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
-_READ_OPTIONS = frozenset({"start", "stop", "prefix", "fuzzy", "versions", "partitions", "push_filters"})
+_READ_OPTIONS = frozenset({"start", "stop", "prefix", "fuzzy", "versions", "minPartitions", "push_filters"})
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
 OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
-"""Names of all options; without a pipeline file, others are those of the store."""
+"""Names of all options, as users write them; without a pipeline file, others are those of the store."""
+_LOWER_CASE = frozenset(name.lower() for name in OPTIONS)  # as Spark passes them
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of a streaming query, which Spark also passes to its sink."""
 MAX_PARTITIONS = 10_000
@@ -46,14 +47,14 @@ class ReadOptions:
     Attributes:
         scan: range, patterns, columns and versions of all rows, by original row keys.
         has_versions: each cell is read with its time; else only the newest value of each column is.
-        partitions: minimum number of partitions.
+        min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
     """
 
     columns: DeclaredColumns
     scan: Scan
     has_versions: bool = False
-    partitions: int = 1
+    min_partitions: int = 1
     push_filters: bool = False
 
 
@@ -82,7 +83,7 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
     if not options.get("table"):
         raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
     config, store = options.get("config"), options.get("store")
-    others = {name: value for name, value in options.items() if name not in OPTIONS | _OF_SPARK}
+    others = {name: value for name, value in options.items() if name not in _LOWER_CASE | _OF_SPARK}
     if config is None and store is None:
         raise ConfigError(
             "neither a pipeline file nor a store is given",
@@ -119,9 +120,9 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         versions=versions or 1,
         fuzzy=tuple(FuzzyPattern.parse(text) for text in options.get("fuzzy", "").split(",") if text),
     )
-    partitions = _positive(options, "partitions") or 1
+    partitions = _positive(options, "minPartitions") or 1
     if partitions > MAX_PARTITIONS:
-        raise ConfigError(f'the option "partitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
+        raise ConfigError(f'the option "minPartitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
     return ReadOptions(columns, scan, versions is not None, partitions, _flag(options, "push_filters"))
 
 
@@ -152,7 +153,7 @@ def _columns(options: Mapping[str, str]) -> DeclaredColumns:
 
 
 def _refuse(options: Mapping[str, str], names: frozenset[str], what: str) -> None:
-    for name in sorted(names & options.keys()):
+    for name in sorted(name for name in names if name.lower() in options):
         raise ConfigError(f'the option "{name}" only applies to a {what}', hint="remove it")
 
 
@@ -164,7 +165,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 
 def _positive(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(name)
+    text = options.get(name.lower())
     if text is None:
         return None
     if not text.isascii() or not text.isdecimal() or len(text) > len(str(MAX_TIME_MS)) or int(text) == 0:

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from ingest.api import successor
+from ingest.api import next_key, prefix_end
 from sinks.rowkeys.distribution import Distribution
 
 Range = tuple[bytes, bytes | None]
@@ -14,12 +14,12 @@ _CUT_BYTES = 8  # of a cut, after the bytes that all row keys have in common
 
 def point(key: bytes) -> Range:
     """The range of one row key."""
-    return key, key + b"\x00"
+    return key, next_key(key)
 
 
 def prefixed(prefix: bytes) -> Range:
     """The range of the row keys with a prefix."""
-    return prefix, successor(prefix)
+    return prefix, prefix_end(prefix)
 
 
 def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ingest import garbage
+from ingest import garbage_collector
 from ingest.api import Cell, DecodeError, FuzzyPattern, Row, Scan, Store
 from ingest.api.notation import readable, shown
 from ingest.formats.cell_types import CODECS, CellType
@@ -31,6 +31,7 @@ from ingest.spark.datasource.partitions import (
 from ingest.spark.datasource.tables import SourceTable
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.stored_keys import get_stored, scan_stored
 
 
 @dataclass
@@ -61,15 +62,15 @@ class TableSourceReader(DataSourceReader):
         self._ranges = intersection([options.scan.bounds()], [EVERYTHING])
 
     def partitions(self) -> list[TablePartition]:
-        """One partition for each region and bucket, divided further if the option `partitions` is larger."""
+        """One partition for each region and bucket, divided further if the option `minPartitions` is larger."""
         with self._table.reading() as store:
             spec = store.describe_table(self._table.name)
-            distribution = None if spec is None or spec.buckets is None else Distribution(spec.buckets)
+            distribution = None if spec is None else Distribution.of(spec.buckets)
             ranges = stored_ranges(self._ranges, distribution)
             cuts = {*(spec.splits if spec is not None else ()), *(distribution.prefixes if distribution else ())}
             found = partitions_of(ranges, cuts)
-            if 0 < len(found) < self._options.partitions:
-                parts = ceil(self._options.partitions / len(found))
+            if 0 < len(found) < self._options.min_partitions:
+                parts = ceil(self._options.min_partitions / len(found))
                 found = partitions_of(ranges, cuts.union(*(self._cuts(store, each, parts) for each in found)))
         buckets = None if distribution is None else distribution.buckets
         # without a partition, Spark would make one of its own class
@@ -78,7 +79,7 @@ class TableSourceReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, in batches bounded by rows and bytes."""
         if TaskContext.get() is not None:  # only in a worker process of Spark
-            garbage.collect_rarely()
+            garbage_collector.collect_rarely()
         schema = to_arrow_schema(self._schema, timezone="UTC")
         rows: list[tuple[object, ...]] = []
         size = 0
@@ -96,27 +97,25 @@ class TableSourceReader(DataSourceReader):
         scan, name = self._options.scan, self._table.name
         if not partition.ranges:
             return
+        distribution = Distribution.of(partition.buckets)
         with self._table.reading() as store:
             for start, stop in partition.ranges:
-                bucket = b"" if partition.buckets is None else start[:1]
                 if (start, stop) == point(start):
-                    row = self._row(store, start, len(bucket))
+                    row = self._row(store, start, distribution)
                     if row is not None:
                         yield row
                     continue
-                fuzzy = tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy)
-                part = replace(scan, start=start, stop=stop, prefix=b"", fuzzy=fuzzy)
-                with closing(store.scan(name, part)) as found:
-                    for each in found:
-                        yield Row(each.key[len(bucket) :], each.cells) if bucket else each
+                part = replace(scan, start=start, stop=stop, prefix=b"")
+                with closing(scan_stored(store, name, part, distribution)) as found:
+                    yield from found
 
-    def _row(self, store: Store[Any], stored: bytes, bucket_bytes: int) -> Row | None:
+    def _row(self, store: Store[Any], stored: bytes, distribution: Distribution | None) -> Row | None:
         """One row, which a get reads with fewer calls than a scan."""
-        scan, key = self._options.scan, stored[bucket_bytes:]
+        scan = self._options.scan
+        key = stored if distribution is None else distribution.original(stored)
         if not key or not _matches(key, scan.fuzzy):
             return None
-        found = store.get(self._table.name, stored, columns=scan.columns, versions=scan.versions)
-        return None if found is None else Row(key, found.cells)
+        return get_stored(store, self._table.name, stored, distribution, columns=scan.columns, versions=scan.versions)
 
     def _cuts(self, store: Store[Any], ranges: Sequence[Range], parts: int) -> list[bytes]:
         """Row keys that divide the rows of a partition; the first and the last row are read for it."""
@@ -179,8 +178,7 @@ def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBa
 def _value(row: Row, column: DeclaredColumn, value: bytes | None) -> object:
     if value is None:
         return None
-    decoded = _decoded(row, column.cell_type, value, shown(column.column))
-    return value.decode() if column.cell_type is CellType.JSON else decoded
+    return _decoded(row, column.cell_type, value, shown(column.column))
 
 
 def _decoded(row: Row, cell_type: CellType, value: bytes, what: str) -> object:

@@ -15,7 +15,7 @@ from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import Plan, store_component
 from ingest.plan.codec import packed, unpacked
-from ingest.plugins.loader import class_at
+from ingest.plan.stores import missing_table, reading_store
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
 
@@ -54,15 +54,10 @@ class SourceTable:
             NotFoundError: there is no such table.
             StoreUnavailableError: the store cannot be reached.
         """
-        component = self.store()
-        store: Store[Any] = class_at(component.path).reader(component.settings)
-        try:
-            store.open()
+        with reading_store(self.store()) as store:
             if store.families(self.name) is None:
-                raise missing_table(store, self.name)
+                raise missing_table(self.name, store.tables())
             yield store
-        finally:
-            store.close()
 
 
 def source_table(options: Mapping[str, str]) -> SourceTable:
@@ -89,13 +84,6 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
     return SourceTable(wanted.table, _packed(component, folder, catalog, configuration.masks), declared)
-
-
-def missing_table(store: Store[Any], name: str) -> NotFoundError:
-    """The error for a table that an open store does not have."""
-    tables = store.tables()
-    hint = did_you_mean(name, tables) or (f"there is {', '.join(tables)}" if tables else "the store has no tables yet")
-    return NotFoundError(f'there is no table "{name}"', hint=hint)
 
 
 def _store_name(configuration: Configuration, wanted: TableOptions) -> str:

@@ -36,8 +36,9 @@ from ingest.clock import now_ms
 from ingest.config.model import Component
 from ingest.durable import make_folder
 from ingest.plan.assemble import live_store, store_writer
+from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
-from ingest.spark.datasource.tables import SourceTable, missing_table
+from ingest.spark.datasource.tables import SourceTable
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.staging import FileFormat, remove_leftovers
@@ -58,7 +59,8 @@ class WritePlan:
     Attributes:
         time_ms: timestamp of all cells without a time of their own; the same in every attempt at a task.
         families: of the table.
-        file_format: of staged files; it also has the number of buckets of the table.
+        buckets: number of buckets of the table, from its record; None if it has none.
+        compression: of staged files.
         folder: for staged files; "" where tasks write to the store.
     """
 
@@ -66,13 +68,14 @@ class WritePlan:
     mapper: RowMapper
     time_ms: int
     families: frozenset[bytes]
-    file_format: FileFormat
+    buckets: int | None
+    compression: str = "none"
     folder: str = ""
 
     def prepared(self) -> bytes:
         """What tasks know about the store."""
         name = self.table.name
-        return Prepared(self.folder, {name: self.families}, {name: self.file_format}).packed()
+        return Prepared(self.folder, {name: self.families}, {name: FileFormat(self.compression, self.buckets)}).packed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +148,18 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
     if not live_store(component).capabilities.written_by_driver:
         with table.reading() as store:
             families = store.families(table.name) or frozenset()
-            file_format, folder = FileFormat(buckets=store.buckets(table.name)), ""
-        if table.declared is not None and table.declared.buckets != file_format.buckets:
-            raise BucketsDifferError(table.name, table.declared.buckets, file_format.buckets)
+            buckets, compression, folder = store.buckets(table.name), "none", ""
+        if table.declared is not None and table.declared.buckets != buckets:
+            raise BucketsDifferError(table.name, table.declared.buckets, buckets)
     else:
         with _owned(component) as store:
             if table.declared is not None:
                 store.ensure_table(table.declared)
             found = store.families(table.name)
             if found is None:
-                raise missing_table(store, table.name)
-            families, file_format = found, _file_format(store, table.name)
+                raise missing_table(table.name, store.tables())
+            families, buckets = found, store.buckets(table.name)
+            compression = store.file_compression(table.name) if isinstance(store, FileStore) else "none"
         folder = _staging_folder(component)
     missing = {column.column.partition(b":")[0] for column in mapper.columns} - families
     if missing:
@@ -163,7 +167,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
             f'there is no family {shown(*sorted(missing))} in table "{table.name}"',
             hint="declare it under `tables` of a pipeline file, and run 'ingest table apply'",
         )
-    return WritePlan(table, mapper, time_ms, families, file_format, folder)
+    return WritePlan(table, mapper, time_ms, families, buckets, compression, folder)
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
@@ -211,7 +215,7 @@ def commit(plan: WritePlan, messages: Messages) -> None:
     staged = [result.staged for result in results if result.staged is not None]
     if staged:
         with _owned(plan.table.store()) as store:
-            if store.buckets(plan.table.name) != plan.file_format.buckets:
+            if store.buckets(plan.table.name) != plan.buckets:
                 raise ConflictError(
                     f'the number of buckets of table "{plan.table.name}" changed during the write', hint="write again"
                 )
@@ -237,11 +241,6 @@ def _owned(component: Component[StoreSettings]) -> Iterator[Store[Any]]:
         store.close()
 
 
-def _file_format(store: Store[Any], table: str) -> FileFormat:
-    compression = store.file_compression(table) if isinstance(store, FileStore) else "none"
-    return FileFormat(compression, store.buckets(table))
-
-
 def _staging_folder(component: Component[StoreSettings]) -> str:
     """A new folder beside that of the store, so that files can be linked into it."""
     own = component.settings.own_folder
@@ -263,7 +262,7 @@ def _task_spec(plan: WritePlan) -> TaskSpec:
 def _check(put: Put, plan: WritePlan) -> None:
     """Refuse a row that the store would refuse: it does not see the rows of a staged file one by one."""
     reason = rejection_reason(put, plan.families)
-    if reason is None and plan.file_format.buckets is not None and len(put.row) == MAX_ROW_KEY_BYTES:
+    if reason is None and plan.buckets is not None and len(put.row) == MAX_ROW_KEY_BYTES:
         reason = f"the row key has {len(put.row)} bytes, and its bucket needs one more than is allowed"
     if reason is not None:
         raise MappingError(f'row {shown(put.row)} cannot be written to table "{plan.table.name}": {reason}')

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark import TaskContext
 
-from ingest import garbage
+from ingest import garbage_collector
 from ingest.api import Disposition, IngestError, TaskSpec
 from ingest.observe.drain import Drain
 from ingest.observe.logs import LogLevel, current_level, logger, set_level, set_up
@@ -66,7 +66,7 @@ def _task(pipeline: str, plan: bytes) -> Task:
     task = live_task(content)
     _live[pipeline] = (plan, task)
     if TaskContext.get() is not None:  # only in a worker process of Spark
-        garbage.collect_rarely()
+        garbage_collector.collect_rarely()
     return task
 
 

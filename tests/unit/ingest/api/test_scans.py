@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import FuzzyPattern, Scan, successor
+from ingest.api import FuzzyPattern, Scan, next_key, prefix_end
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,44 @@ def test_bounds_include_the_prefix(scan, bounds):
 
 
 @pytest.mark.parametrize(
+    ("scan", "bounds"),
+    [
+        (Scan(), (b"k\x00", None)),
+        (Scan(start=b"m", limit=3), (b"m", None)),
+        (Scan(start=b"a", stop=b"z"), (b"k\x00", b"z")),
+        (Scan(reverse=True), (b"", b"k")),
+        (Scan(reverse=True, stop=b"b"), (b"", b"b")),
+    ],
+)
+def test_part_of_a_scan_after_a_row(scan, bounds):
+    after = scan.after(b"k")
+    assert (after.start, after.stop) == bounds
+    assert (after.limit, after.reverse) == (scan.limit, scan.reverse)
+
+
+@pytest.mark.parametrize(
+    ("scan", "is_of_all_rows"),
+    [
+        (Scan(), True),
+        (Scan(limit=1, versions=3, reverse=True, page_rows=7), True),
+        (Scan(start=b"a"), False),
+        (Scan(stop=b"a"), False),
+        (Scan(prefix=b"\xff"), False),
+        (Scan(columns=(b"f",)), False),
+        (Scan(fuzzy=(FuzzyPattern(b"a", b"\x00"),)), False),
+    ],
+)
+def test_scan_of_all_rows(scan, is_of_all_rows):
+    assert scan.is_of_all_rows is is_of_all_rows
+
+
+def test_no_key_is_between_a_key_and_the_next_one():
+    assert next_key(b"a") == b"a\x00"
+    assert next_key(b"") == b"\x00"
+
+
+@pytest.mark.parametrize(
     ("prefix", "after"), [(b"", None), (b"\xff", None), (b"a\xff\xff", b"b"), (b"a\x00", b"a\x01")]
 )
-def test_successor_of_a_prefix(prefix, after):
-    assert successor(prefix) == after
+def test_end_of_a_prefix(prefix, after):
+    assert prefix_end(prefix) == after

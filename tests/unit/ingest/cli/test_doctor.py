@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 import pytest
 
 from ingest import cli
-from ingest.doctor.pipelines import examinations, guide
+from ingest.doctor.pipelines import guide
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
-from ingest.spark.session import DEFAULT_MASTER
 
 ROOT = Path(cli.__file__).resolve().parents[2]
 FILE = """\
@@ -122,10 +121,6 @@ def of_kafka(result):
         for each in result.json["findings"]
         if each["check"] not in local
     }
-
-
-def test_default_master_is_that_of_the_service():
-    assert examinations.DEFAULT_MASTER == DEFAULT_MASTER
 
 
 def test_everything_behind_a_file_is_checked_in_order(examined):

@@ -55,11 +55,20 @@ def test_text_shows_layouts_prefixes_and_split_points(ingest, write):
     assert result.out.splitlines()[0] == "logs/t 200 writes to 200 rows; row keys have 5 to 7 bytes, median 6"
     shown = [line.split() for line in result.out.splitlines()]
     assert ["one", "region", "1", "0", "100.0%", "100.0%"] in shown
-    assert ["proposed", "split", "points", "2", "0", "50.0%", "50.0%"] in shown
+    assert ["even", "split", "points", "2", "0", "50.0%", "50.0%"] in shown
     assert ["salted,", "16", "buckets"] in [words[:3] for words in shown]
     assert ["anna-", "100", "50.0%", "100", "1"] in shown
-    assert result.out.endswith('proposed split points: tables: {t: {splits: ["b"]}}\n')
+    assert result.out.endswith('recommended split points: tables: {t: {splits: ["b"]}}\n')
     assert result.err == "200 kept\nnext: ingest table plan p.yaml\n"
+
+
+def test_salted_table_has_one_region_for_each_bucket(ingest, folder, write):
+    write(MIXED)
+    file = folder / "p.yaml"
+    file.write_text(file.read_text().replace("splits: []", "distribute: {hash: 16}"))
+    shown = [line.split() for line in ingest(*ANALYSE, "--lines", "rows.log").out.splitlines()]
+    assert [words[:7] for words in shown if "for" in words] == [["one", "region", "for", "each", "bucket", "16", "0"]]
+    assert not any("even" in words for words in shown)
 
 
 def test_increasing_keys_are_warned_of(ingest, write):
@@ -68,7 +77,7 @@ def test_increasing_keys_are_warned_of(ingest, write):
     assert result.code == 0
     assert 'warning: table "t": of 8 ranges of row keys' in result.err
     assert "or salt the table: tables: {t: {distribute: {hash: 16}}}\n" in result.err
-    assert "proposed split points:" not in result.out
+    assert "recommended split points:" not in result.out
 
 
 def test_regions_of_the_file_are_shown_busiest_first(ingest, write):
@@ -104,8 +113,8 @@ def test_json_has_the_same_facts(ingest, write):
     assert (current["regions"], current["without_writes"], current["busiest"]) == (2, 0, 0.5)
     assert sum(current["newest"]) == 100
     assert [salted["buckets"] for salted in table["salted"]] == [8, 16, 32]
-    assert table["splits"] == table["proposed"]["splits"]
-    assert table["proposed"]["writes"] == [125] * 8
+    assert table["recommended_splits"] == table["even"]["splits"]
+    assert table["even"]["writes"] == [125] * 8
     assert {"prefix": "row-000", "writes": 1_000, "rows": 1_000, "regions": 2} in table["prefixes"]
     assert table["warnings"] == []
 

@@ -22,12 +22,14 @@ def test_bytes_of_all_pipelines_are_summed(page):
 
 def test_bytes_of_named_pipelines_are_summed(page):
     assert stored_bytes(page, "url", {"ticks", "other"}) == 3_000_000_000
+    assert stored_bytes(page, "url", {'a "quoted" name'}) == 5
 
 
-@pytest.mark.parametrize(("pipelines", "message"), [(None, "has no metric"), ({"x"}, "has no metric")])
-def test_page_of_another_program_is_refused(pipelines, message):
-    with pytest.raises(ConfigError, match=message):
-        stored_bytes(b"up 1\n", "url", pipelines)
+@pytest.mark.parametrize("pipelines", [None, {"x"}])
+@pytest.mark.parametrize("content", [b"up 1\n", b"", b"<html>{</html>", b"ingest_bytes_total 1\n", b"up \xff"])
+def test_page_of_another_program_is_refused(content, pipelines):
+    with pytest.raises(ConfigError, match="has no metric"):
+        stored_bytes(content, "url", pipelines)
 
 
 def test_page_of_another_service_is_refused(page):

@@ -1,5 +1,6 @@
 """Types of cells: values to bytes and back."""
 
+import json
 import math
 import struct
 
@@ -43,8 +44,7 @@ def test_every_type_has_a_codec():
         ("float64", 2.5, "4004000000000000"),
         ("float64", -0.1, "bfb999999999999a"),
         ("float64", -0.0, "8000000000000000"),
-        ("float64", math.inf, "7ff0000000000000"),
-        ("json", {"a": [1, 2.5, None, True, "ö"]}, b'{"a":[1,2.5,null,true,"\xc3\xb6"]}'.hex()),
+        ("json", '{"a": [1, "ö"]}', b'{"a": [1, "\xc3\xb6"]}'.hex()),
     ],
 )
 def test_bytes_of_a_value(kind, value, expected):
@@ -62,6 +62,11 @@ def test_bytes_of_a_value(kind, value, expected):
         ("utf8", b"gr\xf6\xdfe", '"gr\\xf6\\xdfe" is not UTF-8'),
         ("json", b"\xff", '"\\xff" is not UTF-8'),
         ("json", b"{", '"{" is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'),
+        (
+            "float64",
+            struct.pack(">d", math.inf),
+            '"\\x7f\\xf0\\x00\\x00\\x00\\x00\\x00\\x00" is inf, which is not a number',
+        ),
         ("json", b"NaN", '"NaN" is not JSON: NaN is not valid JSON'),
     ],
 )
@@ -81,9 +86,9 @@ def test_bytes_of_another_type_are_an_error(kind, value, message):
         ("float64", "x"),
         ("float64", 10**400),
         ("utf8", "\ud800"),
-        ("json", math.nan),
-        ("json", b"x"),
-        ("json", {"a": "\udcff"}),
+        ("float64", math.nan),
+        ("float64", -math.inf),
+        ("json", '"\udcff"'),
     ],
 )
 def test_value_that_the_type_does_not_have_is_an_error(kind, value):
@@ -103,7 +108,7 @@ def test_integers_round_trip(data, kind):
     assert int.from_bytes(encode(kind, number), "big", signed=True) == number
 
 
-@given(st.floats())
+@given(st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_round_trip(number):
     packed = encode("float64", number)
     assert packed == struct.pack(">d", number)
@@ -117,7 +122,13 @@ def test_text_round_trips(text):
 
 @given(CONTENTS)
 def test_json_round_trips(content):
-    assert decode("json", encode("json", content)) == content
+    text = json.dumps(content, ensure_ascii=False)
+    assert decode("json", encode("json", text)) == text
+
+
+def test_text_that_is_not_json_is_an_error():
+    with pytest.raises(ValueError, match='"x" is not JSON'):
+        encode("json", "x")
 
 
 @given(st.binary(), st.sampled_from(CellType))
@@ -126,4 +137,4 @@ def test_any_bytes_are_decoded_or_an_error(value, kind):
         decoded = decode(kind, value)
     except ValueError:
         return
-    assert kind is CellType.JSON or encode(kind, decoded) == value
+    assert encode(kind, decoded) == value

@@ -59,11 +59,14 @@ class Connection:
     def __init__(self, server: Server) -> None:
         self.client = server
 
-    def call(self, ask: Callable[[Any], T], *, table: str | None = None) -> T:
+    def call(self, request: Callable[[Any], T], *, table: str | None = None) -> T:
         try:
-            return ask(self.client)
+            return request(self.client)
         except IllegalArgument as error:
             raise translated(error, table=table) from error
+
+    def read_with(self, table: str, request: Callable[[Any], T]) -> T:
+        return self.call(request, table=table)
 
 
 def keys(connection: Connection, scan: Scan) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Row keys of a table: spread, proposed split points, warnings."""
+"""Row keys of a table: spread, recommended split points, warnings."""
 
 import random
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.rowkeys.analysis import KeyLengths, WarningKind, analyse, proposed_layout
+from sinks.rowkeys.analysis import KeyLengths, WarningKind, analyse, even_layout
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.layout import Layout
 
@@ -24,8 +24,8 @@ def kinds(analysis) -> list[WarningKind]:
 def test_increasing_keys():
     analysis = analyse(INCREASING, ONE_REGION)
     assert kinds(analysis) == [WarningKind.INCREASING_KEYS]
-    assert analysis.proposed.busiest_of_newest == 1.0
-    assert analysis.proposal == ()  # split points would not divide the newest writes
+    assert analysis.even.busiest_of_newest == 1.0
+    assert analysis.recommended_splits == ()  # split points would not divide the newest writes
     for buckets, spread in zip((8, 16, 32), analysis.salted, strict=True):
         assert spread.layout == Layout.salted(buckets)
         assert spread.busiest_of_newest < 0.3
@@ -39,30 +39,30 @@ def test_increasing_keys_show_whatever_the_number_of_regions(regions):
 def test_keys_in_any_order():
     analysis = analyse(MIXED, ONE_REGION)
     assert kinds(analysis) == []
-    assert (analysis.current.busiest, analysis.proposed.busiest) == (1.0, 0.125)
-    assert analysis.proposed.busiest_of_newest < 0.25
-    assert len(analysis.proposal) == 7
+    assert (analysis.current.busiest, analysis.even.busiest) == (1.0, 0.125)
+    assert analysis.even.busiest_of_newest < 0.25
+    assert len(analysis.recommended_splits) == 7
 
 
 def test_increasing_keys_of_a_salted_table():
     salted = Layout.salted(16)
     analysis = analyse(INCREASING, salted)
     assert kinds(analysis) == []
-    assert analysis.current == analysis.proposed
-    assert analysis.proposal == ()
+    assert analysis.current == analysis.even
+    assert analysis.recommended_splits == ()
 
 
 def test_salted_table_that_is_not_split():
     analysis = analyse(INCREASING, Layout((), Distribution(16)))
     assert (analysis.current.busiest, kinds(analysis)) == (1.0, [])
-    assert analysis.proposal == Distribution(16).splits()
+    assert analysis.recommended_splits == Distribution(16).splits()
 
 
 def test_split_points_that_do_not_divide_the_writes():
     analysis = analyse(MIXED, Layout((b"a", b"z")))
     assert kinds(analysis) == [WarningKind.HOT_REGION]
     assert "one of 3 regions receives 100%" in analysis.warnings[0].message
-    assert len(analysis.proposal) == 7
+    assert len(analysis.recommended_splits) == 7
 
 
 @pytest.mark.parametrize(("split", "warned"), [(b"row-001000", []), (b"row-000100", [WarningKind.HOT_REGION])])
@@ -75,7 +75,7 @@ def test_hot_row():
     analysis = analyse(keys, ONE_REGION)
     assert kinds(analysis) == [WarningKind.HOT_ROW]
     assert '"total" receives 67%' in analysis.warnings[0].message
-    assert analysis.proposal == ()
+    assert analysis.recommended_splits == ()
 
 
 def test_few_writes():
@@ -86,7 +86,7 @@ def test_few_writes():
 def test_one_write():
     analysis = analyse([b"k"], ONE_REGION)
     assert (analysis.writes, analysis.rows, analysis.current.newest) == (1, 1, (1,))
-    assert analysis.proposed.layout == ONE_REGION
+    assert analysis.even.layout == ONE_REGION
 
 
 def test_counts_and_lengths():
@@ -103,14 +103,14 @@ def test_requested_prefixes_come_first():
     assert len(found) == len(set(found))
 
 
-def test_a_proposed_split_point_is_the_shortest_between_two_rows():
-    assert proposed_layout(Counter([b"apple", b"banana", b"bandana", b"cherry"]), 4).splits == (b"b", b"band", b"c")
+def test_an_even_split_point_is_the_shortest_between_two_rows():
+    assert even_layout(Counter([b"apple", b"banana", b"bandana", b"cherry"]), 4).splits == (b"b", b"band", b"c")
 
 
 @given(st.lists(st.binary(min_size=1, max_size=3), min_size=1, max_size=200), st.integers(min_value=2, max_value=20))
-def test_proposed_regions_have_at_most_one_row_more_than_their_part(keys, regions):
+def test_even_regions_have_at_most_one_row_more_than_their_part(keys, regions):
     writes = Counter(keys)
-    layout = proposed_layout(writes, regions)
+    layout = even_layout(writes, regions)
     assert layout.regions <= regions
     assert all(one < other for one, other in pairwise(layout.splits))
     spread = layout.spread(writes, writes)
@@ -121,7 +121,7 @@ def test_proposed_regions_have_at_most_one_row_more_than_their_part(keys, region
 @given(st.lists(st.binary(min_size=1, max_size=3), min_size=1, max_size=60))
 def test_every_spread_counts_every_write(keys):
     analysis = analyse(keys, Layout((b"g", b"p")))
-    for spread in (analysis.current, analysis.proposed, *analysis.salted):
+    for spread in (analysis.current, analysis.even, *analysis.salted):
         assert sum(spread.writes) == len(keys)
         assert sum(spread.newest) == max(1, round(len(keys) / 10))
         assert all(newest <= every for newest, every in zip(spread.newest, spread.writes, strict=True))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import successor
+from ingest.api import prefix_end
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.layout import Layout
 
@@ -54,7 +54,7 @@ def test_regions_of_a_prefix_that_spans_split_points():
 
 @given(st.binary(max_size=3), layouts)
 def test_regions_of_a_prefix_are_those_that_overlap_its_ranges(prefix, layout):
-    stop = successor(prefix)
+    stop = prefix_end(prefix)
     ranges = [(prefix, stop)] if layout.distribution is None else layout.distribution.intervals(prefix, stop)
     overlapping = {
         region

@@ -7,8 +7,8 @@ import pytest
 from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.retrying_store import with_stored_keys
 
 KEYS = [b"row-%04d" % number for number in range(500)]
 
@@ -105,3 +105,23 @@ def test_table_without_buckets_is_read_as_it_is(store: Watched):
     reader = TableReader(store, "plain")
     assert [row.key for row in reader.scan(Scan())] == [b"a"]
     assert reader.get(b"a") is not None
+
+
+@pytest.mark.parametrize(("start", "stop", "rows"), [(100, 900, 400), (100, None, 450), (None, None, 500)])
+def test_rows_of_hbasewds_own_tests(start: int | None, stop: int | None, rows: int):
+    origin = 1_700_000_000_000
+    values = [500 + number if number % 2 == 0 else 500 - number for number in range(500)]
+    store = MemoryStore()
+    store.open()
+    store.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=15))
+    puts = [Put((origin + value).to_bytes(8, "big"), {b"f:q": b"v"}, 1) for value in values]
+    store.apply("t", with_stored_keys(puts, Distribution(15)))
+
+    def bound(value: int | None) -> bytes | None:
+        return None if value is None else (origin + value).to_bytes(8, "big")
+
+    scan = Scan(start=bound(start) or b"", stop=bound(stop))
+    wanted = [value for value in values if (start or 0) <= value < (stop or 1_000)]
+    expected = sorted((origin + value).to_bytes(8, "big") for value in wanted)
+    assert [row.key for row in TableReader(store, "t").scan(scan)] == expected
+    assert len(expected) == rows

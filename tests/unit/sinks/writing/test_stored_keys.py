@@ -13,6 +13,7 @@ from ingest.api import (
     Put,
     Scan,
     TableSpec,
+    WriteRejectedError,
 )
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
@@ -93,6 +94,22 @@ def test_number_of_buckets_is_read_again_in_each_flush_cycle(store: MemoryStore,
     sender.begin(10.0)
     send(sender, put(b"row-0001"))
     assert keys(store) == [Distribution(8).stored(b"row-0001")]
+
+
+class Rejecting(MemoryStore):
+    """A store that rejects the read of a table record as it would a row."""
+
+    def buckets(self, table: str) -> int | None:
+        raise WriteRejectedError(f"no record of {table}")
+
+
+def test_rejected_read_of_the_table_record_refuses_no_row():
+    sender = DirectSender(Rejecting())
+    sender.begin(10.0)
+    with pytest.raises(WriteRejectedError, match="no record of t"):
+        send(sender, put(b"a"))
+    [result] = sender.take_results()
+    assert (result.stored, result.rows_sent, list(result.refused)) == (False, 0, [])
 
 
 @pytest.mark.parametrize("count", [3, MIN_FILE_PUTS])

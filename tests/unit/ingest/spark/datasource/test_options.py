@@ -41,11 +41,11 @@ def test_mistakes_in_the_table_are_named(options: dict[str, str], message: str):
 
 
 def test_keys_and_patterns_are_written_in_the_notation_of_keys():
-    options = {"start": r"a\x00", "stop": "ü", "prefix": "a", "fuzzy": r"a?\x2c,b", "partitions": "4"}
+    options = {"start": r"a\x00", "stop": "ü", "prefix": "a", "fuzzy": r"a?\x2c,b", "minpartitions": "4"}
     found = read_options(options)
     patterns = (FuzzyPattern(b"a\x00,", b"\x00\x01\x00"), FuzzyPattern.parse("b"))
     assert found.scan == Scan(start=b"a\x00", stop="ü".encode(), prefix=b"a", fuzzy=patterns)
-    assert (found.partitions, found.has_versions, found.push_filters) == (4, False, False)
+    assert (found.min_partitions, found.has_versions, found.push_filters) == (4, False, False)
 
 
 def test_only_declared_columns_are_read():
@@ -61,8 +61,8 @@ def test_versions_are_read_with_their_times():
     ("options", "message"),
     [
         ({"versions": "0"}, 'the option "versions" is "0"'),
-        ({"partitions": "many"}, 'the option "partitions" is "many"'),
-        ({"partitions": "10001"}, "at most 10000 are allowed"),
+        ({"minpartitions": "many"}, 'the option "minPartitions" is "many"'),
+        ({"minpartitions": "10001"}, "at most 10000 are allowed"),
         ({"push_filters": "yes"}, 'the option "push_filters" is "yes"'),
         ({"versions": "2", "columns": "m:x"}, "exclude each other"),
         ({"time": "0"}, 'the option "time" only applies to a write'),
@@ -99,3 +99,10 @@ def test_mistakes_in_a_write_are_named(options: dict[str, str], message: str):
     with pytest.raises(ConfigError) as raised:
         write_options(options, is_streaming=True)
     assert message in str(raised.value)
+
+
+def test_option_of_a_read_is_named_as_it_is_written():
+    with pytest.raises(ConfigError, match='the option "minPartitions" only applies to a read'):
+        write_options({"minpartitions": "4"}, is_streaming=False)
+    with pytest.raises(ConfigError, match='did you mean "minPartitions"'):
+        table_options({"table": "t", "config": "pipeline.yaml", "minpartition": "4"})

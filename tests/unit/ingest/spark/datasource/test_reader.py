@@ -14,7 +14,7 @@ from ingest.spark.datasource.source import TableDataSource
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.writing.retrying_store import with_stored_keys
+from sinks.rowkeys.mutations import with_stored_keys
 
 SERIALIZER = CPickleSerializer()
 ROWS = 300
@@ -97,7 +97,7 @@ def test_a_bucket_is_a_partition(folder: Path):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_more_partitions_have_the_same_rows(folder: Path, table: str):
-    partitions = rows_of(reader_of(folder, table, {"partitions": "6"}))
+    partitions = rows_of(reader_of(folder, table, {"minpartitions": "6"}))
     assert len(partitions) >= 6
     assert keys_of(partitions) == [_key(number) for number in range(ROWS)]
     assert sum(map(bool, partitions)) > len(TABLES)
@@ -128,7 +128,7 @@ def test_a_get_obeys_patterns(folder: Path):
 @pytest.mark.parametrize("table", TABLES)
 def test_an_empty_range_is_one_empty_partition(folder: Path, table: str):
     assert rows_of(reader_of(folder, table, {"start": "b", "stop": "a"})) == [[]]
-    assert rows_of(reader_of(folder, "plain", {"start": "x", "partitions": "4"})) == [[]]
+    assert rows_of(reader_of(folder, "plain", {"start": "x", "minpartitions": "4"})) == [[]]
 
 
 @pytest.mark.parametrize(

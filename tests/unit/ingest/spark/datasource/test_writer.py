@@ -1,5 +1,6 @@
 """Tasks and commits of the data source, without a session."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,7 +165,13 @@ def test_a_table_cannot_be_replaced(tmp_path: Path):
         source.streamWriter(SCHEMA, overwrite=True)
 
 
-def test_the_memory_of_another_process_cannot_be_written():
-    source = TableDataSource({"store": "memory", "table": "t", "columns": "m:x"})
-    with pytest.raises((ConfigError, NotFoundError)):
+def test_the_memory_of_one_process_cannot_be_written(tmp_path: Path):
+    file = tmp_path / "pipeline.yaml"
+    value = [{"value": {"attribute": "2hb_", "value": "%{body}"}}]
+    pipeline = {"source": {"files": {"path": "./in"}}, "decorators": value, "sinks": [{"attr2hbase": {"table": "t"}}]}
+    tables = {"t": {"families": {"m": {}}}}
+    content = {"version": 1, "stores": {"m": {"memory": {}}}, "tables": tables, "pipelines": {"p": pipeline}}
+    file.write_text(json.dumps(content))
+    source = TableDataSource({"config": str(file), "table": "t", "columns": "m:x"})
+    with pytest.raises(ConfigError, match='cannot write the store "m": it is in the memory of one process'):
         source.writer(SCHEMA, overwrite=False)

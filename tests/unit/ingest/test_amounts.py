@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.doctor.amounts import number, size
+from ingest.amounts import counted, number, size
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,8 @@ def test_size(count, expected):
 @pytest.mark.parametrize(("value", "expected"), [(3, "3"), (100, "100"), (0.875, "0.88"), (1200.5, "1,200.5")])
 def test_number(value, expected):
     assert number(value) == expected
+
+
+def test_number_with_its_noun():
+    assert [counted(count, "table") for count in (0, 1, 2_000)] == ["0 tables", "1 table", "2,000 tables"]
+    assert counted(2, "family", "families") == "2 families"

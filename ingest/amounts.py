@@ -16,6 +16,6 @@ def number(value: float) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with its noun, as in `1 table`, `2,000 tables`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, as in `1 table`, `2,000 tables`; `plural` if it is not the noun with an s."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

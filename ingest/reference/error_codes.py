@@ -1,0 +1,286 @@
+"""Error codes that are not the default code of an error class: what raises them, and their meaning."""
+
+from ingest import api
+from ingest.api import Disposition, IngestError, NotFoundError
+from ingest.api.files import ReferenceFileError
+from ingest.plugins.guard import OutOfMemoryError
+
+CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
+    "abandoned": (
+        IngestError,
+        "The service was stopped during a batch, which runs again after a restart.",
+    ),
+    "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
+    "attribute_exists": (
+        api.DecorateError,
+        "A decorator sets an attribute that exists already, with attributes: existing: error.",
+    ),
+    "bad_access_line": (api.DecorateError, "The text is not an access-log line in the decorator's format."),
+    "bad_address": (api.DecorateError, "The text is not an IP address, with on_invalid: error."),
+    "bad_avro": (
+        api.DecodeError,
+        "The value is not Avro of the decorator's schema or, for format flume_avro, not an AvroFlumeEvent.",
+    ),
+    "bad_batch": (api.DecorateError, "The attributes batchSize and batchData do not contain a batch of Flume events."),
+    "bad_cef": (
+        api.DecorateError,
+        "The text is not a CEF message: its header lacks one of seven fields, or its extension starts without a key.",
+    ),
+    "bad_csv": (
+        api.DecorateError,
+        "The text is not a single line of CSV: a quote is not closed, or there are several lines.",
+    ),
+    "bad_database": (
+        api.DecorateError,
+        "A database of addresses is damaged at the entry of this address.",
+    ),
+    "bad_encoding": (
+        api.ExpressionError,
+        "A value is not in the encoding that a function, decorator or cell requires.",
+    ),
+    "bad_envelope": (
+        api.DecodeError,
+        'The value is JSON, but not an object with "body" and "headers".',
+    ),
+    "bad_gzip": (api.DecorateError, "The attribute compressGzip does not contain a gzipped Flume event."),
+    "bad_header": (api.DecodeError, "The header priority or nanos has an invalid value."),
+    "bad_header_line": (
+        api.DecorateError,
+        "A header line is not a name, a colon and a value, with on_bad_line: error.",
+    ),
+    "bad_input": (api.ConfigError, "A line in the input of a command is not an event."),
+    "bad_json": (api.DecodeError, "The text is not valid JSON, or not an object or array where one is required."),
+    "bad_leef": (
+        api.DecorateError,
+        "The text is not a LEEF message of version 1 or 2, or a part of it is not a key with a value.",
+    ),
+    "bad_name": (
+        api.DecorateError,
+        "A name in an array is not UTF-8, so the array cannot be written as JSON.",
+    ),
+    "bad_notation": (api.DecodeError, 'A value in JSON is neither a string nor {"b64": "…"}.'),
+    "bad_pairs": (
+        api.DecorateError,
+        "The text has no pair of key and value, or a part of it is not a pair, such as an unclosed quote.",
+    ),
+    "bad_plugin": (
+        api.CatalogError,
+        "A plugin's component violates the plugin contract, or cannot be created; the message has the reason.",
+    ),
+    "bad_protobuf": (
+        api.DecorateError,
+        "The value is not a message of the decorator's type, or lacks the required header.",
+    ),
+    "bad_record": (IngestError, "A record is not valid for Kafka."),
+    "bad_syslog": (api.DecorateError, "The text is not a syslog message of RFC 5424 or RFC 3164."),
+    "bad_table_name": (api.MappingError, "The template of the table rendered an invalid table name."),
+    "bad_time": (
+        api.EventError,
+        "A text is not a time in any of the formats that the decorator or function accepts.",
+    ),
+    "bad_timestamp": (
+        api.MappingError,
+        "The event's time cannot be a cell timestamp: it is before 1970, or exceeds 64 bits.",
+    ),
+    "bad_url": (api.DecorateError, "The text is not a URL: it contains blanks or control characters, or a bad port."),
+    "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
+    "batch_slow": (
+        Disposition.RETRY,
+        "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
+    ),
+    "buckets_differ": (
+        api.BucketsDifferError,
+        "A table has another number of buckets than its declaration, so its rows would not be found.",
+    ),
+    "not_distributed": (
+        api.SchemaError,
+        "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
+    ),
+    "split_start_failed": (
+        IngestError,
+        "A decorator raised an unexpected exception at the start of a split, before the first event.",
+    ),
+    "dead_letters_too_large": (
+        IngestError,
+        "A micro-batch has more than 64 MiB of dead letters.",
+    ),
+    "decorator_timeout": (
+        api.DecorateError,
+        "A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop.",
+    ),
+    "delete_at_zero": (api.MappingError, "A delete has the timestamp before the event's, and 0 has none before it."),
+    "disk_busy": (
+        api.StoreUnavailableError,
+        "There is no memory for an operation on a file of the service, or another process has locked the file.",
+    ),
+    "disk_denied": (api.StoreUnavailableError, "The service has no permission to read or write one of its files."),
+    "disk_failed": (
+        api.IntegrityError,
+        "A write to the disk failed, so the content of the file is unknown.",
+    ),
+    "disk_full": (api.StoreUnavailableError, "There is no space left for the state or other files of the service."),
+    "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
+    "empty_row_key": (api.MappingError, "The template of the row key rendered empty text."),
+    "error_budget": (
+        IngestError,
+        "More records failed than error_budget allows.",
+    ),
+    "families_changed": (
+        api.StoreUnavailableError,
+        "A table lost a family while a batch was written to it; the batch runs again with the current families.",
+    ),
+    "field_count": (api.DecorateError, "A line of CSV has more or fewer fields than the decorator has columns."),
+    "group_in_use": (
+        api.SourceError,
+        "Other consumers are members of the pipeline's group, so its offsets cannot be committed.",
+    ),
+    "import_failed": (api.CatalogError, "The code of a component or plugin cannot be imported."),
+    "jars_fetch": (IngestError, "Maven, or the server after `--from`, did not provide a jar."),
+    "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
+    "jvm_unresponsive": (
+        Disposition.RETRY,
+        "Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory.",
+    ),
+    "lease_lost": (
+        api.ConflictError,
+        "A lease was not renewed in time, or another process has taken it over.",
+    ),
+    "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
+    "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
+    "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
+    "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
+    "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
+    "no_entry": (
+        api.DecorateError,
+        "The file of a decorator has no entry for the event, with on_not_found: error.",
+    ),
+    "no_exchange": (api.ConflictError, "The file system of `state_dir` cannot exchange two folders in one act."),
+    "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
+    "no_match": (
+        api.DecorateError,
+        "No pattern of the decorator matches, with on_no_match: error.",
+    ),
+    "no_parts": (api.DecorateError, "The text to explode has no parts, with on_empty: error."),
+    "no_row_key": (
+        api.MappingError,
+        "The event has no attribute for the row key; see on_missing_key of attr2hbase, on_missing in hbase's row_key.",
+    ),
+    "not_a_bool": (
+        api.DecorateError,
+        "The text, or the capture of a grok tag, is not one of the words for true and false.",
+    ),
+    "not_a_number": (
+        api.ExpressionError,
+        "An input of a function, decorator or cell, or a capture of grok, is not a number of the required type.",
+    ),
+    "not_updated": (
+        api.ConfigError,
+        "A test cannot be updated because of the layout of its file; the file is unchanged.",
+    ),
+    "null_value": (
+        api.DecorateError,
+        "A member of the JSON or Avro is null, with on_null: error.",
+    ),
+    "number_too_large": (
+        api.ExpressionError,
+        "A number does not fit into the required type.",
+    ),
+    "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
+    "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
+    "out_of_memory": (
+        OutOfMemoryError,
+        "A decorator or sink ran out of memory; the message names the event.",
+    ),
+    "package_missing": (api.CatalogError, "A component needs a package that is not installed."),
+    "plugin_differs": (api.CatalogError, "A worker has another version of a plugin than the driver."),
+    "plugin_missing": (api.CatalogError, "A worker lacks a plugin that the pipeline uses, or cannot import it."),
+    "query_failed": (
+        IngestError,
+        "A micro-batch failed repeatedly in Spark; the log has the reason.",
+    ),
+    "record_too_large": (
+        IngestError,
+        "A dead letter, or a record to produce, is larger than max.message.bytes of its topic.",
+    ),
+    "reference_file": (
+        ReferenceFileError,
+        "A reference file of a decorator is missing or damaged. No event is lost.",
+    ),
+    "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
+    "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),
+    "separator_in_key": (
+        api.DecorateError,
+        "A part of a row key contains the separator, so the key would be ambiguous; see on_separator.",
+    ),
+    "sink_bug": (api.DecorateBugError, "A sink raised an unexpected exception; the log has its traceback once."),
+    "sink_failed": (
+        IngestError,
+        "A plugin's sink raised an unexpected exception outside the handling of an event; the message names the sink.",
+    ),
+    "sink_timeout": (
+        api.MappingError,
+        "A sink's condition or mapping exceeded its time limit for this event, most likely a pattern that backtracks.",
+    ),
+    "source_bug": (
+        api.DecorateBugError,
+        "Decoding a record raised an unexpected exception; the log has its traceback once.",
+    ),
+    "start_slow": (
+        Disposition.RETRY,
+        "A pipeline has been starting for more than ten seconds: a store, a sink, the source or Spark hangs.",
+    ),
+    "stopped": (IngestError, "A task reported an error that stops the pipeline."),
+    "stopped_by_event": (
+        IngestError,
+        "An event failed with on_error: stop; its batch is not acknowledged.",
+    ),
+    "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
+    "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
+    "timeouts": (
+        IngestError,
+        "More than 20 events of one task took longer than 3 s in a decorator.",
+    ),
+    "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
+    "tls_failed": (
+        api.SourceUnavailableError,
+        "The TLS handshake with a Kafka broker failed: one side does not accept the certificate of the other.",
+    ),
+    "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
+    "too_large": (
+        api.EventError,
+        "The event or the total of its nested names is too large; see max_event_bytes, max_size, max_bytes of gunzip.",
+    ),
+    "too_many_columns": (api.MappingError, "The event has more cells than columns: max_per_row allows."),
+    "too_many_open_files": (
+        api.StoreUnavailableError,
+        "The process has reached its limit of open files; it waits.",
+    ),
+    "too_many_parts": (
+        api.DecorateError,
+        "A text has more parts than max_events of explode, or a record produces more than 131,072 events.",
+    ),
+    "topic_deleted": (
+        api.PositionLostError,
+        "A topic was deleted, so the records after the checkpoint's offsets are lost.",
+    ),
+    "topic_recreated": (
+        api.PositionLostError,
+        "A topic was deleted and recreated, so the offsets in the checkpoint refer to other records.",
+    ),
+    "unknown_component": (api.CatalogError, "No decorator, sink, store or source has this name."),
+    "unknown_family": (
+        api.EventError,
+        "The table does not have the column family, and families: on_unknown is not create.",
+    ),
+    "unknown_table": (
+        api.MappingError,
+        "The event's table does not exist, and the store does not create tables.",
+    ),
+    "unmatched_group": (
+        api.DecorateError,
+        "A group of the pattern did not match, with on_unmatched: error.",
+    ),
+    "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
+    "wrong_schema": (api.DecorateError, "The header of the value has a different schema than the decorator."),
+}
+"""Code -> the class raised with it, or the disposition if there are several, and its meaning."""

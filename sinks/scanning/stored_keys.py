@@ -1,0 +1,71 @@
+"""Reads of a table by stored row keys, which return rows with their original keys."""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from ingest.api import Row, Scan, ScanCounts, Store
+from sinks.rowkeys.distribution import Distribution
+
+
+def get_stored(
+    store: Store[Any],
+    table: str,
+    key: bytes,
+    distribution: Distribution | None,
+    *,
+    columns: Sequence[bytes] | None = None,
+    versions: int = 1,
+) -> Row | None:
+    """
+    One row, or None if it has no such cells.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        key: the stored row key.
+        distribution: of the table; None if its row keys are stored as they are.
+        columns: as of `Store.get`.
+        versions: as of `Store.get`.
+
+    Raises:
+        NotFoundError: there is no such table.
+    """
+    found = store.get(table, key, columns=columns, versions=versions)
+    return found if found is None or distribution is None else Row(distribution.original(key), found.cells)
+
+
+def scan_stored(
+    store: Store[Any],
+    table: str,
+    scan: Scan,
+    distribution: Distribution | None,
+    counts: ScanCounts | None = None,
+) -> Generator[Row]:
+    """
+    Rows of a range of stored row keys, in byte order. Whoever iterates must exhaust or close it.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        scan: start and stop are stored keys, of a salted table all in one bucket; patterns are of original keys, and
+            there is no prefix.
+        distribution: of the table; None if its row keys are stored as they are.
+        counts: the work of the scan is added to it.
+
+    Raises:
+        NotFoundError: there is no such table.
+    """
+    if distribution is None:
+        return store.scan(table, scan, counts)
+    bucket = scan.start[:1]
+    stored = replace(scan, fuzzy=tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy))
+    return _originals(store.scan(table, stored, counts), distribution)
+
+
+def _originals(rows: Generator[Row], distribution: Distribution) -> Generator[Row]:
+    original = distribution.original
+    with closing(rows):
+        for row in rows:
+            yield Row(original(row.key), row.cells)
