@@ -86,6 +86,11 @@ def cannot_commit(service: Simulated, _minute: int) -> None:
     service.metrics.group_commit_failed(PIPELINE)
 
 
+def once(fault: Fault) -> Fault:
+    """The fault in its first minute only."""
+    return lambda service, minute: fault(service, minute) if minute == 0 else None
+
+
 def drops_lines(service: Simulated, _minute: int) -> None:
     service.dropped_lines += 500
 
@@ -111,6 +116,15 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "dead letters not writable": ("Attr2hbaseDeadLetterPublishFailures", cannot_publish),
     "no right on the group": ("Attr2hbaseGroupCommitFailures", cannot_commit),
     "stderr not read": ("Attr2hbaseLogLinesDropped", drops_lines),
+}
+
+
+TRANSIENT: Mapping[str, Fault] = {
+    "one failed publication": once(cannot_publish),
+    "one failed commit": once(cannot_commit),
+    "blocked for five minutes": lambda service, minute: service.state(State.BLOCKED if minute < 5 else State.RUNNING),
+    "a restart of two minutes": lambda service, minute: setattr(service, "is_up", minute >= 2),
+    "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
 }
 
 
@@ -144,6 +158,10 @@ class TestRules:
         (labels,) = found[(MINUTES - 1) * 60.0][alert]
         assert dict(labels) | TARGET == dict(labels)
         assert alert in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"} or dict(labels)["pipeline"] == PIPELINE
+
+    @pytest.mark.parametrize("fault", TRANSIENT)
+    def test_no_alert_fires_on_a_fault_that_ends_by_itself(self, fault):
+        assert {at_s: names for at_s, names in alerts(scraped(TRANSIENT[fault])).items() if names} == {}
 
     def test_each_alert_has_a_fault(self):
         assert {alert for alert, _ in FAULTS.values()} == RULES.keys()
@@ -225,10 +243,11 @@ class TestSameAsPrometheus:
         shutil.copy(FILE.with_name("scrape.yaml"), tmp_path)
         promtool("check", "config", "scrape.yaml", cwd=tmp_path)
 
-    @pytest.mark.parametrize("fault", ["none", *FAULTS])
+    @pytest.mark.parametrize("fault", ["none", *FAULTS, *TRANSIENT])
     def test_same_alerts_at_each_minute(self, fault, tmp_path):
         shutil.copy(FILE, tmp_path)
-        scrapes = scraped() if fault == "none" else scraped(FAULTS[fault][1])
+        effects = {name: effect for name, (_, effect) in FAULTS.items()} | dict(TRANSIENT)
+        scrapes = scraped() if fault == "none" else scraped(effects[fault])
         found = alerts(scrapes)
         cases = [
             {"eval_time": f"{at_s:.0f}s", "alertname": name, "exp_alerts": [expected(name, one) for one in labels]}
