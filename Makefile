@@ -7,7 +7,7 @@ NEED := deploy/setup/need.sh
 WORKERS := 2
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-hbase fmt check test-fast test test-slow bench bench-all docs build \
+.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow bench bench-all docs build \
 	services-up services-down services-status java jdk maven
 
 help:  ## show this list
@@ -39,6 +39,9 @@ check: setup  ## ruff, mypy, import contracts, generated docs, links, file lengt
 	@$(BIN)/python deploy/docs/generate.py --check && $(BIN)/python deploy/checks/tree.py
 	@$(BIN)/python deploy/checks/figures.py
 
+audit: setup  ## known vulnerabilities of packages and jars, from osv.dev; needs the internet
+	@$(BIN)/python -m deploy.release.audit
+
 test-fast: setup  ## unit and conformance tests, no servers
 	@$(PYTEST) -m "not slow" tests/unit tests/conformance
 
@@ -66,5 +69,5 @@ services-down: setup  ## stop them; their data stays
 services-status: setup  ## show which of them run, on which ports
 	@$(BIN)/python deploy/local/services.py status || true
 
-build: setup  ## wheel and source archive into dist/
-	@$(BIN)/python -m hatchling build -d dist
+build: setup  ## a release of the last commit into dist/: wheel, source archive, locked packages, SBOM, NOTICE, checksums
+	@$(BIN)/python -m deploy.release.build

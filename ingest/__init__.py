@@ -1,3 +1,3 @@
 """Kafka events through decorator chains into HBase column families."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

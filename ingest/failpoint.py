@@ -33,6 +33,8 @@ POINTS = {
     "after_last_send": "all rows of a partition are stored, or staged for the driver, and the task has not ended",
     "before_commit": "a micro-batch and its dead letters are durable and not yet acknowledged",
     "dead_letters_sent": "dead letters were sent and are not yet acknowledged",
+    "before_exchange": "offsets reset: the new checkpoint is complete, and the old one is still in its place",
+    "after_exchange": "offsets reset: the new checkpoint is in its place, and the group has the old offsets",
     "drain": "the service was asked to stop, and running batches finish",
     "recovery": "startup: for each pipeline one hit after its checkpoint was read, one after its stores were opened; "
     "then one hit before the queries start",

@@ -29,8 +29,16 @@ class Masks:
         for part in {secret, *secret.splitlines()} - {""}:
             in_json = {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
             self._secrets |= {part, quote(part, safe="", errors="replace"), repr(part)[1:-1], *in_json}
+        self._compile()
+
+    def _compile(self) -> None:
         longest_first = sorted(self._secrets, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def include(self, other: "Masks") -> None:
+        """Also mask the secrets of another configuration from now on."""
+        self._secrets |= other._secrets  # noqa: SLF001 - of this class
+        self._compile()
 
     def hide(self, text: str) -> str:
         """The text with every secret replaced by `***`."""

@@ -9,7 +9,9 @@ Files and folders that options name, all on this machine.
 """
 
 import contextlib
+import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -27,6 +29,8 @@ Mark = tuple[tuple[int, int, int], ...]
 
 MAX_FILE_BYTES = 4 * 1024 * 1024  # of a small file: every micro-batch sends it to the workers
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*", re.DOTALL)
+_GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_ROOT = 0
 _MIN_AGE_S = 2.0  # a file that was modified less than this ago may be incomplete
 
 
@@ -198,6 +202,36 @@ def check_file(path: str, read: Callable[[Path], object], option: str = "path") 
             "{problem}",
             {"problem": error.message, "hint": error.hint or "", "option": option},
         ) from error
+
+
+def check_private_key(path: str | None, option: str) -> None:
+    """
+    Check, in a validator of options, that only the owner of a private key can use its file.
+
+    A file that cannot be examined passes: it may exist only on the machine that runs the pipeline, and whoever opens it
+    there reports that it is missing. The group may read a file of root: Kubernetes mounts a secret so for a process of
+    another account.
+
+    Args:
+        path: of the file; None passes.
+        option: that names it.
+
+    Raises:
+        PydanticCustomError: other accounts may read, write or execute it; becomes a problem at the place of the option.
+    """
+    if path is None:
+        return
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return
+    is_mounted = status.st_uid == _ROOT and os.geteuid() != _ROOT
+    if status.st_mode & (_GROUP_AND_OTHERS & ~stat.S_IRGRP if is_mounted else _GROUP_AND_OTHERS):
+        raise PydanticCustomError(
+            "conflict",
+            'others can read the private key in "{path}"; run chmod 600 on it',
+            {"path": path, "option": option},
+        )
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -63,7 +63,9 @@ class OnError(StrEnum):
     STOP = "stop"
 
 
-def option(doc: str, *, default: Any = ..., example: object = None, **constraints: Any) -> Any:
+def option(
+    doc: str, *, default: Any = ..., example: object = None, deprecated: str | None = None, **constraints: Any
+) -> Any:
     """
     A documented option of a component; without a default it is required.
 
@@ -71,10 +73,15 @@ def option(doc: str, *, default: Any = ..., example: object = None, **constraint
         doc: one or two sentences for the reference page.
         default: value if the option is left out, as in YAML (`"5s"`, not `5.0`).
         example: value for the reference page if the default shows little.
+        deprecated: what to write instead, as in "`separator`", for an option that a later version removes; a file that
+            sets it gets a warning, and the reference page says so. Give it a default.
         constraints: pydantic's own (`ge`, `le`, `min_length`, …).
     """
-    extra: Any = None if example is None else {"example": example}
-    return Field(default, description=doc, json_schema_extra=extra, validate_default=True, **constraints)
+    extra: dict[str, Any] = {} if example is None else {"example": example}
+    if deprecated is not None:
+        doc = f"{doc} Deprecated: use {deprecated}."
+        extra |= {"deprecated": True, "replacement": deprecated}  # the first is JSON Schema's, which editors show
+    return Field(default, description=doc, json_schema_extra=extra or None, validate_default=True, **constraints)
 
 
 def attribute_references(names: Iterable[str]) -> frozenset[str]:

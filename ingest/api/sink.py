@@ -262,7 +262,7 @@ class SinkContext:
         pipeline: its name.
         sink: name of the sink, unique in its pipeline.
         state_dir: the service's folder for state, absolute; other machines may not have it.
-        is_replay: whether dead letters are replayed; the service may run at the same time.
+        is_replay: whether dead letters or a time range are replayed; the service may run at the same time.
     """
 
     pipeline: str

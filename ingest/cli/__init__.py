@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], out: Output) -> int:
+    _check_system()
     _check_packages()
     from ingest.cli.app import application
 
@@ -55,6 +56,19 @@ def _run(arguments: list[str], out: Output) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _check_system() -> None:
+    """
+    Refuse systems without the file locks and signals that the service needs.
+
+    Raises:
+        ConfigError: this is Windows.
+    """
+    if sys.platform == "win32":
+        from ingest.api.errors import ConfigError
+
+        raise ConfigError("attr2hbase does not run on Windows", hint="use Linux, macOS, or the Linux subsystem WSL 2")
 
 
 def _check_packages() -> None:

@@ -7,6 +7,7 @@ import typer
 from ingest import __version__
 from ingest.cli import (
     config,
+    control,
     dead_letters,
     describe,
     doctor,
@@ -17,7 +18,9 @@ from ingest.cli import (
     init,
     jars,
     keys,
+    offsets,
     produce,
+    replay,
     run,
     scan,
     submit,
@@ -53,11 +56,21 @@ def application() -> typer.Typer:
     register(commands, run.run, "run", "Run")
     register(commands, submit.submit, "submit", "Run")
     register(commands, produce.produce, "produce", "Run")
+    register(commands, control.status, "status", "Operate")
+    register(commands, control.pause, "pause", "Operate")
+    register(commands, control.resume, "resume", "Operate")
+    register(commands, control.flush, "flush", "Operate")
+    register(commands, control.reload, "reload", "Operate")
+    register(commands, control.log_level, "log-level", "Operate")
     group = _group(commands, "dead-letters", "List, replay and delete events that failed.", "Operate")
     register(group, dead_letters.list_, "list")
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
     register(group, dead_letters.purge, "purge")
+    register(commands, replay.replay, "replay", "Operate")
+    group = _group(commands, "offsets", "Show the offsets of a pipeline, and reset them.", "Operate")
+    register(group, offsets.show, "show")
+    register(group, offsets.reset, "reset")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")

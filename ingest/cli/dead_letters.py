@@ -150,6 +150,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.clock import now_ms
     from ingest.dead_letters.replay import replay as run_again
     from ingest.dead_letters.replay import require
+    from ingest.durable import private_files
     from ingest.service.replay import Replayer
 
     selection = _selection(positions or (), code, since, until, has_replayed=replayed)
@@ -157,6 +158,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         set_up_logs(configuration, is_watched=True)
         require(queue, selection.ids)
         with (
+            private_files(),
             Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
             out.progress("dead letters") as advance,
         ):

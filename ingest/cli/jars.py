@@ -1,17 +1,34 @@
 """`ingest jars`: Spark's connector for Kafka."""
 
+from typing import Annotated
+
+import typer
+
 from ingest.cli.output import Output, counted
 
 
-def fetch(out: Output) -> None:
+def fetch(
+    out: Output,
+    *,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="DIR_OR_URL",
+            help="A folder or server that has the jars, in place of Maven; http only from this machine, else https.",
+        ),
+    ] = None,
+) -> None:
     """
     Download the jars of Spark's Kafka connector with Maven, once per machine, and verify them.
 
-    Example: ingest jars fetch
+    Without Maven, `--from` copies them from a folder, an https server, or a Maven repository behind it.
+
+    Example: ingest jars fetch --from /mnt/jars
     """
     from ingest.spark.jars import fetch as fetch_jars
 
-    found = fetch_jars(progress=out.note)
+    found = fetch_jars(progress=out.note, origin=origin)
     if out.is_json:
         out.json({"jars": [str(path) for path in found]})
         return

@@ -42,6 +42,7 @@ def run(
     """
     from ingest.cli.loading import loaded
     from ingest.cli.progress import RunProgress, show_totals
+    from ingest.durable import private_files
     from ingest.service.lifecycle import Stop
     from ingest.service.run import RunOptions
     from ingest.service.run import run as run_service
@@ -51,7 +52,11 @@ def run(
     set_up_logs(configuration, is_watched=once and out.is_live)
     stop = Stop()
     dropped_lines = out.write_without_blocking(_log_dropped, with_data=not once)
-    with stop.on_signals(), RunProgress(out, list(configuration.pipelines), is_shown=once) as progress:
+    with (
+        private_files(),
+        stop.on_signals(),
+        RunProgress(out, list(configuration.pipelines), is_shown=once) as progress,
+    ):
         options = RunOptions(once, start_from, progress, dropped_lines)
         outcome = run_service(configuration, catalog, options, stop)
     for error in outcome.errors:

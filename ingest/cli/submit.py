@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,12 +11,24 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 from ingest.cli.run import OnceOption, StartOption
 
+if TYPE_CHECKING:
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration
+
 
 def submit(
     out: Output,
     file: FileArgument,
     *,
     printed: Annotated[bool, typer.Option("--print", help="Print the command without running it.")] = False,
+    archive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Pack the Python packages and jars of this environment into a file (.tar.gz), unless the file is "
+            "up to date, and send it to the executors. A URL is sent without packing.",
+        ),
+    ] = None,
     once: OnceOption = False,
     start_from: StartOption = None,
 ) -> None:
@@ -26,25 +39,41 @@ def submit(
     """
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
-    from ingest.service.submit import submit_command
+    from ingest.durable import private_files
+    from ingest.service.submit import Submission, submit_command, write_properties
 
     if file == "-":
         raise ConfigError("spark-submit cannot read the file from stdin", hint="name a file")
     configuration, catalog = loaded(out, file)
     arguments = ["--once"] if once else []
     arguments += ["--start-from", start_from] if start_from is not None else []
-    command = submit_command(configuration, catalog, file, arguments, os.environ)
+    command = submit_command(configuration, catalog, Submission(file, arguments, archive), os.environ)
+    if archive is not None and "://" not in archive:
+        _pack(out, Path(archive), configuration, catalog)
+    write_properties(configuration)
     if not printed:
         out.note(f"{command[0]} starts", "dim")
         out.flush()
-        os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
+        with private_files():
+            os.execv(command[0], command)  # noqa: S606 - signals reach spark-submit itself
     for name in sorted(configuration.secret_settings):
-        out.note(f'"{name}" contains a secret and is not in the command; the service reads it from the file', "dim")
+        out.note(f'"{name}" contains a secret; its value is in the file of properties, not in the command', "dim")
     if out.is_json:
         out.json({"command": command})
         return
     out.raw(_shown(command) + "\n")
-    out.next(f"ingest submit {file}")
+    out.next(
+        shlex.join(["ingest", "submit", file, *(["--archive", archive] if archive is not None else []), *arguments])
+    )
+
+
+def _pack(out: Output, path: Path, configuration: "Configuration", catalog: "Catalog") -> None:
+    from ingest.service.submit import connector_jars, entry_script
+    from ingest.spark.environment import environment, pack
+
+    out.note(f"packing the environment into {path}", "dim")
+    if not pack(path, environment(connector_jars(configuration, catalog), entry_script())):
+        out.note(f"{path} is up to date", "dim")
 
 
 def _shown(command: list[str]) -> str:

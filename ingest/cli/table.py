@@ -196,13 +196,16 @@ def _store(
     configuration: "Configuration", catalog: "Catalog", name: str, *, for_reading: bool
 ) -> "Iterator[Store[Any]]":
     """A store of the file, not open yet."""
+    from ingest.durable import private_files
+
     component = configuration.stores[name]
     store_class = catalog.load("stores", component.kind)
     store: Store[Any] = store_class.reader(component.settings) if for_reading else store_class(component.settings)
-    try:
-        yield store
-    finally:
-        store.close()
+    with private_files():
+        try:
+            yield store
+        finally:
+            store.close()
 
 
 def _row(store: str, difference: "Difference") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 from pydantic import ValidationError
 
 from ingest.api import CatalogError, Model, Settings
+from ingest.config.deprecated import deprecated_options
 from ingest.config.model import Component
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.problems import Kind, Place, Problem, Severity, listed
@@ -87,6 +88,7 @@ class Binding:
         if isinstance(node, ScalarNode) and node.value is None:
             node = MappingNode(node.place)
         self._mask_secrets(model, node, owner)
+        self._warn_of_deprecated(model, node, owner)
         located = LocatedNode(node, owner, location, model)
         try:
             return model.model_validate(plain(node), context=context)
@@ -99,6 +101,11 @@ class Binding:
         except ValidationError as error:
             self.problems.extend(problems_of(error, located))
             return None
+
+    def _warn_of_deprecated(self, model: type[Model], node: Node, owner: str) -> None:
+        for found in deprecated_options(model, node):
+            message = f'"{found.name}" of {owner} is deprecated, and a later version removes it'
+            self.warning(Kind.DEPRECATED, found.place, message, f"use {found.replacement}")
 
     def component(
         self, node: Node, component_type: str, owner: str, context: dict[str, object], base: type[S]

@@ -7,7 +7,7 @@ from typing import Generic, Literal, TypeVar
 
 from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
 from ingest.config.nodes import NodePath
-from ingest.config.options import ErrorBudgetOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions, TableOptions
 from ingest.config.problems import Place, Report
 from ingest.config.test_cases import Expect
 from ingest.masks import Masks
@@ -97,6 +97,7 @@ class Pipeline:
     timezone: str
     existing: Literal["replace", "error"]
     trigger_every_s: float
+    replay: ReplayOptions
     description: str
     fingerprint: str
 

@@ -14,12 +14,14 @@ from ingest.api import (
     LifecycleError,
     Model,
     OnError,
+    Secret,
     TableSpec,
     family_rejection,
     option,
 )
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
+from ingest.config.http_tls import HttpTlsOptions
 from ingest.expressions import zone_of
 from ingest.formats.addresses import is_this_machine
 from ingest.kafka.settings import (
@@ -100,10 +102,22 @@ class SecretsOptions(Model):
 
 
 class HttpOptions(Model):
-    """The HTTP endpoint for metrics and health."""
+    """The HTTP endpoint for metrics, health, status and commands."""
 
     listen: str = option("HOST:PORT to listen on.", default="127.0.0.1:9464")
-    insecure: bool = option("Allows an address that other machines can reach.", default=False)
+    tls: HttpTlsOptions | None = option(
+        "TLS; without it the endpoint speaks HTTP.",
+        default=None,
+        example={"certificate": "/etc/ingest/tls.crt", "key": "/etc/ingest/tls.key"},
+    )
+    insecure: bool = option("Allows an address that other machines can reach, without TLS.", default=False)
+    token: Secret | None = option(
+        "Token that commands such as pause need. If left out, the service writes one to `state_dir`, readable only by "
+        "its user, and the commands read it there.",
+        default=None,
+        example="${secret:ingest_token}",
+        min_length=16,
+    )
 
     @field_validator("listen", mode="before")
     @classmethod
@@ -122,11 +136,11 @@ class HttpOptions(Model):
                 '"{listen}" is not HOST:PORT',
                 {"listen": self.listen, "option": "listen", "hint": hint},
             )
-        if not self.insecure and not is_this_machine(host):
+        if self.tls is None and not self.insecure and not is_this_machine(host):
             raise PydanticCustomError(
                 "conflict",
                 '"{listen}" can be reached from other machines, and the endpoint has no TLS; '
-                "set insecure: true if the network is trusted",
+                "add tls: {certificate: …, key: …}, or set insecure: true if the network is trusted",
                 {"listen": self.listen, "option": "listen"},
             )
         return self
@@ -143,7 +157,7 @@ class ServiceOptions(Model):
     """The process that runs the pipelines."""
 
     http: HttpOptions = option(
-        "HTTP endpoint for metrics and health.", default={}, example={"listen": "127.0.0.1:9464"}
+        "HTTP endpoint for metrics, health, status and commands.", default={}, example={"listen": "127.0.0.1:9464"}
     )
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
@@ -307,6 +321,14 @@ class TriggerOptions(Model):
     every: Duration = option("Interval between their starts; `0s` starts the next one immediately.", default="0s")
 
 
+class ReplayOptions(Model):
+    """Which acknowledged micro-batches `ingest replay` can run again; only for the source `kafka`."""
+
+    keep: Duration = option(
+        "How long the times and offsets of acknowledged micro-batches are kept at least.", default="7d", gt=0
+    )
+
+
 class PipelineOptions(Model):
     """The options of a pipeline besides its components."""
 
@@ -317,6 +339,9 @@ class PipelineOptions(Model):
     timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
     attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
+    replay: ReplayOptions = option(
+        "Which acknowledged micro-batches can be replayed.", default={}, example={"keep": "30d"}
+    )
     description: str = option("For people.", default="", example="access logs of the web tier")
 
 

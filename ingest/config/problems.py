@@ -44,6 +44,7 @@ class Kind(StrEnum):
     OTHER_STORE = "other-store"
     UNSTABLE = "unstable"
     REORDERED = "reordered"
+    DEPRECATED = "deprecated"
     DOUBTFUL = "doubtful"
     UNUSED = "unused"
     NOT_AS_FLUME = "not-as-flume"
@@ -87,6 +88,7 @@ EXPLANATIONS: dict[Kind, str] = {
     "not apply.",
     Kind.UNSTABLE: "A row key may depend on a decorator whose result may differ on replay, so a replay may add a row.",
     Kind.REORDERED: "Events that bypass a buffering decorator are written first, so an older value may win.",
+    Kind.DEPRECATED: "The option works, but a later version removes it; the message names its replacement.",
     Kind.DOUBTFUL: "The expression or option is valid, but probably a mistake.",
     Kind.UNUSED: "No pipeline uses the chain.",
     Kind.NOT_AS_FLUME: "The imported pipeline differs from Flume in this point, or needs a decision.",

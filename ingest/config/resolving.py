@@ -70,6 +70,7 @@ def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: 
         timezone=options.timezone,
         existing=options.attributes.existing,
         trigger_every_s=options.trigger.every,
+        replay=options.replay,
         description=options.description,
         fingerprint=_fingerprint(pipeline, partial_config, sinks, tables),
     )
@@ -100,7 +101,7 @@ def _fingerprint(
 ) -> str:
     """A hash that does not depend on comments, the order of keys, or the use of chains and includes."""
     stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
-    excluded = {"description", "decorators"}  # no effect; replaced by the expanded list
+    excluded = {"description", "replay", "decorators"}  # no effect on results; replaced by the expanded list
     own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
     content = {
         "pipeline": own,

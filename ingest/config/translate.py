@@ -236,20 +236,20 @@ def _unknown_key(name: str, context: Mapping[str, Any], key: Place) -> Problem:
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not allowed here', hint)
 
 
-def _branches(annotation: object) -> Iterator[object]:
+def branches(annotation: object) -> Iterator[object]:
     """The types of an annotation, with Annotated and unions resolved."""
     if get_origin(annotation) in (Union, UnionType):
         for part in get_args(annotation):
-            yield from _branches(part)
+            yield from branches(part)
     elif hasattr(annotation, "__metadata__"):
-        yield from _branches(get_args(annotation)[0])
+        yield from branches(get_args(annotation)[0])
     else:
         yield annotation
 
 
 def model_at(annotation: object, path: NodePath) -> type[BaseModel] | None:
     """The class of the options at a path; None if there is none."""
-    for branch in _branches(annotation):
+    for branch in branches(annotation):
         if isinstance(branch, type) and issubclass(branch, BaseModel):
             if not path:
                 return branch
@@ -263,7 +263,7 @@ def model_at(annotation: object, path: NodePath) -> type[BaseModel] | None:
 
 def secret_scalars(annotation: object, node: Node) -> Iterator[ScalarNode]:
     """The scalars of options that are secrets."""
-    for branch in _branches(annotation):
+    for branch in branches(annotation):
         if branch is SecretStr and isinstance(node, ScalarNode):
             yield node
         elif isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, MappingNode):

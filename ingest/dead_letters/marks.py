@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.durable import make_folder, sync_folder
+from ingest.durable import make_folder, open_private, sync_folder
 
 
 class Marks:
@@ -30,7 +30,7 @@ class Marks:
             for position, mark in marks.items()
         ]
         # an empty line first: it ends a line that a crash may have cut short
-        with self._path.open("ab") as file:
+        with open_private(self._path, "ab") as file:
             file.write(b"\n" + b"\n".join(lines) + b"\n")
             file.flush()
             os.fsync(file.fileno())

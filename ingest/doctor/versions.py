@@ -1,4 +1,4 @@
-"""The support matrix: versions of other products that attr2hbase needs, and those that it is tested with."""
+"""The support matrix: versions of other products and systems that attr2hbase needs, and those it is tested with."""
 
 import re
 from dataclasses import dataclass
@@ -15,33 +15,93 @@ class Support:
 
     Attributes:
         oldest: earlier ones are not supported.
-        newest: the newest one that tests run with.
+        newest: the newest one that is expected to work.
+        tested: those that a run of all tests has used; digits that it does not list do not count.
         below: severity of an earlier version.
         why: what an earlier version lacks.
+        effect: of an earlier version, for the README.
     """
 
     product: str
     oldest: Version
     newest: Version
+    tested: tuple[Version, ...]
     below: Severity
     why: str
+    effect: str
 
 
+_REPORTED = "`ingest doctor` reports an error"
 MATRIX = {
-    "python": Support("Python", (3, 11), (3, 13), Severity.ERROR, "attr2hbase does not start with it"),
-    "java": Support("Java", (17,), (17,), Severity.ERROR, "Spark 4 does not start with it"),
-    "spark": Support("PySpark", (4, 2), (4, 2), Severity.ERROR, "attr2hbase uses functions that it lacks"),
-    "kafka": Support("Kafka", (2, 8), (4, 1), Severity.WARNING, "without topic ids, a recreated topic is not detected"),
-    "hbase": Support("HBase", (2, 0), (2, 6), Severity.ERROR, "its Thrift server and its settings differ"),
+    "python": Support(
+        "Python",
+        (3, 11),
+        (3, 13),
+        ((3, 11),),
+        Severity.ERROR,
+        "attr2hbase does not start with it",
+        "pip refuses it",
+    ),
+    "java": Support("Java", (17,), (17,), ((17,),), Severity.ERROR, "Spark 4 does not start with it", _REPORTED),
+    "spark": Support(
+        "PySpark",
+        (4, 2),
+        (4, 2),
+        ((4, 2),),
+        Severity.ERROR,
+        "attr2hbase uses functions that it lacks",
+        "pip refuses it",
+    ),
+    "kafka": Support(
+        "Kafka",
+        (2, 8),
+        (4, 1),
+        ((4, 1),),
+        Severity.WARNING,
+        "without topic ids, a recreated topic is not detected",
+        "`ingest doctor` warns",
+    ),
+    "hbase": Support(
+        "HBase",
+        (2, 0),
+        (2, 6),
+        ((2, 6),),
+        Severity.ERROR,
+        "its Thrift server and its settings differ",
+        "`ingest doctor hbase` reports an error",
+    ),
 }
+
+_PLATFORMS = (
+    (
+        "Operating system",
+        "Linux (Debian 12)",
+        "other Linux distributions with glibc, macOS",
+        "Windows: every command refuses it",
+    ),
+    ("CPU", "x86-64", "aarch64", "32 bits: no PyArrow"),
+)
+
+
+def support_table() -> str:
+    """The matrix as Markdown, for the README."""
+    rows = ["| | tested by a run | expected to work | not supported |", "|---|---|---|---|"]
+    for support in MATRIX.values():
+        tested = ", ".join(map(dotted, support.tested))
+        is_one = support.tested == (support.oldest,) == (support.newest,)
+        expected = "" if is_one else f"{dotted(support.oldest)} to {dotted(support.newest)}"
+        older = f"older than {dotted(support.oldest)}: {support.effect}"
+        rows.append(f"| {support.product} | {tested} | {expected} | {older} |")
+    rows += [f"| {' | '.join(row)} |" for row in _PLATFORMS]
+    return "\n".join(rows)
 
 
 def rated(check: str, product: str, version: Version, *, subject: str = "", docs: str = "") -> Found:
     """
     The version of a product, compared with the matrix.
 
-    An older version is a finding; so is, as an info, a newer one than the newest tested one. Digits that the matrix
-    does not list do not count: 4.1.2 is 4.1.
+    An older version is a finding; so is, as an info, one that is newer than those expected to work. Digits that the
+    matrix does not list do not count: 4.1.2 is 4.1.
 
     Args:
         check: id of the check.
@@ -56,7 +116,7 @@ def rated(check: str, product: str, version: Version, *, subject: str = "", docs
         message = f"{text} is older than {dotted(support.oldest)}"
         severity, why = support.below, support.why
     elif version[: len(support.newest)] > support.newest:
-        message = f"{text} is newer than {dotted(support.newest)}, the newest tested one"
+        message = f"{text} is newer than {dotted(support.newest)}, the newest known one"
         severity, why = Severity.INFO, "it may work, but no test has run with it"
     else:
         return Found(text)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Literal
 
 from ingest.api import IngestError, IntegrityError, StoreUnavailableError
 
@@ -16,6 +17,34 @@ _DENIED = {
 """An operator can correct it: permissions, or another file at the path."""
 _SHORT = {errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
 """The machine is short of a resource; the disk itself has not failed."""
+
+
+_OWNER_ALONE = 0o077
+"""Umask with which new files are 0600 and new folders 0700."""
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """
+    Within the block, only the owner can read the new files and folders of this process and its children.
+
+    For commands that write state: RocksDB, Spark and plugins create files too, and none of them takes a mode. The umask
+    belongs to the whole process, so one block at a time.
+    """
+    before = os.umask(_OWNER_ALONE)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def open_private(path: Path, mode: Literal["ab", "a+b", "wb", "xb"]) -> IO[bytes]:
+    """Open a file for writing; if it is new, only its owner can read it, whatever the umask of the process."""
+    return open(path, mode, opener=_private)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -49,7 +78,7 @@ def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
     try:
         # a killed process may have left it as a second name of a file that is in use
         temporary.unlink(missing_ok=True)
-        with temporary.open("xb") as file:
+        with open_private(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -62,7 +91,7 @@ def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
 
 def make_folder(folder: Path) -> None:
     """Create a folder, readable only by its owner, and its missing parents, so that they survive a power cut."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
         sync_folder(each.parent)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from ingest.api import ConflictError
-from ingest.durable.files import make_folder, on_disk
+from ingest.durable.files import make_folder, on_disk, open_private
 
 
 def this_process() -> str:
@@ -33,7 +33,7 @@ class FolderLock:
         self._folder = folder
         self._kind = kind
         self._hint = hint
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
 
     def acquire(self) -> None:
         """
@@ -45,15 +45,15 @@ class FolderLock:
         """
         with on_disk(self._folder), contextlib.ExitStack() as opened:
             make_folder(self._folder)
-            file = opened.enter_context((self._folder / "lock").open("a+"))
+            file = opened.enter_context(open_private(self._folder / "lock", "a+b"))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 file.seek(0)
-                owner = file.read().strip() or "another process"
+                owner = file.read().decode("utf-8", "replace").strip() or "another process"
                 raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint) from error
             file.truncate(0)
-            file.write(this_process())
+            file.write(this_process().encode())
             file.flush()
             opened.pop_all()
             self._file = file

@@ -1,23 +1,25 @@
 """Clients of kafka-python, with secure connections and short timeouts."""
 
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaTimeoutError, RequestTimedOutError
 from kafka.net.compat import KafkaNetClient
 
 from ingest.api import SourceUnavailableError
-from ingest.kafka.errors import translating
+from ingest.kafka.errors import translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
-from ingest.kafka.tls import tls_context
+from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
 
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
-_IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
+_TIMED_OUT = (KafkaTimeoutError, RequestTimedOutError)
 
 Part = tuple[str, int]
 """Topic and partition."""
@@ -36,6 +38,7 @@ def client_options(connection: KafkaConnection) -> dict[str, Any]:
         # created here, so that files that cannot be used are an error at once instead of endless retries
         options = {name: value for name, value in options.items() if not name.startswith("ssl_")}
         options["ssl_context"] = tls_context(connection.security.tls)
+        options["ssl_context"].sslsocket_class = CompleteSocket
     sasl = connection.security.sasl
     if sasl is not None and sasl.mechanism is Mechanism.OAUTHBEARER:
         options["sasl_oauth_token_provider"] = ClientCredentials(sasl, connection.security.tls)
@@ -89,7 +92,7 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
     sockets. So the network client inside it is closed here.
     """
     created: list[KafkaNetClient] = []
-    last_failure = _LastFailure()
+    last_failure = _LastFailure(created)
 
     def net_client(**options: Any) -> KafkaNetClient:
         created.append(KafkaNetClient(**options))
@@ -103,23 +106,30 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
         for client in created:
             client.close()
         if isinstance(error, SourceUnavailableError):
-            reason = f" ({last_failure.text})" if last_failure.text else ""
-            raise SourceUnavailableError(f"{error.message}{reason}", hint=_IS_IT_THERE) from error
+            raise unreachable(error.message, last_failure.error) from error
         raise
     finally:
         _log_of_connections.removeHandler(last_failure)
 
 
 class _LastFailure(logging.Handler):
-    """The last reason why a connection failed: kafka-python only logs it, and raises a timeout."""
+    """Why a connection failed at last: kafka-python only logs it, and raises a timeout."""
 
-    def __init__(self) -> None:
+    def __init__(self, clients: Sequence[KafkaNetClient]) -> None:
         super().__init__(logging.WARNING)
-        self.text = ""
+        self._clients = clients
+        self.error: BaseException | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
+        # clients of other pipelines write to the same log; each client has a thread of its own
+        threads = [client._net._io_thread for client in self._clients]  # noqa: SLF001 - the log does not name the client
+        if threading.current_thread() not in threads:
+            return
         if str(record.msg).startswith("Bootstrap connection") and isinstance(record.args, tuple):
-            self.text = str(record.args[1])
+            reason = record.args[1]
+            # the last attempt may end with the time of all attempts, which is no reason
+            if isinstance(reason, BaseException) and not (self.error and isinstance(reason, _TIMED_OUT)):
+                self.error = reason
 
 
 def partition(part: Part) -> TopicPartition:

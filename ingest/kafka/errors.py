@@ -1,5 +1,6 @@
 """Translates exceptions of kafka-python into errors of this product."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,12 @@ _ACCESS_DENIED: tuple[type[KafkaError], ...] = (
     kafka.UnsupportedSaslMechanismError,
     kafka.IllegalSaslStateError,
 )
+_LOGIN_FAILED: tuple[type[KafkaError], ...] = (
+    kafka.SaslAuthenticationFailedError,
+    kafka.UnsupportedSaslMechanismError,
+    kafka.IllegalSaslStateError,
+)
+_CLIENT_CERTIFICATE_REFUSED = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
 _MISSING: tuple[type[KafkaError], ...] = (kafka.UnknownTopicOrPartitionError, kafka.InvalidTopicError)
 _TOO_LARGE: tuple[type[KafkaError], ...] = (kafka.MessageSizeTooLargeError, kafka.RecordListTooLargeError)
 _BUSY_GROUP: tuple[type[KafkaError], ...] = (
@@ -33,6 +40,9 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
     kafka.UnsupportedVersionError,
     kafka.UnsupportedCodecError,
 )
+
+
+_IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 
 @contextmanager
@@ -83,6 +93,37 @@ def translated(error: KafkaError, what: str) -> IngestError:
             return SourceError(message)
         case _:  # disconnects, timeouts, leader changes: transient, or visible in the metric of retries
             return SourceUnavailableError(message)
+
+
+def unreachable(message: str, reason: BaseException | None) -> SourceUnavailableError:
+    """
+    The error if no broker of the list accepts the client; the cause may be temporary, so a pipeline retries.
+
+    Args:
+        message: what failed.
+        reason: why the last attempt failed, if it is known.
+    """
+    if reason is None:
+        return SourceUnavailableError(message, hint=_IS_IT_THERE)
+    text = str(reason)
+    message = f"{message} ({text})"
+    if isinstance(reason, _LOGIN_FAILED):
+        return SourceUnavailableError(
+            message, code="login_failed", hint="check mechanism, user and password under security: {sasl: …}"
+        )
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return SourceUnavailableError(
+            message,
+            code="tls_failed",
+            hint="check ca_file under security: {tls: …}; the broker's certificate must have the host of `brokers`",
+        )
+    if _CLIENT_CERTIFICATE_REFUSED.search(text):
+        return SourceUnavailableError(
+            message,
+            code="tls_failed",
+            hint="the broker refuses the client's certificate: check key_file under security: {tls: …}",
+        )
+    return SourceUnavailableError(message, hint=_IS_IT_THERE)
 
 
 def _message(error: KafkaError) -> str:

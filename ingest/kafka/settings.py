@@ -8,7 +8,7 @@ Source: CVE-2023-25194, CVE-2024-31141 and CVE-2025-27817 of Kafka's own clients
 """
 
 import re
-import stat
+from base64 import b64decode
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,12 +18,14 @@ from pydantic import AfterValidator, BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Model, Secret, option
+from ingest.api.files import check_private_key
 from ingest.formats.addresses import is_this_machine
 
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):([0-9]{1,5})")
 _MAX_PORT = 65_535
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ENCRYPTED_KEY = re.compile("-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]+)-----END")
+_PBES2 = bytes.fromhex("06092a864886f70d01050d")  # the object identifier 1.2.840.113549.1.5.13
 _LOGIN = "org.apache.kafka.common.security"
 
 ClientOption = Literal[
@@ -120,16 +122,12 @@ class TlsSettings(Model):
 
     @model_validator(mode="after")
     def _key_is_kept_safe(self) -> "TlsSettings":
-        if self.key_file is None:
-            return self
-        try:
-            mode = Path(self.key_file).stat().st_mode
-        except OSError:
-            return self  # it may exist only on the machine that runs the pipeline; the client reports a missing file
-        if mode & _OTHERS:
+        check_private_key(self.key_file, "key_file")
+        if self.key_file is not None and _is_unreadable_for_java(self.key_file):
             raise PydanticCustomError(
                 "conflict",
-                'others can read the private key in "{path}"; run chmod 600 on it',
+                'Java cannot decrypt the private key in "{path}", which is encrypted with PBES2; store it without a '
+                "password, or convert it with 'openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES'",
                 {"path": self.key_file, "option": "key_file"},
             )
         return self
@@ -332,6 +330,19 @@ def check_protected(brokers: str, security: SecuritySettings) -> None:
                 "add security: {tls: {}}, or {insecure: true} if the network is trusted",
                 {"broker": broker, "option": "brokers"},
             )
+
+
+def _is_unreadable_for_java(key_file: str) -> bool:
+    """
+    Whether a key is encrypted as OpenSSL does by default, which Kafka's Java client cannot decrypt: it only retries.
+
+    Source: RFC 8018, A.4; Java's bug JDK-8231581.
+    """
+    try:
+        match = _ENCRYPTED_KEY.search(Path(key_file).read_text(encoding="ascii"))
+        return match is not None and _PBES2 in b64decode(match[1])
+    except (OSError, ValueError):
+        return False  # the client reports it
 
 
 def revealed(secret: Secret | None) -> str:

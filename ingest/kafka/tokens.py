@@ -1,5 +1,6 @@
 """Tokens for brokers that require oauthbearer."""
 
+import http.client
 import json
 import ssl
 import threading
@@ -8,7 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from base64 import b64encode
-from typing import Any
+from typing import IO, Any
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -16,6 +17,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from ingest.kafka.settings import SaslSettings, TlsSettings, revealed
 
 _TIMEOUT_S = 5
+_MAX_BYTES = 1 << 20  # of an answer; a token with many claims takes some KiB
 _RENEW_BEFORE_S = 60  # a token that expires during the handshake would fail the connection
 
 
@@ -64,14 +66,27 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
             trusted = ssl.create_default_context(cafile=self._ca_file)
             opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted), _NoRedirect)
             with opener.open(request, timeout=_TIMEOUT_S) as answer:
-                content = json.loads(answer.read())
+                content = json.loads(_limited(answer))
             return str(content["access_token"]), float(content.get("expires_in", 0))
-        except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as error:
+        except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
             raise KafkaConnectionError(f'no token from "{url}": {error}') from error
 
     def _credentials(self) -> str:
         name, secret = self._sasl.client_id or "", revealed(self._sasl.client_secret)
         return b64encode(f"{urllib.parse.quote_plus(name)}:{urllib.parse.quote_plus(secret)}".encode()).decode()
+
+
+def _limited(answer: IO[bytes]) -> bytes:
+    """
+    The content of an answer.
+
+    Raises:
+        ValueError: it is too large.
+    """
+    content = answer.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"the answer has more than {_MAX_BYTES >> 10} KiB")
+    return content
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

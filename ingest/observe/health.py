@@ -8,11 +8,18 @@ from typing import NamedTuple
 
 
 class State(StrEnum):
-    """State of a pipeline."""
+    """
+    State of a pipeline.
+
+    It is blocked while a store, the source or Spark is unavailable, backing off while its query waits to be restarted
+    after a failure, and paused while an operator wants it so.
+    """
 
     STARTING = "starting"
     RUNNING = "running"
     BLOCKED = "blocked"
+    BACKING_OFF = "backing_off"
+    PAUSED = "paused"
     STOPPING = "stopping"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -23,7 +30,7 @@ class PipelineHealth(NamedTuple):
     The health of one pipeline.
 
     Attributes:
-        reason: why it is blocked, failed or stopping; "" otherwise.
+        reason: why it is blocked, backing off, failed or stopping; "" otherwise.
         since_s: when it entered this state, seconds since the epoch; a new reason in the same state does not change it.
     """
 
@@ -75,6 +82,11 @@ class Health:
             if not is_same:
                 self._on_change(pipeline, state)
 
+    def remove(self, pipeline: str) -> None:
+        """Forget a pipeline that the service does not have any more."""
+        with self._lock:
+            self._states.pop(pipeline, None)
+
     def snapshot(self) -> tuple[PipelineHealth, ...]:
         """The health of all pipelines, sorted by name."""
         with self._lock:
@@ -86,6 +98,6 @@ class Health:
         return not states or any(state is not State.FAILED for state in states)
 
     def is_ready(self) -> bool:
-        """Whether every pipeline is running."""
+        """Whether every pipeline is running, or paused."""
         states = [status.state for status in self.snapshot()]
-        return bool(states) and all(state is State.RUNNING for state in states)
+        return bool(states) and all(state in (State.RUNNING, State.PAUSED) for state in states)

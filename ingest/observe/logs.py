@@ -107,7 +107,6 @@ def set_up(
     ]
     structlog.configure(
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(level.number),
         context_class=dict,
         logger_factory=lambda name="": _Lines(stream, name),
         cache_logger_on_first_use=False,
@@ -117,8 +116,20 @@ def set_up(
         root.removeHandler(handler)
     root.addHandler(_StandardHandler())
     root.setLevel(logging.WARNING)
+    set_level(level)
+
+
+def set_level(level: LogLevel) -> None:
+    """Change the level of the log lines of this process; lines of libraries stay at warning."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level.number))
     for name in _PRODUCT_LOGGERS:
         logging.getLogger(name).setLevel(level.number)
+
+
+def current_level() -> LogLevel:
+    """The level of the log lines of this process."""
+    number = logging.getLogger(_PRODUCT_LOGGERS[0]).level
+    return next((level for level in LogLevel if level.number == number), LogLevel.INFO)
 
 
 class _RepeatLimit:

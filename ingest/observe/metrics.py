@@ -171,6 +171,7 @@ class Metrics:
         process: also export memory, CPU and open files of this process.
         dropped_lines: returns the number of log lines dropped so far; called at each scrape. None to omit the metric.
         hide: masks secrets in label values, such as a drop reason.
+        on_lag: also called with pipeline, topic, partition and records of each `lag`.
     """
 
     def __init__(
@@ -180,8 +181,10 @@ class Metrics:
         process: bool = True,
         dropped_lines: Callable[[], int] | None = None,
         hide: Callable[[str], str] = str,
+        on_lag: Callable[[str, str, int, int], None] = lambda *_lag: None,
     ) -> None:
         self._hide = hide
+        self._on_lag = on_lag
         self._lock = threading.Lock()
         self._registry = prometheus.CollectorRegistry()
         self._counters: dict[str, prometheus.Counter] = {}
@@ -198,6 +201,18 @@ class Metrics:
             prometheus.ProcessCollector(registry=self._registry)
         for pipeline in pipelines:
             self._declare(pipeline)
+
+    def add(self, pipeline: str) -> None:
+        """Start the counters of a new pipeline at 0."""
+        with self._lock:
+            self._declare(pipeline)
+
+    def remove(self, pipeline: str) -> None:
+        """Remove the gauges of a pipeline that the service does not have any more; its counters keep their values."""
+        with self._lock:
+            for gauge in self._gauges.values():
+                gauge.remove_by_labels({"pipeline": pipeline})
+            self._lags.pop(pipeline, None)
 
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """Count an attempt at a micro-batch, whatever its outcome."""
@@ -245,6 +260,7 @@ class Metrics:
                 gauge.labels(pipeline, topic, str(partition)).set(records)
             else:
                 gauge.labels(pipeline, OTHER, OTHER).set(lags.sum_of_others((topic, partition), records))
+        self._on_lag(pipeline, topic, partition, records)
 
     def dead_letter_publish_failed(self, pipeline: str) -> None:
         """Count a publication of dead letters that failed."""

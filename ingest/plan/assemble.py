@@ -66,7 +66,7 @@ class Plan:
         decoding: how the source's records become events.
         stores: name -> store, for the stores its sinks use.
         state_dir: of the service, absolute.
-        is_replay: the plan replays dead letters.
+        is_replay: the plan replays dead letters or a time range.
         files: plugin modules beside the pipeline file.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.

@@ -148,7 +148,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "Other consumers are members of the pipeline's group, so its offsets cannot be committed.",
     ),
     "import_failed": (api.CatalogError, "The code of a component or plugin cannot be imported."),
-    "jars_fetch": (IngestError, "Maven could not fetch a jar."),
+    "jars_fetch": (IngestError, "Maven, or the server after `--from`, did not provide a jar."),
     "jvm_lost": (IngestError, "Spark's JVM has exited; unacknowledged batches run again after a restart."),
     "jvm_unresponsive": (
         Disposition.RETRY,
@@ -158,6 +158,8 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A lease was not renewed in time, or another process has taken it over.",
     ),
+    "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
+    "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
@@ -165,6 +167,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The file of a decorator has no entry for the event, with on_not_found: error.",
     ),
+    "no_exchange": (api.ConflictError, "The file system of `state_dir` cannot exchange two folders in one act."),
     "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
     "no_match": (
         api.DecorateError,
@@ -196,6 +199,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A number does not fit into the required type.",
     ),
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
+    "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
     "out_of_memory": (
         OutOfMemoryError,
         "A decorator or sink ran out of memory; the message names the event.",
@@ -250,6 +254,10 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
+    "tls_failed": (
+        api.SourceUnavailableError,
+        "The TLS handshake with a Kafka broker failed: one side does not accept the certificate of the other.",
+    ),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,

@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a service: metrics and health, read-only."""
+"""The HTTP endpoint of a service: metrics, health, status and commands."""
 
 import contextlib
 import errno
@@ -6,14 +6,14 @@ import io
 import socket
 import threading
 import time
-from collections.abc import Callable
 from socketserver import TCPServer
 from typing import Self, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import WSGIApplication
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
-from ingest.observe.health import Health
-from ingest.service.pages import Pages
+from ingest.config.http_tls import HttpTlsOptions
+from ingest.service.tls import EndpointTls, end_tls, handshake
 
 MAX_CONNECTIONS = 16  # a scraper and two probes need three
 CONNECTION_S = 5.0  # maximum lifetime of a connection; a page takes milliseconds
@@ -23,20 +23,21 @@ SWEEP_S = 0.1  # between checks for connections that are too old
 
 class HttpEndpoint:
     """
-    Serves `/metrics`, `/livez`, `/readyz` and `/pipelines`.
+    Serves the pages of a service.
 
     Order: `start`, then `stop`, which may be called twice or without `start`. Clients cannot affect pipelines: their
     number and lifetime are limited, and their threads hold no lock of a pipeline while they send.
 
     Args:
         listen: `host:port`, `[host]:port` for IPv6; port 0 chooses a free one.
-        health: states of the pipelines.
-        render: content type and text of the metrics.
+        pages: a WSGI application.
+        tls: files for TLS; None for HTTP without it.
     """
 
-    def __init__(self, listen: str, *, health: Health, render: Callable[[], tuple[str, bytes]]) -> None:
+    def __init__(self, listen: str, pages: WSGIApplication, tls: HttpTlsOptions | None = None) -> None:
         self._listen = listen
-        self._pages = Pages(health, render)
+        self._tls = tls
+        self._pages = pages
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -45,12 +46,13 @@ class HttpEndpoint:
         Listen.
 
         Raises:
-            ConfigError: `listen` is not an address.
+            ConfigError: `listen` is not an address, or the files for TLS cannot be used.
             ConflictError: the address is in use.
             NotFoundError: this machine does not have the address, or the process may not use it.
         """
         host, port = address_of(self._listen)
-        self._server = _Server(self._listen, host, port, self._pages)
+        tls = None if self._tls is None else EndpointTls(self._tls)
+        self._server = _Server(self._listen, host, port, self._pages, tls)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(SWEEP_S,), name="http-endpoint", daemon=True
         )
@@ -59,10 +61,11 @@ class HttpEndpoint:
     @property
     def url(self) -> str:
         """Its URL; with the chosen port after `start`."""
+        scheme = "http" if self._tls is None else "https"
         if self._server is None:
-            return f"http://{self._listen}"
+            return f"{scheme}://{self._listen}"
         host, port = self._server.socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def stop(self) -> None:
         """Close it; does not wait for clients."""
@@ -104,7 +107,8 @@ class _Server(WSGIServer):
     allow_reuse_address = True  # a restart must not wait for connections in TIME_WAIT
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, listen: str, host: str, port: int, pages: Pages) -> None:
+    def __init__(self, listen: str, host: str, port: int, pages: WSGIApplication, tls: EndpointTls | None) -> None:
+        self._tls = tls
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         try:
@@ -149,14 +153,25 @@ class _Server(WSGIServer):
 
     def _answer(self, request: socket.socket, client_address: object) -> None:
         try:
-            with contextlib.suppress(OSError):  # the client disconnected, or was too slow
+            with contextlib.suppress(OSError):  # the client disconnected, was too slow, or failed the TLS handshake
+                if self._tls is not None:
+                    secured = self._tls.wrapped(request)
+                    self._replace(request, secured)
+                    request = secured
+                    handshake(secured, SILENCE_S)
                 self.finish_request(request, client_address)
         finally:
             self._close(request)
 
+    def _replace(self, request: socket.socket, secured: socket.socket) -> None:
+        """Let the lifetime of a connection count for the one that replaces it."""
+        with self._lock:
+            self._open[secured] = self._open.pop(request)
+
     def _close(self, request: socket.socket) -> None:
         with self._lock:
             del self._open[request]
+        end_tls(request)
         self.shutdown_request(request)
 
     def service_actions(self) -> None:
@@ -173,7 +188,8 @@ class _Server(WSGIServer):
 
 def _disconnect(request: socket.socket) -> None:
     with contextlib.suppress(OSError):  # it may be closed already
-        request.shutdown(socket.SHUT_RDWR)
+        # not the method of a connection with TLS, after which its thread could send in the clear
+        socket.socket.shutdown(request, socket.SHUT_RDWR)
 
 
 class _Handler(WSGIRequestHandler):

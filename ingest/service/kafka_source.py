@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
+from ingest.observe.logs import logger
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
+from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # `describe` shows this source and needs no Spark
     from ingest.spark.streaming.reading import Frame, Session
+
+
+_log = logger(__name__)
 
 
 class KafkaSource(Source[KafkaSourceSettings]):
@@ -65,7 +70,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def check(cls, settings: KafkaSourceSettings) -> str:
         """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
-            partitions = admin.partitions(_topics(settings, admin))
+            partitions = admin.partitions(topics_of(settings, admin))
         if not partitions:
             raise NotFoundError(f'no topic matches "{settings.topics_pattern}"')
         return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
@@ -74,7 +79,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """The cluster, and the topics or their pattern; also determines the start position."""
         with KafkaAdmin(self.settings) as admin:
             cluster = admin.cluster_id()
-            topics = _topics(self.settings, admin)
+            topics = topics_of(self.settings, admin)
         if self._start is None:
             self._start = self._first_start(topics)
         pattern = self.settings.topics_pattern
@@ -85,12 +90,14 @@ class KafkaSource(Source[KafkaSourceSettings]):
         from ingest.spark.streaming.reading import read_kafka
 
         with KafkaAdmin(self.settings) as admin:
-            topics = _topics(self.settings, admin)
-            reached = self._reached()
+            topics = topics_of(self.settings, admin)
+            reached = acknowledged_offsets(self._checkpoint)
             self._check_topics(admin, topics, {topic for topic, _ in reached})
             partitions = admin.partitions(topics)
             if reached:
                 self._check_positions(admin, topics, reached)
+        if reached and self._checkpoint.newest_commit() is None:
+            self._commit_start(reached)
         if self._committer is None:
             self._committer = OffsetCommitter(
                 pipeline=self.context.pipeline,
@@ -105,6 +112,18 @@ class KafkaSource(Source[KafkaSourceSettings]):
             self._committer.start()
         return read_kafka(session, self.settings, self._start or self.settings.start, partitions)
 
+    def _commit_start(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """
+        Commit the start of a checkpoint that has acknowledged nothing, also below the group's offsets.
+
+        So a reset that was killed before it committed them is complete after the next start.
+        """
+        try:
+            with closing(GroupOffsets(self.settings, self.group)) as group:
+                group.commit(offsets, note=str(newest_time(self._checkpoint.folder / "times") or ""), lower=True)
+        except IngestError as error:  # the group is only a copy
+            _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
+
     def data_loss(self) -> IngestError | None:
         """The error if a topic was deleted and recreated while it was read."""
         return None if self._committer is None else self._committer.data_loss()
@@ -117,13 +136,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """Commit the acknowledged offsets to the group."""
         if self._committer is not None:
             self._committer.close()
-
-    def _reached(self) -> dict[tuple[str, int], int]:
-        """The offsets where the checkpoint resumes, by topic and partition; empty without a checkpoint."""
-        newest = self._checkpoint.newest_commit()
-        return kafka_offsets(
-            first_offsets(self._checkpoint) if newest is None else self._checkpoint.end_offsets(newest)
-        )
 
     def _check_topics(self, admin: KafkaAdmin, topics: list[str], read: set[str]) -> None:
         """Refuse offsets of topics that were deleted, also if they were recreated."""
@@ -211,7 +223,19 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     return content
 
 
-def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
+    """
+    The offsets where a checkpoint resumes, by topic and partition; empty without a checkpoint.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged.
+    """
+    newest = checkpoint.newest_commit()
+    return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
+
+
+def topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+    """The topics that a source reads now: those listed, or those that match its pattern."""
     return settings.topics or admin.topics_matching(settings.topics_pattern or "")
 
 

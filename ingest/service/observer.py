@@ -5,13 +5,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 
-_OBSTACLES = ("jvm", "start", "source", "batch", "stage")
+_OBSTACLES = ("jvm", "start", "source", "restart", "batch", "stage")
 """What may block a pipeline; of several, the first is published: a start precedes what stopped the earlier query."""
+
+_WORDS = {State.BLOCKED: "blocked", State.BACKING_OFF: "backing off"}
 
 _log = logger(__name__)
 
@@ -42,10 +45,18 @@ class PipelineObserver:
         follow: called with the totals after each durable batch.
     """
 
-    def __init__(self, pipeline: str, health: Health, metrics: Metrics, follow: Callable[[str, Totals], None]) -> None:
+    def __init__(
+        self,
+        pipeline: str,
+        health: Health,
+        metrics: Metrics,
+        activity: Activity,
+        follow: Callable[[str, Totals], None],
+    ) -> None:
         self._pipeline = pipeline
         self._health = health
         self._metrics = metrics
+        self._activity = activity
         self._follow = follow
         self._lock = threading.Lock()
         self._obstacles: dict[str, tuple[str, str]] = {}  # by what is blocked: code and message
@@ -59,7 +70,21 @@ class PipelineObserver:
         """The pipeline makes progress."""
         with self._lock:
             self._obstacles.pop("batch", None)
+            self._obstacles.pop("restart", None)
             self._unblocked_state = State.RUNNING
+            self._publish()
+
+    def paused(self) -> None:
+        """The query has ended because an operator pauses the pipeline; what blocked it no longer counts."""
+        with self._lock:
+            self._obstacles.clear()
+            self._unblocked_state = State.PAUSED
+            self._publish()
+
+    def resumed(self) -> None:
+        """The pipeline starts again after a pause."""
+        with self._lock:
+            self._unblocked_state = State.STARTING
             self._publish()
 
     def reading(self) -> None:
@@ -68,15 +93,21 @@ class PipelineObserver:
             self._unblocked_state = State.RUNNING
             self._publish()
 
-    def end(self, state: State, reason: str = "") -> None:
+    def end(self, state: State, reason: str = "", code: str = "") -> None:
         """Set `stopping`, `stopped` or `failed`; later reports of a batch do not change the state."""
         with self._lock:
             self._is_ended = True
             self._health.change(self._pipeline, state, reason)
+        if state is State.FAILED:
+            self._activity.failed(self._pipeline, code, reason)
 
     def blocked(self, code: str, message: str) -> None:
         """The batch cannot be made durable now."""
         self._set("batch", code, message)
+
+    def backing_off(self, code: str, message: str) -> None:
+        """The query failed and is restarted later."""
+        self._set("restart", code, message)
 
     def source(self, unavailable: str | None) -> None:
         """Set why the source does not answer, or None; a batch blocked by a store stays blocked."""
@@ -105,20 +136,23 @@ class PipelineObserver:
     @property
     def is_blocked(self) -> bool:
         """Whether Spark, a store or the source is unavailable; not for a slow stage, which may still finish."""
-        return not self._obstacles.keys().isdisjoint({"jvm", "source", "batch"})
+        return not self._obstacles.keys().isdisjoint({"jvm", "source", "restart", "batch"})
 
     def _publish(self) -> None:
-        code, message = next((self._obstacles[each] for each in _OBSTACLES if each in self._obstacles), ("", ""))
+        obstacle = next((each for each in _OBSTACLES if each in self._obstacles), "")
+        code, message = self._obstacles.get(obstacle, ("", ""))
+        state = State.BACKING_OFF if obstacle == "restart" else State.BLOCKED
         if code != self._published:
             if code:
-                _log.error("pipeline is blocked", pipeline=self._pipeline, code=code, reason=message)
-            else:
+                _log.error(f"pipeline is {_WORDS[state]}", pipeline=self._pipeline, code=code, reason=message)
+                self._activity.failed(self._pipeline, code, message)
+            elif self._unblocked_state is not State.PAUSED:
                 _log.warning("pipeline resumes", pipeline=self._pipeline)
             self._published = code
         if self._is_ended:
             return
         if code:
-            self._health.change(self._pipeline, State.BLOCKED, f"{code}: {message}")
+            self._health.change(self._pipeline, state, f"{code}: {message}")
         else:
             self._health.change(self._pipeline, self._unblocked_state)
 
@@ -137,6 +171,7 @@ class PipelineObserver:
         self.totals.seconds = now - self._started
         self._metrics.observe_batch(self._pipeline, counts, seconds)
         self._metrics.acknowledged(self._pipeline, time.time(), batch_time_ms)
+        self._activity.durable(self._pipeline, batch_id, batch_time_ms, counts, seconds)
         _log.info(
             "batch is durable",
             pipeline=self._pipeline,

@@ -1,4 +1,4 @@
-"""The pages of the HTTP endpoint."""
+"""The pages of the HTTP endpoint: metrics, health, status, and commands to the pipelines."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -10,10 +10,14 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
+from ingest.api import NotFoundError
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth
-from ingest.observe.logs import logger
+from ingest.observe.logs import LogLevel, logger, set_level
+from ingest.service.access import Access
+from ingest.service.control import Control
 
-Page: TypeAlias = Callable[[Request], Response]
+Page: TypeAlias = Callable[..., Response]
 
 _HEADERS = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -22,25 +26,47 @@ _log = logger(__name__)
 
 class Pages:
     """
-    A WSGI application: `/metrics`, `/livez`, `/readyz` and `/pipelines`.
+    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines` and `/pipelines/NAME`, and for POST
+    `/pipelines/NAME/pause`, `resume` and `flush`.
 
-    A page is a method from a request to a response, and an entry in the table of routes. If it raises, the error is
-    logged and the status is 500.
+    A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
+    it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
+    the status shows its effect.
 
     Args:
         health: states of the pipelines.
+        activity: what they did lately.
         render: content type and text of the metrics.
+        control: takes the commands.
+        access: checks who sends them.
     """
 
-    def __init__(self, health: Health, render: Callable[[], tuple[str, bytes]]) -> None:
+    def __init__(
+        self,
+        health: Health,
+        activity: Activity,
+        render: Callable[[], tuple[str, bytes]],
+        control: Control,
+        access: Access,
+    ) -> None:
         self._health = health
+        self._activity = activity
         self._render = render
+        self._control = control
+        self._access = access
         self._routes = Map(
             [
                 _route("GET", "/metrics", self._metrics),
                 _route("GET", "/livez", self._livez),
                 _route("GET", "/readyz", self._readyz),
                 _route("GET", "/pipelines", self._pipelines),
+                _route("GET", "/pipelines/<pipeline>", self._pipeline),
+                _route("POST", "/pipelines/<pipeline>/pause", self._command(control.pause)),
+                _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
+                _route("POST", "/pipelines/<pipeline>/flush", self._command(control.flush)),
+                _route("POST", "/log-level/<level>", self._log_level),
+                _route("GET", "/reload", self._reload_status),
+                _route("POST", "/reload", self._reload),
             ]
         )
 
@@ -53,8 +79,8 @@ class Pages:
 
     def _respond(self, request: Request) -> Response:
         try:
-            page, _ = self._routes.bind("").match(request.path, request.method)
-            return page(request)  # type: ignore[no-any-return] # a rule's endpoint may be anything; ours are pages
+            page, names = self._routes.bind("").match(request.path, request.method)
+            return page(request, **names)  # type: ignore[no-any-return] # a rule's endpoint may be anything; ours are pages
         except NotFound:
             known = " ".join(rule.rule for rule in self._routes.iter_rules())
             return Response(f"no such page; pages: {known}\n", HTTPStatus.NOT_FOUND)
@@ -87,8 +113,72 @@ class Pages:
         return Response(text.encode("utf-8", "backslashreplace"), status)
 
     def _pipelines(self, _request: Request) -> Response:
-        pipelines = [_described(each) for each in self._health.snapshot()]
-        return Response(json.dumps({"pipelines": pipelines}) + "\n", content_type="application/json")
+        return _json({"pipelines": [self._status(each) for each in self._health.snapshot()]})
+
+    def _pipeline(self, _request: Request, pipeline: str) -> Response:
+        for each in self._health.snapshot():
+            if each.pipeline == pipeline:
+                return _json(self._status(each))
+        return Response(f'there is no pipeline "{pipeline}"\n', HTTPStatus.NOT_FOUND)
+
+    def _status(self, health: PipelineHealth) -> dict[str, object]:
+        return {
+            "name": health.pipeline,
+            "state": health.state.value,
+            "reason": health.reason,
+            "since_ms": round(health.since_s * 1000),
+            **self._activity.of(health.pipeline),
+        }
+
+    def _reload_status(self, _request: Request) -> Response:
+        return _json(self._control.reload_status.to_json())
+
+    def _reload(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        self._control.reload()
+        response = self._reload_status(request)
+        response.status_code = HTTPStatus.ACCEPTED
+        return response
+
+    def _log_level(self, request: Request, level: str) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        if level not in set(LogLevel):
+            return Response(f"there is no level {level}; levels: {' '.join(LogLevel)}\n", HTTPStatus.NOT_FOUND)
+        set_level(LogLevel(level))
+        return _json({"log_level": level})
+
+    def _refusal(self, request: Request) -> Response | None:
+        refusal = self._access.refusal(
+            host=request.host, origin=request.origin, authorization=request.headers.get("Authorization", "")
+        )
+        if refusal is None:
+            return None
+        return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+
+    def _command(self, carry_out: Callable[[str], None]) -> Page:
+        """A page that passes the name of a pipeline to a command."""
+
+        def page(request: Request, pipeline: str) -> Response:
+            refusal = self._refusal(request)
+            if refusal is not None:
+                return refusal
+            try:
+                carry_out(pipeline)
+            except NotFoundError as error:
+                return Response(f"{error.message}\n", HTTPStatus.NOT_FOUND)
+            response = self._pipeline(request, pipeline)
+            response.status_code = HTTPStatus.ACCEPTED
+            return response
+
+        return page
+
+
+def _json(content: object) -> Response:
+    return Response(json.dumps(content) + "\n", content_type="application/json")
 
 
 def _route(method: str, path: str, page: Page) -> Rule:
@@ -96,12 +186,3 @@ def _route(method: str, path: str, page: Page) -> Rule:
     rule = Rule(path, methods=[method], endpoint=page)
     rule.methods = {method}
     return rule
-
-
-def _described(health: PipelineHealth) -> dict[str, object]:
-    return {
-        "name": health.pipeline,
-        "state": health.state.value,
-        "reason": health.reason,
-        "since_ms": round(health.since_s * 1000),
-    }

@@ -13,11 +13,13 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
+from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.sources import open_source, restart_of
@@ -47,6 +49,7 @@ class Shared:
     catalog: Catalog
     metrics: Metrics
     health: Health
+    activity: Activity
     stores: SharedStores
     once: bool
     follow: Callable[[str, Totals], None]
@@ -80,6 +83,7 @@ class LivePipeline:
         source: Source[Any],
         committers: Mapping[str, Committer],
         dead_letters: DeadLetterQueue,
+        record: Callable[[int, int], None],
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -90,11 +94,12 @@ class LivePipeline:
         self._source = source
         self._committers = committers
         self._dead_letters = dead_letters
+        self._record = record
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
         self.name = plan.pipeline
-        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.follow)
+        self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow)
         self.jars: Sequence[Path] = source.jars()
         self.java_properties: Mapping[str, str] = source.settings.java_properties()
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
@@ -177,6 +182,7 @@ class LivePipeline:
             ),
             publish=self._publish,
             observer=self.observer,
+            record=self._record,
             max_tasks=max_tasks(session),
             hide=self._shared.configuration.masks.hide,
         )
@@ -231,6 +237,7 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
             source=source,
             committers=committers,
             dead_letters=dead_letters,
+            record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
             opened=opened.pop_all(),
         )
 

@@ -32,12 +32,7 @@ class Replayer:
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
         self._configuration = configuration
         self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
-        # also if the queue is a topic: the marks of its dead letters are in this folder
-        self._lock = FolderLock(
-            folder_of(configuration.state_dir, pipeline.name),
-            kind="dead-letter folder",
-            hint="wait until that replay has ended",
-        )
+        self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
@@ -78,6 +73,20 @@ class Replayer:
             split_per_record=True,
         )
         return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
+
+
+def replay_lock(configuration: Configuration, pipeline: Pipeline) -> FolderLock:
+    """
+    The lock of a pipeline's replays on this machine, of dead letters and of time ranges.
+
+    Two replays would stage files under the same names, and mark the same dead letters.
+    """
+    # also if the queue is a topic: the marks of its dead letters are in this folder
+    return FolderLock(
+        folder_of(configuration.state_dir, pipeline.name),
+        kind="dead-letter folder",
+        hint="wait until that replay has ended",
+    )
 
 
 def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:

@@ -4,24 +4,34 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from ingest import failpoint
 from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
+from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import Plan, plan_of
+from ingest.service.access import access_of
+from ingest.service.client import write_url
+from ingest.service.control import Control, Pauses
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
+from ingest.service.member import Member
 from ingest.service.observer import Totals
+from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
+from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
-from ingest.service.supervisor import Member, Supervisor
+from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.signals import forward_signals
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -74,21 +84,29 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         IngestError: no pipeline can start (their first error), or Spark or the HTTP endpoint cannot.
     """
     recovery = _recovery()
+    if is_submitted():
+        forward_signals(stop.forwarded)
     with ExitStack() as opened:
-        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=configuration.masks.hide)
-        health = Health(configuration.pipelines, on_change=metrics.state, mask=configuration.masks.hide)
+        hide = configuration.masks.hide
+        activity = Activity(mask=hide)
+        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=hide, on_lag=activity.lag)
+        health = Health(configuration.pipelines, on_change=metrics.state, mask=hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         shared = Shared(
             configuration,
             catalog,
             metrics,
             health,
+            activity,
             SharedStores(configuration, plans.values()),
             options.once,
             options.follow,
         )
-        endpoint = HttpEndpoint(configuration.service.http.listen, health=health, render=metrics.render)
-        conflict = _serve(endpoint, options, opened)
+        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        access = access_of(configuration)
+        http = configuration.service.http
+        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, access), http.tls)
+        conflict = _serve(endpoint, configuration, options, opened)
         pipelines, errors = _build(shared, plans, options, opened)
         if errors and not pipelines:
             raise errors[0]
@@ -103,13 +121,21 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             # the signal also ended the JVM, which did not ignore it yet
             _log.info("stopped while Spark started", reason=str(error))
             return Outcome({name: Totals() for name in plans}, errors, _exit_code(errors, stop))
+        later = ExitStack()  # pipelines of reloads: closed as the others, after the session
+        opened.enter_context(later)
         opened.callback(close_session, session)
         ask = TimedCaller()
         refuse_cluster(shared.stores.in_use(), str(session.sparkContext.master))
         for pipeline in pipelines:
             pipeline.attach(session, ask)
+        reloader = None
+        if not options.once:
+            read = partial(_read, configuration.path)
+            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
+            control,
+            reloader,
             once=options.once,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
@@ -120,7 +146,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         recovery()
         errors += supervisor.run()
         totals = {name: Totals() for name in plans}
-        totals |= {pipeline.name: pipeline.observer.totals for pipeline in pipelines}
+        totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
         return Outcome(totals, errors, _exit_code(errors, stop))
 
 
@@ -160,6 +186,14 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
     )
 
 
+def _read(path: str) -> tuple[Configuration, Catalog]:
+    """The file as it is now."""
+    if path in ("-", "<stdin>"):
+        raise ConfigError("the file was read from stdin and cannot be read again", hint="start the service with a file")
+    configuration = load(path, env=os.environ, lookup=Catalog())
+    return configuration, Catalog(configuration.plugins)
+
+
 def _recovery() -> Callable[[], None]:
     """The failpoint of a start, after a check that all armed failpoints exist."""
     armed = failpoint.check()
@@ -168,7 +202,9 @@ def _recovery() -> Callable[[], None]:
     return failpoint.point("recovery")
 
 
-def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> ConflictError | None:
+def _serve(
+    endpoint: HttpEndpoint, configuration: Configuration, options: RunOptions, opened: ExitStack
+) -> ConflictError | None:
     """Start the endpoint; a `--once` run continues without it if another process uses the port."""
     try:
         endpoint.start()
@@ -177,7 +213,8 @@ def _serve(endpoint: HttpEndpoint, options: RunOptions, opened: ExitStack) -> Co
             return error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
-        _log.info("metrics and health are served", url=endpoint.url)
+        write_url(configuration.state_dir, endpoint.url)
+        _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
     return None
 

@@ -59,6 +59,21 @@ class SharedStores:
         """The stores that a pipeline uses now, by name."""
         return dict(self._stores)
 
+    def reconfigure(self, configuration: Configuration, plans: Collection[Plan]) -> None:
+        """
+        Use another configuration for stores created from now on; those in use get its new tables, and keep their
+        options.
+
+        Raises:
+            IngestError: a table cannot be created; nothing else has changed.
+        """
+        for name, store in self._stores.items():
+            if store.capabilities.written_by_driver and name in configuration.stores:
+                with store.held() as opened:
+                    for table in declared_in(name, configuration.tables.values()).values():
+                        opened.ensure_table(table)
+        self._configuration, self._plans = configuration, plans
+
     def _release(self, name: str) -> None:
         self._users[name] -= 1
         if not self._users[name]:

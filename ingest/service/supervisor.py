@@ -1,19 +1,19 @@
-"""Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, drain."""
+"""Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, pause, drain."""
 
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
+from ingest.service.control import Control, Phase
 from ingest.service.lifecycle import Stop
-from ingest.service.observer import PipelineObserver
+from ingest.service.member import Member, Start
 from ingest.service.pipeline import LivePipeline
+from ingest.service.reload import Reloader
 from ingest.service.systemd import ServiceManager
-from ingest.spark.streaming.query import PipelineQuery
 
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
@@ -28,80 +28,14 @@ BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cann
 _log = logger(__name__)
 
 
-class Start:
-    """A start of a pipeline in a thread of its own, because a store, a disk or Spark's JVM may hang."""
-
-    def __init__(self, pipeline: LivePipeline) -> None:
-        self._pipeline = pipeline
-        self._started_at = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name=f"start-{pipeline.name}", daemon=True)
-        self.error: BaseException | None = None
-        self._thread.start()
-
-    def has_returned(self, timeout_s: float = 0.0) -> bool:
-        """Whether the start has succeeded or failed with `error`; waits for it until the timeout."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def seconds(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self._started_at
-
-    def _run(self) -> None:
-        try:
-            self._pipeline.start()
-        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
-            self.error = error
-
-
-@dataclass(slots=True)
-class Member:
-    """
-    One pipeline under supervision.
-
-    Attributes:
-        start: a start that was not seen to return; nothing else is called on the pipeline meanwhile, except `stop`.
-        stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
-            restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
-        batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
-        has_started: an earlier start succeeded, so a later failure to start is retried.
-        has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
-    """
-
-    pipeline: LivePipeline
-    start: Start | None = None
-    stuck_at: float | None = None
-    batches: int = 0
-    failures: int = 0
-    batches_at_failure: int = 0
-    has_started: bool = False
-    has_rechecked: bool = False
-    restart_at: float | None = None
-    is_done: bool = False
-    error: BaseException | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the pipeline."""
-        return self.pipeline.name
-
-    @property
-    def query(self) -> PipelineQuery:
-        """Query of the pipeline."""
-        return self.pipeline.query
-
-    @property
-    def observer(self) -> PipelineObserver:
-        """Observer of the pipeline."""
-        return self.pipeline.observer
-
-
 class Supervisor:
     """
     Runs pipelines; each starts, fails, restarts and ends independently of the others.
 
     Args:
         members: the pipelines.
+        control: which of them are to be paused or flushed.
+        reloader: replaces them when the file has changed; None if it cannot be reloaded.
         once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
@@ -111,9 +45,11 @@ class Supervisor:
         service_manager: receives readiness, keep-alive pings and the stop.
     """
 
-    def __init__(  # noqa: PLR0913 - members, limits and reporting
+    def __init__(  # noqa: PLR0913 - what it watches besides the pipelines
         self,
         members: Iterable[Member],
+        control: Control,
+        reloader: Reloader | None = None,
         *,
         once: bool,
         stop: Stop,
@@ -124,6 +60,9 @@ class Supervisor:
         service_manager: ServiceManager | None = None,
     ) -> None:
         self._members = list(members)
+        self._control = control
+        self._reloader = reloader
+        self._hang_ups = stop.hang_ups
         self._once = once
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
@@ -136,9 +75,9 @@ class Supervisor:
     def run(self) -> list[BaseException]:
         """Start all pipelines and return when all have ended, with the errors of those that failed."""
         for member in self._members:
-            self._start(member)
+            self._begin(member)
         self._service_manager.ready()
-        while not self._stop.requested.wait(POLL_S) and not all(member.is_done for member in self._members):
+        while not self._stop.requested.wait(POLL_S) and not self._is_done():
             if not self._is_alive():
                 error = IngestError(
                     "the Java process of Spark has ended",
@@ -150,16 +89,69 @@ class Supervisor:
                 break
             self._service_manager.alive()
             self._check_clock()
+            leaving = self._reload()
             reason = None
             if self._unresponsive_s() > UNRESPONSIVE_S:
                 reason = f"Spark's Java process has not answered for {UNRESPONSIVE_S:g} s"
-            for member in self._members:
-                if not member.is_done:
+            for member in list(self._members):
+                if member.name in leaving:
+                    self._retire(member)
+                elif not member.is_done:
                     member.observer.unresponsive(reason)
                     if reason is None:
                         self._check(member)
         self._shut_down()
         return [member.error for member in self._members if member.error is not None]
+
+    @property
+    def pipelines(self) -> list[LivePipeline]:
+        """The pipelines, also those that have ended."""
+        return [member.pipeline for member in self._members]
+
+    def _is_done(self) -> bool:
+        is_reloading = self._reloader is not None and self._reloader.is_active
+        return not is_reloading and all(member.is_done for member in self._members)
+
+    def _begin(self, member: Member) -> None:
+        if self._control.is_paused(member.name):
+            self._begin_paused(member)
+        else:
+            self._start(member)
+
+    def _reload(self) -> frozenset[str]:
+        """Take the next step of a reload; returns the names of the pipelines that must end for it."""
+        reloader = self._reloader
+        if self._stop.hang_ups != self._hang_ups:
+            self._hang_ups = self._stop.hang_ups
+            _log.info("SIGHUP: the file is reloaded" if reloader is not None else "SIGHUP is ignored")
+            self._control.reload()
+        if reloader is None or reloader.is_working:
+            return frozenset()
+        if not reloader.is_active:
+            if self._control.takes_reload():
+                reloader.begin(member.name for member in self._members if member.error is None)
+            return frozenset()
+        if reloader.status.phase is Phase.BUILDING:
+            for pipeline in reloader.take():
+                self._members.append(Member(pipeline))
+                self._begin(self._members[-1])
+            return frozenset()
+        leaving = reloader.leaving.intersection(member.name for member in self._members)
+        if not leaving:
+            reloader.build()
+        return leaving
+
+    def _retire(self, member: Member) -> None:
+        """End a pipeline after its running batch, and close it."""
+        if member.start is not None and not member.start.has_returned():
+            return
+        if member.ending is None:
+            if member.is_done or self._is_drained(member):
+                member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
+                member.ending.start()
+        elif not member.ending.is_alive() and member.pipeline.has_stopped():
+            member.pipeline.close()
+            self._members.remove(member)
 
     def _start(self, member: Member) -> None:
         member.restart_at = None
@@ -205,6 +197,8 @@ class Supervisor:
             member.query.stop()
             self._fail(member, data_loss)
             return
+        if self._is_held(member):
+            return
         if member.restart_at is not None:
             if time.monotonic() >= member.restart_at:
                 self._start(member)
@@ -218,6 +212,7 @@ class Supervisor:
                 return
         if not member.query.ended():
             self._report_state(member)
+            self._flush(member)
             return
         error = member.query.failure()
         if error is None:
@@ -225,6 +220,62 @@ class Supervisor:
             member.observer.end(State.STOPPED)
         else:
             self._handle_failure(member, error)
+
+    def _begin_paused(self, member: Member) -> None:
+        member.is_paused = True
+        member.is_done = self._once
+        member.observer.paused()
+        _log.warning("pipeline is paused", pipeline=member.name, hint="'ingest resume FILE PIPELINE' starts it")
+
+    def _is_held(self, member: Member) -> bool:
+        """Pause or resume a pipeline as wanted; whether nothing else is to be done with it now."""
+        if not member.is_paused and (self._control.is_paused(member.name) or member.pausing_since is not None):
+            self._pause(member)
+        elif member.is_paused and not self._control.is_paused(member.name):
+            self._resume(member)
+        else:
+            return member.is_paused
+        return True
+
+    def _pause(self, member: Member) -> None:
+        """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
+        if not self._is_drained(member):
+            return
+        member.query.interrupt()
+        member.restart_at = member.pausing_since = None
+        member.is_paused = True
+        member.observer.paused()
+        _log.info("pipeline is paused", pipeline=member.name)
+
+    def _is_drained(self, member: Member) -> bool:
+        """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""
+        if member.pausing_since is None:
+            member.pausing_since = time.monotonic()
+            member.query.refuse_batches()
+        waited_s = time.monotonic() - member.pausing_since
+        if member.query.drained() or (member.observer.is_blocked and waited_s > BLOCKED_STOP_S):
+            return True
+        self._report_state(member)
+        return False
+
+    def _resume(self, member: Member) -> None:
+        member.is_paused = False
+        member.query.accept_batches()
+        member.observer.resumed()
+        _log.info("pipeline resumes after a pause", pipeline=member.name)
+        self._start(member)
+
+    def _flush(self, member: Member) -> None:
+        """Start the next batch of a pipeline that waits for its interval: a restarted query runs one at once."""
+        member.must_flush |= self._control.takes_flush(member.name)
+        if not member.must_flush:
+            return
+        if not member.pipeline.every_s:
+            member.must_flush = False  # it never waits
+        elif member.query.is_waiting():
+            member.must_flush = False
+            member.query.interrupt()
+            member.restart_at = time.monotonic()
 
     def _report_state(self, member: Member) -> None:
         """Report the state of a running query where it does not do so itself."""
@@ -260,12 +311,14 @@ class Supervisor:
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
         code = error.code if isinstance(error, IngestError) else "query_failed"
-        member.observer.blocked(code, f"{error}; the query is restarted in {wait_s:g} s")
+        report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
+        report(code, f"{error}; the query is restarted in {wait_s:g} s")
 
     def _fail(self, member: Member, error: BaseException) -> None:
         member.is_done = True
         member.error = error
-        member.observer.end(State.FAILED, str(error))
+        code = error.code if isinstance(error, IngestError) else "query_failed"
+        member.observer.end(State.FAILED, str(error), code)
         _log.error("pipeline failed", pipeline=member.name, reason=str(error))
 
     def _shut_down(self) -> None:

@@ -92,6 +92,17 @@ class TopicIds:
             if ids.keys() - known.keys():
                 write_durably(self._path, json.dumps({**known, **ids}, sort_keys=True).encode())
 
+    def known(self) -> dict[str, str]:
+        """
+        The stored ids by topic.
+
+        Raises:
+            StoreUnavailableError: the file cannot be read now.
+            CheckpointError: the file is damaged.
+        """
+        with self._lock, on_disk(self._path):
+            return self._load()
+
     def _load(self) -> dict[str, str]:
         try:
             known = json.loads(self._path.read_bytes())

@@ -1,40 +1,18 @@
-"""The jars of Spark's Kafka connector: their coordinates, their checksums and their download."""
+"""The jars of Spark's Kafka connector: which they are, their cache on this machine, and how it is filled."""
 
 import hashlib
 import os
-import shutil
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from ingest.api import IngestError, IntegrityError, NotFoundError
+from ingest.api import IntegrityError, NotFoundError
 from ingest.durable import sync_folder
+from ingest.spark.artifacts import Jar, Origin, from_maven, origin_at
 
-_MAVEN_TIMEOUT_S = 600  # for one jar of some megabytes, over a slow network
 _FETCH = "run `ingest jars fetch`"
-
-
-@dataclass(frozen=True, slots=True)
-class Jar:
-    """
-    A jar that jars.toml lists.
-
-    Attributes:
-        coordinates: GROUP:ARTIFACT:VERSION.
-    """
-
-    coordinates: str
-    sha256: str
-
-    @property
-    def file_name(self) -> str:
-        """ARTIFACT-VERSION.jar, as Maven names it."""
-        _, artifact, version = self.coordinates.split(":")
-        return f"{artifact}-{version}.jar"
 
 
 def required() -> tuple[Jar, ...]:
@@ -59,84 +37,61 @@ def connector_jars(cache: Path | None = None) -> list[Path]:
         IntegrityError: one has another checksum than jars.toml lists.
     """
     folder = cache or cache_folder()
-    return [_checked(folder / jar.file_name, jar, hint=_FETCH) for jar in required()]
+    return [_checked(folder / jar.file_name, jar) for jar in required()]
 
 
-def fetch(cache: Path | None = None, progress: Callable[[str], None] = lambda _line: None) -> list[Path]:
+def fetch(
+    cache: Path | None = None, progress: Callable[[str], None] = lambda _line: None, *, origin: str | None = None
+) -> list[Path]:
     """
-    Download jars that are missing or damaged with Maven, from the repositories in Maven's settings.
+    Copy jars that are missing or damaged to the cache.
 
     A jar is moved to the folder only when it is complete and its checksum is verified.
 
     Args:
         cache: folder of the jars.
         progress: called with one line for each jar.
+        origin: a folder or a URL (`ingest.spark.artifacts.origin_at`); None for Maven, with the repositories in its
+            settings.
 
     Raises:
-        NotFoundError: Maven is not installed.
-        IngestError: Maven failed, code `jars_fetch`.
-        IntegrityError: a downloaded jar has another checksum than jars.toml lists.
+        NotFoundError: Maven is not installed, or the origin has not all jars.
+        ConfigError: the URL cannot be used.
+        IngestError: a download failed, code `jars_fetch`.
+        IntegrityError: a jar has another checksum than jars.toml lists.
     """
+    copy = from_maven if origin is None else origin_at(origin)
+    place = "Maven's repository" if origin is None else f'"{origin}"'
     folder = cache or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    return [_fetch_one(jar, folder, progress) for jar in required()]
+    return [_fetch_one(jar, folder, copy, place, progress) for jar in required()]
 
 
-def _fetch_one(jar: Jar, folder: Path, progress: Callable[[str], None]) -> Path:
+def _fetch_one(jar: Jar, folder: Path, copy: Origin, place: str, progress: Callable[[str], None]) -> Path:
     path = folder / jar.file_name
     if path.is_file() and _sha256(path) == jar.sha256:
         progress(f"{jar.file_name} is up to date")
         return path
     progress(f"fetching {jar.coordinates}")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as temporary:
-        _copy_with_maven(jar, Path(temporary))
-        downloaded = _checked(Path(temporary) / jar.file_name, jar, hint="check the repository that Maven uses")
-        downloaded.replace(path)
+        copy(jar, Path(temporary))
+        fetched = Path(temporary) / jar.file_name
+        if _sha256(fetched) != jar.sha256:
+            raise IntegrityError(
+                f'"{jar.file_name}" from {place} has SHA-256 {_sha256(fetched)}, expected {jar.sha256}',
+                hint="replace it there by the file of Maven Central",
+            )
+        fetched.replace(path)
     sync_folder(folder)
     return path
 
 
-def _copy_with_maven(jar: Jar, folder: Path) -> None:
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NotFoundError(
-            "Maven is not installed; it downloads the jars",
-            hint=f"run 'apt-get install maven', or copy {jar.file_name} and the other jars to the cache",
-        )
-    # run in a folder without a project; `copy` gets one artifact without its dependencies
-    command = [maven, "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={jar.coordinates}"]
-    try:
-        done = subprocess.run(  # noqa: S603 - a fixed command, with coordinates from our own jars.toml
-            [*command, f"-DoutputDirectory={folder}"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_MAVEN_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _failed(jar, f"timed out after {_MAVEN_TIMEOUT_S} s") from error
-    if done.returncode != 0:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-        raise _failed(jar, lines[0] if lines else f"exit code {done.returncode}")
-
-
-def _failed(jar: Jar, reason: str) -> IngestError:
-    return IngestError(
-        f'Maven could not fetch "{jar.coordinates}": {reason}',
-        code="jars_fetch",
-        hint="check the network and the mirrors in ~/.m2/settings.xml",
-    )
-
-
-def _checked(path: Path, jar: Jar, *, hint: str) -> Path:
+def _checked(path: Path, jar: Jar) -> Path:
     if not path.is_file():
-        raise NotFoundError(f'connector jar "{path}" is missing', hint=hint)
+        raise NotFoundError(f'connector jar "{path}" is missing', hint=_FETCH)
     found = _sha256(path)
     if found != jar.sha256:
-        raise IntegrityError(f'"{path}" has SHA-256 {found}, expected {jar.sha256}', hint=hint)
+        raise IntegrityError(f'"{path}" has SHA-256 {found}, expected {jar.sha256}', hint=_FETCH)
     return path
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.spark.signals import ignore_signals
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
@@ -44,6 +45,8 @@ DEFAULTS = {
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back
     "spark.python.unix.domain.socket.enabled": "true",
+    # files of a checkpoint; Hadoop sets their permissions itself, whatever the umask of the process
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -127,7 +130,7 @@ def open_session(
         # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish
         signal.signal(signal.SIGINT, interrupted)
     if not is_submitted():
-        _ignore_signals(session.sparkContext)
+        ignore_signals()
     return session
 
 
@@ -135,18 +138,6 @@ def _redaction(pattern: str, secret_names: Collection[str]) -> str:
     """The pattern with more names to redact; Spark matches Hadoop settings without their prefix."""
     names = sorted(re.escape(name.removeprefix("spark.hadoop.")) for name in secret_names)
     return "|".join([pattern, *names])
-
-
-def _ignore_signals(context: SparkContext) -> None:
-    """
-    Make our JVM ignore SIGTERM and SIGHUP, which systemd, `timeout` and a terminal send to the whole process group.
-
-    The running batch needs the JVM. The JVM ends when its standard input is closed,
-    at the latest when this process ends.
-    """
-    java = context._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark does this only for SIGINT
-    for name in ("TERM", "HUP"):
-        java.Signal.handle(java.Signal(name), java.SignalHandler.SIG_IGN)
 
 
 def quiet_properties() -> dict[str, str]:
@@ -183,7 +174,7 @@ def close_session(session: SparkSession) -> None:
 
 
 def _stop(session: SparkSession) -> None:
-    with contextlib.suppress(*JVM_GONE):  # the same signal may have ended the JVM of spark-submit
+    with contextlib.suppress(*JVM_GONE):  # a signal may have ended the JVM of spark-submit before it was forwarded
         session.stop()
 
 

@@ -10,7 +10,7 @@ from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
 from ingest.api import LifecycleError
-from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, translated
+from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, translated
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import Hbase, happybase
@@ -108,7 +108,7 @@ class Connection:
         except DRIVER_ERRORS as error:
             self._answered()
             raise translated(error, table=table, where=self.where) from error
-        except CONNECTION_ERRORS as error:
+        except (*CONNECTION_ERRORS, *UNREADABLE_ANSWERS) as error:
             self._abort()
             raise translated(error, table=table, where=self.where, has_answered=self._has_answered) from error
         except BaseException:

@@ -12,6 +12,7 @@ The unit tests have a text for each rule, captured from a live HBase unless the 
 """
 
 import re
+import struct
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -37,6 +38,9 @@ DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationExcep
 
 CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
 """Errors after which the connection is broken, or may still deliver an old answer."""
+
+UNREADABLE_ANSWERS = (MemoryError, SystemError, RecursionError, LookupError, ValueError, struct.error)
+"""Errors of the Thrift library for an answer that is not one, such as a length that is negative or too large."""
 
 _DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
 _MAX_REASON_CHARS = 300  # of a server's text in our message
@@ -170,7 +174,7 @@ def translated(
     Our error for one of the driver's; to be raised `from` it.
 
     Args:
-        error: one of `DRIVER_ERRORS` or `CONNECTION_ERRORS`.
+        error: one of `DRIVER_ERRORS`, `CONNECTION_ERRORS` or `UNREADABLE_ANSWERS`.
         table: of the call.
         where: host and port, for messages about the connection.
         has_answered: whether the server has ever answered a call; if not, it may not be a Thrift server, or it may use
@@ -238,9 +242,9 @@ def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUn
         )
     if isinstance(error, TimeoutError):
         return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
-    if isinstance(error, TProtocolException):
+    if isinstance(error, (TProtocolException, *UNREADABLE_ANSWERS)):
         return StoreUnavailableError(
-            f"{where} does not answer as a Thrift server: {text_of(error)}", hint=_DO_THEY_MATCH
+            f"{where} does not answer as a Thrift server: {text_of(error) or type(error).__name__}", hint=_DO_THEY_MATCH
         )
     return StoreUnavailableError(
         f"the connection to {where} broke: {text_of(error) or type(error).__name__}", hint=hint

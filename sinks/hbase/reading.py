@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Generator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -19,15 +19,32 @@ from ingest.api import (
     Scan,
     ScanCounts,
     StoreError,
-    StoreUnavailableError,
     split_column,
+    successor,
 )
 from sinks.hbase.connection import Connection
-from sinks.hbase.errors import read_error
+from sinks.hbase.errors import read_error, text_of
 from sinks.hbase.paging import Paging, ThriftRow
 from sinks.hbase.schema import described
 from sinks.hbase.thrift1 import IllegalArgument, TScan
 from sinks.rowkeys.fuzzy import RemainingRange
+
+_UNKNOWN_SCANNER = "scanner ID is invalid"
+"""The text of `ThriftHBaseServiceHandler`, HBase 2.4 to 2.6."""
+
+
+class _Scanner(NamedTuple):
+    """
+    An open scanner of a Thrift server.
+
+    Attributes:
+        client: of the connection that opened it: behind another connection may be another server, or the same one after
+            a restart, where the number is that of another scanner.
+        number: given by the server.
+    """
+
+    client: Any
+    number: int
 
 
 class Reader:
@@ -114,13 +131,9 @@ class Reader:
             while paging.must_read:
                 if scanner is None:
                     scanner = self._open(table, columns, paging)
-                try:
-                    number = scanner
-                    page = self._ask(table, lambda client: client.scannerGetList(number, paging.rows))  # noqa: B023 (called at once)
-                except StoreError as error:
-                    if not _is_gone(error):
-                        raise
-                    scanner = None  # the server closes idle scanners; continue after the last row
+                page = self._page(table, scanner, paging.rows)
+                if page is None:
+                    scanner = None  # continue after the last row
                     continue
                 # at once: a page of Thrift's objects takes several times the memory of its rows
                 rows = list(map(_row, paging.take(page)))
@@ -133,7 +146,7 @@ class Reader:
             if scanner is not None:
                 self._close_scanner(scanner)
 
-    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> int:
+    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> _Scanner:
         start, stop = _scanner_range(paging.remaining)
         question = TScan(
             startRow=start,
@@ -142,12 +155,28 @@ class Reader:
             caching=paging.caching,
             reversed=paging.remaining.is_reverse,
         )
-        opened = self._ask(table, lambda client: client.scannerOpenWithScan(table.encode(), question, {}))
-        return int(opened)
+        opened: _Scanner = self._ask(
+            table, lambda client: _Scanner(client, client.scannerOpenWithScan(table.encode(), question, {}))
+        )
+        return opened
 
-    def _close_scanner(self, scanner: int) -> None:
+    def _page(self, table: str, scanner: _Scanner, rows: int) -> Sequence[ThriftRow] | None:
+        """The next rows of a scanner; None if the server does not know it any more."""
+        try:
+            page: Sequence[ThriftRow] | None = self._ask(
+                table, lambda client: client.scannerGetList(scanner.number, rows) if client is scanner.client else None
+            )
+        except StoreError as error:
+            if not _is_gone(error):
+                raise
+            return None
+        return page
+
+    def _close_scanner(self, scanner: _Scanner) -> None:
         with contextlib.suppress(StoreError):  # the server closes an idle scanner anyway
-            self._connection.call(lambda client: client.scannerClose(scanner))
+            self._connection.call(
+                lambda client: client.scannerClose(scanner.number) if client is scanner.client else None
+            )
 
     def _with_versions(self, table: str, row: Row, versions: int) -> Row | None:
         """The row with older versions of its cells; None if they have been deleted meanwhile."""
@@ -205,10 +234,16 @@ def _scanner_range(remaining: RemainingRange) -> tuple[bytes | None, bytes | Non
 
     HBase includes the start of a reverse scan, its larger key, and excludes the end. So the scan starts at the stop of
     the range and ends at some key below its start; `Paging` skips the excess rows.
+
+    HBase refuses a bound that is longer than a row key may be. A shorter one selects the same rows, but for one that
+    `Paging` skips.
     """
+    start, stop = remaining.start[:MAX_ROW_KEY_BYTES], remaining.stop
     if remaining.is_reverse:
-        return remaining.stop, _below(remaining.start)
-    return remaining.start or None, remaining.stop
+        return None if stop is None else stop[:MAX_ROW_KEY_BYTES], _below(start)
+    if stop is not None and len(stop) > MAX_ROW_KEY_BYTES:
+        stop = successor(stop[:MAX_ROW_KEY_BYTES])
+    return start or None, stop
 
 
 def _below(key: bytes) -> bytes | None:
@@ -220,5 +255,5 @@ def _below(key: bytes) -> bytes | None:
 
 
 def _is_gone(error: StoreError) -> bool:
-    """Whether the server no longer knows a scanner; also after a reconnect."""
-    return isinstance(error.__cause__, IllegalArgument) and not isinstance(error, StoreUnavailableError)
+    """Whether the server no longer knows a scanner: it closes those that are idle for minutes."""
+    return isinstance(error.__cause__, IllegalArgument) and _UNKNOWN_SCANNER in text_of(error.__cause__)

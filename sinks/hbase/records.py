@@ -4,7 +4,8 @@ What the product records of tables in HBase, beside their schema: one row for ea
 A table without buckets needs no row, and a cluster without such tables needs no table of records.
 """
 
-from ingest.api import BucketsDifferError, FamilySpec, NotFoundError, StoreError, TableSpec
+from ingest.api import BucketsDifferError, FamilySpec, IntegrityError, NotFoundError, StoreError, TableSpec
+from ingest.api.notation import shown
 from sinks.hbase.connection import Connection
 from sinks.hbase.errors import read_error
 from sinks.hbase.schema import create_table
@@ -16,6 +17,23 @@ _FAMILY = b"t"
 _BUCKETS = b"t:buckets"
 
 
+def buckets_of(table: str, value: bytes | None) -> int | None:
+    """
+    The number of buckets in the cell of a record; None for a table without buckets.
+
+    Raises:
+        IntegrityError: it is no number: another version wrote it.
+    """
+    if not value:
+        return None
+    if not value.isdigit():
+        raise IntegrityError(
+            f'the record of table "{table}" in table "{RECORDS}" is {shown(value)}, this version reads a number',
+            hint="use the version that wrote it, or a later one",
+        )
+    return int(value)
+
+
 class TableRecords:
     """The records of the tables of one cluster, over one connection."""
 
@@ -24,9 +42,13 @@ class TableRecords:
         self._has_table = False
 
     def buckets(self, table: str) -> int | None:
-        """The number of buckets of a table; None if its row keys are stored as they are."""
-        value = self._value(table)
-        return int(value) if value else None
+        """
+        The number of buckets of a table; None if its row keys are stored as they are.
+
+        Raises:
+            IntegrityError: another version wrote the record.
+        """
+        return buckets_of(table, self._value(table))
 
     def set_buckets(self, table: str, buckets: int | None) -> None:
         """

@@ -15,7 +15,7 @@ from thriftpy2.thrift import TApplicationException, TClient
 from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
-from sinks.hbase.errors import CONNECTION_ERRORS, error_of, schema_error, translated
+from sinks.hbase.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, schema_error, translated
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
 from sinks.hbase.sockets import Socket
 from sinks.hbase.thrift1 import ColumnDescriptor
@@ -222,6 +222,6 @@ class Thrift2:
             raise schema_error(error_of(error.message or "", table)) from error
         except TApplicationException as error:
             raise StoreRefusedError(f"the Thrift2 server at {where} could not process a call: {error}") from error
-        except CONNECTION_ERRORS as error:
+        except (*CONNECTION_ERRORS, *UNREADABLE_ANSWERS) as error:
             # each call has a connection of its own
             raise translated(error, where=where, has_answered=False) from error

@@ -9,6 +9,12 @@ from thriftpy2.transport import TSocket, TTransportException
 
 _CONNECT_S = 10.0
 """A running machine accepts a connection at once."""
+MAX_ANSWER_BYTES = 256 << 20
+"""
+Of the answer to one call. A page of a scan takes a few megabytes, so an answer beyond this comes from a broken server.
+
+A length in an answer has no other limit: the Thrift library would allocate as many bytes as the server announces.
+"""
 _NO_LINGER = struct.pack("ii", 1, 0)
 """Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
 
@@ -26,6 +32,7 @@ class Socket(TSocket):
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         timeout_ms, connect_ms = (max(1, int(seconds * 1000)) for seconds in (timeout_s, min(timeout_s, _CONNECT_S)))
         super().__init__(host=host, port=port, socket_timeout=timeout_ms, connect_timeout=connect_ms)  # type: ignore[no-untyped-call]
+        self._answer_bytes = 0
 
     def open(self) -> None:
         """
@@ -43,6 +50,28 @@ class Socket(TSocket):
         self.sock.settimeout(self.socket_timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def write(self, buf: bytes) -> None:
+        """Send a call; what arrives until the next one is its answer."""
+        self._answer_bytes = 0
+        super().write(buf)  # type: ignore[no-untyped-call]
+
+    def read(self, sz: int) -> bytes:
+        """
+        Some of the next bytes.
+
+        Args:
+            sz: maximum number; a length that the server announced, or that of a buffer.
+
+        Raises:
+            TTransportException: the connection has ended, or the answer is too large.
+            OSError: the connection broke, or nothing arrived in time.
+        """
+        if sz > MAX_ANSWER_BYTES or self._answer_bytes > MAX_ANSWER_BYTES:
+            raise TTransportException(message=f"an answer has more than {MAX_ANSWER_BYTES >> 20} MiB")
+        received: bytes = super().read(sz)  # type: ignore[no-untyped-call]
+        self._answer_bytes += len(received)
+        return received
 
     @property
     def is_quiet(self) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import LifecycleError, NotFoundError
-from ingest.durable import on_disk
+from ingest.durable import make_folder, on_disk, open_private
 from sinks.rocksdb import descriptors, small_files, tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
 from sinks.rocksdb.tables import TableRecord
@@ -193,11 +193,12 @@ class Database:
             self._follower = tempfile.TemporaryDirectory(prefix="rocksdb-reader-")
             access = AccessType.secondary(self._follower.name)
         else:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
         others = {name: tables.table_options() for name in names if name != "default"}
         root = Rdict(str(self.path), options, others, access)
         if not self.read_only:
-            (self.path / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
+            with open_private(self.path / OWNER, "wb") as file:
+                file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             if root.get(tables.FORMAT_KEY) is None:
                 root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})

@@ -127,8 +127,8 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
     found = database.get(FORMAT_KEY)
     if found is not None and found != FORMAT:
         raise IntegrityError(
-            f"the store has format {shown(found)}, this program reads {shown(FORMAT)}",
-            hint="use the program that wrote it",
+            f"the store has format {shown(found)}, this version reads {shown(FORMAT)}",
+            hint="use the version that wrote it",
         )
     tables: dict[str, TableRecord] = {}
     cursor = database.iter()

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 from zlib import crc32
 
 import msgpack
 
 from ingest.api import Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
-from ingest.durable import on_disk
+from ingest.durable import make_folder, on_disk, open_private
 from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
 
@@ -76,7 +76,7 @@ class StagingWriter:
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._formats: Mapping[str, FileFormat] = {}
         self._path: Path | None = None
-        self._file: BinaryIO | None = None
+        self._file: IO[bytes] | None = None
         self._sections: list[object] = []
         self._section_bytes = 0
         self._size_bytes = 0
@@ -144,7 +144,7 @@ class StagingWriter:
         table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
         self._table_files.append(table_file)
         with on_disk(table_file):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             table_file.unlink(missing_ok=True)
         metadata = files.write_file(str(table_file), puts, self._formats.get(table, PLAIN).compression)
         with on_disk(table_file):
@@ -168,8 +168,8 @@ class StagingWriter:
         self._section_bytes = 0
         with on_disk(path):
             if self._file is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = path.open("wb")
+                make_folder(path.parent)
+                self._file = open_private(path, "wb")
                 self._size_bytes = 0
             self._file.write(HEAD.pack(len(payload), crc32(payload)))
             self._file.write(payload)

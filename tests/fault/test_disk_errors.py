@@ -49,6 +49,15 @@ print(code_of(lambda: queue.publish([b"{}"], 2, 2)))
 switch.unlink()
 print(sorted(path.name[-7:-6] for path in (folder / "dead-letters" / "p").iterdir()))
 """,
+    "batch log": """
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
+log = BatchLog(folder / "batches")
+log.append(LoggedBatch(1, 1_000, {}))
+switch.touch()
+print(code_of(lambda: log.append(LoggedBatch(2, 1_002, {}))))
+switch.unlink()
+print(sorted(path.name for path in (folder / "batches").iterdir()))
+""",
     "rocksdb": """
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -64,7 +73,13 @@ store.open()
 print([b"1"] if store.get("t", b"1") is not None else [])
 """,
 }
-EXPECTED = {"times": "[]", "identity": "[]", "dead letters": "['1']", "rocksdb": "[b'1']"}
+EXPECTED = {
+    "times": "[]",
+    "identity": "[]",
+    "dead letters": "['1']",
+    "batch log": "['1970-01-01.batches']",
+    "rocksdb": "[b'1']",
+}
 
 
 @pytest.mark.parametrize("what", WRITERS)

@@ -15,6 +15,8 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.marks import Marks
 from ingest.durable.lease import Lease
 from ingest.durable.marker import Marker
+from ingest.service.replay_state import RangeRequest, ReplayState
+from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.disk_faults import DiskFaults
@@ -68,6 +70,24 @@ marks = Marks(folder / "dead-letters" / "topic.replayed")
 for position in ("0:1", "0:2", "0:3"):
     marks.add({position: Mark(ReplayOutcome.REPLAYED, 5)})
     returned()
+""",
+    "batch log": """
+from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
+log = BatchLog(folder / "batches" / "p")
+for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
+    log.append(LoggedBatch(number, time_ms, {("ticks", 0): (number, number + 1)}))
+    returned()
+""",
+    "replay": """
+from ingest.service.replay_plan import Piece, PieceKind
+from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+state = ReplayState(folder / "replays" / "p", RangeRequest(1, 2))
+state.start([Piece(PieceKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})])
+returned()
+state.progress(ReplayTotals(batches=1))
+returned()
+state.finish()
+returned()
 """,
     "marker": """
 from ingest.durable.marker import Marker
@@ -135,6 +155,23 @@ def marks_hold(folder: Path, state: State) -> None:
     assert {f"0:{number}" for number in range(1, state.returned + 1)} <= found
 
 
+def batch_log_holds(folder: Path, state: State) -> None:
+    log = BatchLog(folder / "batches" / "p")
+    found = list(log.batches())
+    assert len(found) >= state.returned
+    assert [batch.number for batch in found] == list(range(len(found)))
+    log.append(LoggedBatch(9, 2 * DAY_MS, {}))
+    log.append(LoggedBatch(10, 2 * DAY_MS + 2, {}))
+    log.close()
+    assert [batch.number for batch in log.batches()] == [*range(len(found)), 9, 10]
+
+
+def replay_holds(folder: Path, state: State) -> None:
+    found = ReplayState(folder / "replays" / "p", RangeRequest(1, 2)).load()
+    finished = None if found is None else found[1].batches
+    assert finished in ([None, 0], [0, 1], [1, None], [None])[state.returned]
+
+
 def marker_holds(folder: Path, state: State) -> None:
     assert Marker(folder / "done").read() in ([b"all"] if state.returned else [None, b"all"])
 
@@ -151,6 +188,8 @@ def fences_rise(folder: Path, state: State) -> None:
         ("identity", identity_holds),
         ("dead letters", dead_letters_hold),
         ("marks", marks_hold),
+        ("batch log", batch_log_holds),
+        ("replay", replay_holds),
         ("marker", marker_holds),
         ("marker of a killed writer", marker_holds),
         ("lease", fences_rise),

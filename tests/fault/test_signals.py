@@ -24,7 +24,7 @@ def send(run: LedgerRun, signals: Sequence[signal.Signals]) -> None:
     """Send signals one after another, since two pending ones would be merged."""
 
     def stops() -> int:
-        return sum(line["event"] == "pipeline stops" for line in run.service.lines())
+        return written(run).count('"pipeline stops"')
 
     before = stops()
     for sent, number in enumerate(signals):
@@ -50,6 +50,11 @@ def stopped(run: LedgerRun, signals: Sequence[signal.Signals], code: int) -> Non
     run.check_while_dead()
 
 
+def written(run: LedgerRun) -> str:
+    """Everything that the service wrote; spark-submit writes both streams of the driver to its standard output."""
+    return "".join(path.read_text() for path in (run.service.log, run.service.out))
+
+
 def with_source(run: LedgerRun, **options: Any) -> Mapping[str, Any]:
     return merged(run.content(), {"pipelines": {run.pipeline: {"source": {"kafka": options}}}})
 
@@ -65,7 +70,7 @@ def assert_ends_cleanly(run: LedgerRun, code: int = 0) -> None:
     """The service ends without a traceback, and the offsets of group and checkpoint are equal."""
     assert run.service.wait_for_exit(STOP_S) == code, run.service.last_lines()
     run.service.wait_until_gone()
-    assert "Traceback" not in run.service.log.read_text()
+    assert "Traceback" not in written(run)
     acknowledged = run.service.checkpoint(run.pipeline).acknowledged(run.topic)
     committed = run.kafka.committed(run.group, run.topic)
     assert {part: end for part, end in acknowledged.items() if end} == committed
@@ -92,6 +97,47 @@ def test_f03_sigterm_to_all_processes(ledger_run) -> None:
     run.proven("SIGTERM to the group and to each process, while running and at ten moments of a start: exit 0")
     run.start()
     run.finish(max_redelivered=12 * 250)
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f03_signals_to_spark_submit(ledger_run) -> None:
+    run: LedgerRun = ledger_run("F03 spark-submit", batch_size=250)
+    run.produce(EVENTS)
+
+    def to_pid(number: signal.Signals) -> None:
+        os.kill(run.service.pid, number)
+
+    def to_group(number: signal.Signals) -> None:
+        os.killpg(run.service.pid, number)
+
+    for target in (to_pid, to_group):
+        for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
+            run.begin_submitted()
+            run.service.wait_for_batches(2, run.pipeline)
+            target(number)
+            assert_ends_cleanly(run, code)
+            assert not run.service.checkpoint(run.pipeline).is_inside_a_batch()
+            run.proven(f"{number.name} {target.__name__.replace('_', ' ')}: exit {code}")
+    run.start()
+    run.finish(max_redelivered=0)
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_f03_two_signals_to_spark_submit_while_a_batch_hangs(ledger_run) -> None:
+    run: LedgerRun = ledger_run("F03 spark-submit while a batch hangs", batch_size=1_000)
+    run.produce(3_000)
+    run.service.write(merged(run.content(), {"service": {"stop_timeout": "60s"}}))
+    failpoint = Failpoint(run, "after_last_send", action="hold")
+    run.begin_submitted(env=failpoint.environment)
+    failpoint.wait_reached()
+    send(run, [signal.SIGTERM, signal.SIGTERM])
+    assert_ends_cleanly(run)
+    assert run.service.checkpoint(run.pipeline).is_inside_a_batch()
+    run.proven("batch hangs, SIGTERM+SIGTERM: exit 0")
+    run.start()
+    run.finish()
 
 
 @pytest.mark.slow

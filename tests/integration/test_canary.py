@@ -1,6 +1,7 @@
 """A secret appears in no output and no file of a service."""
 
 import shlex
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,7 +154,10 @@ def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> N
         done = service.ingest(after, *(["--pipeline", "ok"] if after.startswith("dead") else []))
         output[after] = (done.stdout + done.stderr).encode()
     assert b"failing" in output["dead-letters list"]
+    given = service.folder / "data" / "state" / "spark-submit.properties"  # for spark-submit, and only for its owner
+    assert (given.exists() and stat.S_IMODE(given.stat().st_mode)) == (0o600 if command == "submit" else False)
     written = [path for path in service.folder.rglob("*") if path.is_file() and path.parent.name != "secrets"]
+    written = [path for path in written if path != given]
     assert any(path.parent.name == "events" for path in written)
     assert any("dead-letters" in path.parts for path in written)
     assert "a component has a bug" in printed_by(service)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
@@ -126,6 +127,7 @@ class Built:
             catalog,
             Metrics(self.plans, process=False),
             Health(self.plans),
+            Activity(),
             SharedStores(configuration, self.plans.values()),
             once=False,
             follow=lambda _pipeline, _totals: None,

@@ -1,20 +1,23 @@
 """
 The command of `ingest submit --print` runs the service under spark-submit, with local[2,4] and on a standalone cluster;
-it is stopped under load and restarted.
+it is stopped under load by SIGTERM to the pid of spark-submit, which completes the running batch, and restarted.
 """
 
+import sys
+import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 
 from tests.support import ticks
 from tests.support.audit import Table, assert_holds, assert_same_table, hbase_table, rocksdb_table, table_of
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
-from tests.support.service import Service
-from tests.support.spark_cluster import SparkCluster
+from tests.support.service import ROOT, Service
+from tests.support.spark_cluster import BARE, SparkCluster
 from tests.support.ticks import Ticks
 
 PIPELINE = "ticks"
@@ -54,16 +57,51 @@ def test_printed_command_works_on_a_standalone_cluster(
     kafka: Kafka, hbase: HBase, topic: Ticks, cluster: SparkCluster, tmp_path: Path
 ) -> None:
     table = unique("submitted")
-    content: dict[str, Any] = {
-        "stores": {"target": {"hbase": {"host": hbase.host, "port": hbase.port}}},
-        "tables": {table: ticks.table("target")},
-        "spark": {
-            "master": cluster.master,
-            "conf": {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1"},
-        },
-    }
+    content = cluster_content(cluster, hbase, table)
     with Service(tmp_path, content) as service:
         check_stop_and_restart(service, content, kafka, topic, lambda: hbase_table(hbase, table), table, "target")
+
+
+@pytest.mark.slow
+def test_packed_environment_is_enough_for_driver_and_executors(
+    kafka: Kafka, hbase: HBase, topic: Ticks, servers_folder: Path, tmp_path: Path
+) -> None:
+    """Neither has the packages of this environment on its module path."""
+    cluster = SparkCluster(servers_folder / "bare-spark", has_product=False)
+    table = unique("packed")
+    content = cluster_content(cluster, hbase, table)
+    archive = tmp_path / "environment.tar.gz"
+    machine = tmp_path / "machine"
+    variables = {**BARE, "SPARK_HOME": str(Path(pyspark.__file__).parent), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+    def from_unpacked_archive(service: Service) -> list[str]:
+        packed = service.ingest("submit", "--print", "--archive", str(archive), timeout_s=600)
+        assert packed.returncode == 0, packed.stderr
+        with tarfile.open(archive) as content:
+            content.extractall(machine, filter="data")
+        here = [str(ROOT).encode(), sys.prefix.encode()]
+        for path in machine.rglob("*"):
+            assert not path.is_file() or not any(each in path.read_bytes() for each in here), path
+        command = ["submit", str(service.file), "--archive", str(archive)]
+        return ["env", *(f"{name}={value}" for name, value in variables.items()), f"{machine}/bin/ingest", *command]
+
+    try:
+        cluster.start()
+        with Service(tmp_path, content) as service:
+            check_stop_and_restart(
+                service,
+                content,
+                kafka,
+                topic,
+                lambda: hbase_table(hbase, table),
+                table,
+                "target",
+                command_of=from_unpacked_archive,
+            )
+            assert f"{archive} is up to date" in service.log.read_text()
+    finally:
+        cluster.stop()
+    assert list(cluster.folder.glob("worker*/app-*/*/environment/bin/python"))
 
 
 @pytest.mark.slow
@@ -89,6 +127,25 @@ def test_rocksdb_is_refused_if_the_command_line_names_a_cluster(cluster: SparkCl
         assert 'store "target" is embedded' in service.out.read_text() + service.log.read_text()
 
 
+def cluster_content(cluster: SparkCluster, hbase: HBase, table: str) -> dict[str, Any]:
+    """A pipeline file without its pipeline, for a cluster and a table in HBase."""
+    return {
+        "stores": {"target": {"hbase": {"host": hbase.host, "port": hbase.port}}},
+        "tables": {table: ticks.table("target")},
+        "spark": {
+            "master": cluster.master,
+            "conf": {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1"},
+        },
+    }
+
+
+def printed_command(service: Service) -> list[str]:
+    """The printed command, as if pasted into a shell."""
+    printed = service.ingest("submit", "--print")
+    assert printed.returncode == 0, printed.stderr
+    return ["bash", "-c", f"exec {printed.stdout}"]
+
+
 def check_stop_and_restart(
     service: Service,
     content: Mapping[str, Any],
@@ -97,26 +154,27 @@ def check_stop_and_restart(
     found: Callable[[], Table],
     table: str,
     store: str,
+    *,
+    command_of: Callable[[Service], list[str]] = printed_command,
 ) -> None:
     group = unique("submitted")
     pipeline = ticks.pipeline(kafka, topic.topic, store, table, group=group, max_events_per_batch=BATCH)
     service.write({**content, "pipelines": {PIPELINE: pipeline}})
     applied = service.ingest("table apply")
     assert applied.returncode == 0, applied.stderr
-    printed = service.ingest("submit", "--print")
-    assert printed.returncode == 0, printed.stderr
-    # like pasting it into a shell
-    command = ["bash", "-c", f"exec {printed.stdout}"]
+    command = command_of(service)
 
     service.start_command(command)
-    service.wait_for_batches(3, PIPELINE, 180)
+    service.wait_for_batches(3, PIPELINE, 600)  # an archive is sent and unpacked
     service.wait_for_state("running", PIPELINE)
     assert service.metric("ingest_events_stored_total", pipeline=PIPELINE) >= BATCH
-    service.terminate()
-    service.wait_for_exit(60)
+    assert service.stop() == 0, service.last_lines()
     service.wait_until_gone(60)
     checkpoint = service.checkpoint(PIPELINE)
-    assert checkpoint.acknowledged(topic.topic) != topic.ends, "it was not stopped under load"
+    acknowledged = checkpoint.acknowledged(topic.topic)
+    assert acknowledged != topic.ends, "it was not stopped under load"
+    assert not checkpoint.is_inside_a_batch(), "the running batch was abandoned"
+    assert kafka.committed(group, topic.topic) == acknowledged
     assert_holds(expected(service, topic), found())
 
     service.start_command(command)
@@ -124,8 +182,7 @@ def check_stop_and_restart(
     service.wait_for(
         lambda: kafka.committed(group, topic.topic) == topic.ends, "the group to be at the end", timeout_s=15
     )
-    service.terminate()
-    service.wait_for_exit(60)
+    assert service.stop() == 0, service.last_lines()
     service.wait_until_gone(60)
     table_found = found()
     assert len(table_found) == topic.count

@@ -57,10 +57,19 @@ class Kafka:
 
     Args:
         java_options: options of its JVM; empty for benchmarks.
+        version: of the broker; None for that of kafka.pom.xml.
+        server: a variant of the broker in that folder; None for the standard one.
     """
 
-    def __init__(self, folder: Path, *, java_options: Sequence[str] = jars.SHORT_LIVED) -> None:
-        self.server = KafkaServer(folder, java_options=java_options)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        java_options: Sequence[str] = jars.SHORT_LIVED,
+        version: str | None = None,
+        server: KafkaServer | None = None,
+    ) -> None:
+        self.server = server or KafkaServer(folder, java_options=java_options, version=version)
         self._producer: KafkaProducer | None = None
 
     @property

@@ -240,6 +240,23 @@ class Service:
         except (OSError, http.client.HTTPException):  # it may be killed during a response
             return 0, ""
 
+    def post(self, path: str) -> tuple[int, str]:
+        """Status and text of a command, sent with the token of the service."""
+        token = (self.folder / "data" / "state" / "control" / "token").read_text()
+        headers = {"Authorization": f"Bearer {token}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method="POST", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=5.0) as answer:  # noqa: S310 - of this machine
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def reload_phase(self) -> str:
+        """How far the newest reload has come."""
+        phase: str = json.loads(self.get("/reload")[1])["phase"]
+        return phase
+
     def states(self) -> dict[str, str]:
         """Pipeline -> state; empty without a response."""
         status, text = self.get("/pipelines")

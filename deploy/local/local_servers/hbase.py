@@ -44,6 +44,7 @@ class HBaseServer:
 
     Args:
         java_options: additional options of its JVMs.
+        version: of HBase; None for that of hbase.pom.xml.
 
     Attributes:
         properties: of HBase and its Thrift servers; override the defaults, from the next start on.
@@ -59,6 +60,7 @@ class HBaseServer:
         thrift_heap: str = "512m",
         properties: dict[str, str] | None = None,
         java_options: Sequence[str] = (),
+        version: str | None = None,
     ) -> None:
         self.folder = folder
         self.hbase = ServerProcess("hbase", folder)
@@ -68,6 +70,7 @@ class HBaseServer:
         self._java_options = tuple(java_options)
         self._thrift_heap = thrift_heap
         self.properties = dict(properties or {})
+        self._version = version
 
     @property
     def processes(self) -> tuple[ServerProcess, ServerProcess, ServerProcess]:
@@ -126,7 +129,7 @@ class HBaseServer:
             *_OPENED,
             *self._java_options,
         ]
-        class_path = f"{self._write_settings()}:{jars.class_path('hbase')}"
+        class_path = f"{self._write_settings()}:{jars.class_path('hbase', version=self._version)}"
         return [*java, f"-Dhbase.log.dir={self.folder}", "-cp", class_path, *main]
 
     def wait(self) -> None:

@@ -16,6 +16,7 @@ from local_servers.errors import ServerError
 
 _HERE = Path(__file__).resolve().parent
 OLDEST_JAVA = 17  # required by Spark 4 and Kafka 4
+_VERSION = re.compile(r"<version>\d+\.\d+\.\d+</version>")  # of the server; that of the pom itself is 1
 
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
@@ -50,39 +51,43 @@ def java() -> str:
     return command
 
 
-def class_path(server: str, poms: Path = _HERE) -> str:
+def class_path(server: str, poms: Path = _HERE, *, version: str | None = None) -> str:
     """
     Class path of a server; fetches its jars if they are not in the cache.
 
     Args:
         server: `kafka` or `hbase`, the name of a pom.
         poms: folder of the pom.
+        version: of the server; None for that of the pom.
 
     Raises:
         ServerError: Maven is missing or failed.
     """
-    pom = poms / f"{server}.pom.xml"
+    pom = (poms / f"{server}.pom.xml").read_text("utf-8")
+    if version is not None:
+        pom = _VERSION.sub(f"<version>{version}</version>", pom)
     # the name depends on the content of the pom, so a new version never uses old jars
-    folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    folder = cache_folder() / "jars" / f"{server}-{hashlib.sha256(pom.encode()).hexdigest()[:12]}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
-                _resolve(pom, folder)
+                _resolve(server, pom, folder)
     # no wildcard: a shared class archive needs a fixed order
     return os.pathsep.join(str(jar) for jar in sorted(folder.glob("*.jar")))
 
 
-def _resolve(pom: Path, folder: Path) -> None:
+def _resolve(server: str, pom: str, folder: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise ServerError("Maven is needed to fetch the servers' jars; apt-get install maven")
-    print(f"fetching the jars of {pom.name.partition('.')[0]} with Maven into {folder}", file=sys.stderr, flush=True)
+    print(f"fetching the jars of {server} with Maven into {folder}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        jars = Path(temporary) / "jars"
+        jars, file = Path(temporary) / "jars", Path(temporary) / "pom.xml"
+        file.write_text(pom, "utf-8")
         done = subprocess.run(
             [
-                maven, "--batch-mode", "--quiet", "--file", str(pom), "dependency:copy-dependencies",
+                maven, "--batch-mode", "--quiet", "--file", str(file), "dependency:copy-dependencies",
                 "-DincludeScope=runtime", f"-DoutputDirectory={jars}",
             ],
             capture_output=True,
@@ -91,9 +96,7 @@ def _resolve(pom: Path, folder: Path) -> None:
         )  # fmt: skip
         if done.returncode != 0:
             lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-            raise ServerError(
-                f"Maven could not fetch the jars of {pom.name}: {lines[0] if lines else 'no reason given'}"
-            )
+            raise ServerError(f"Maven could not fetch the jars of {server}: {lines[0] if lines else 'no reason given'}")
         jars.rename(folder)
 
 

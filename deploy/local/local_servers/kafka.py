@@ -4,7 +4,7 @@ import base64
 import json
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local_servers import jars
@@ -22,7 +22,10 @@ class KafkaServer:
     A broker with its data in a folder; a restart keeps data and port.
 
     Args:
+        properties: of the broker, besides or instead of those that `_write_settings` has.
         java_options: additional options of its JVM.
+        version: of Kafka; None for that of kafka.pom.xml.
+        listeners: name -> security protocol of additional listeners; `properties` has their certificates and users.
     """
 
     name = "kafka"
@@ -34,17 +37,25 @@ class KafkaServer:
         heap: str = "512m",
         properties: dict[str, str] | None = None,
         java_options: Sequence[str] = (),
+        version: str | None = None,
+        listeners: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
+        self._listeners = dict(listeners or {})
         self.process = ServerProcess("kafka", folder)
         self._heap = heap
         self._java_options = tuple(java_options)
         self._properties = properties or {}
+        self._version = version
 
     @property
     def port(self) -> int:
         """Port of the broker; chosen at the first start."""
         return self._ports()[0]
+
+    def port_of(self, listener: str) -> int:
+        """Port of an additional listener."""
+        return self._ports()[2 + list(self._listeners).index(listener)]
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -65,7 +76,7 @@ class KafkaServer:
         """
         if self.is_running:
             return
-        java, class_path = jars.java(), jars.class_path("kafka")
+        java, class_path = jars.java(), jars.class_path("kafka", version=self._version)
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self._write_settings()
         log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
@@ -112,19 +123,22 @@ class KafkaServer:
         file = self.folder / "ports.json"
         if not file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(free_ports(2)))
+            file.write_text(json.dumps(free_ports(2 + len(self._listeners))))
         return list(json.loads(file.read_text()))
 
     def _write_settings(self) -> str:
-        port, controller = self._ports()
+        port, controller = self._ports()[:2]
+        clients = {"PLAINTEXT": port} | {name: self.port_of(name) for name in self._listeners}
+        addresses = ",".join(f"{name}://127.0.0.1:{number}" for name, number in clients.items())
+        protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **self._listeners}
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": addresses,
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
             "log.dirs": str(self.folder / "data"),
             "num.partitions": "1",
             "auto.create.topics.enable": "false",

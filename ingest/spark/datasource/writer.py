@@ -34,6 +34,7 @@ from ingest.api.cells import MAX_ROW_KEY_BYTES, rejection_reason
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 from ingest.config.model import Component
+from ingest.durable import make_folder
 from ingest.plan.assemble import live_store, store_writer
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable, missing_table
@@ -249,7 +250,7 @@ def _staging_folder(component: Component[StoreSettings]) -> str:
     root = own.absolute().with_name(f"{own.name}.incoming")
     remove_leftovers(str(root), idle_s=ORPHANED_S)
     folder = root / uuid4().hex
-    folder.mkdir(parents=True)
+    make_folder(folder)
     return str(folder)
 
 

@@ -106,6 +106,32 @@ class BatchTimes:
         return _time_in(self._folder / name)
 
 
+def stored_time(folder: Path, batch_id: int) -> int | None:
+    """
+    The time of a batch in the folder of a checkpoint's times, in ms; None if it has none. Changes nothing on disk.
+
+    Raises:
+        CheckpointError: the stored time is damaged.
+        StoreUnavailableError: the file cannot be read now.
+    """
+    path = folder / str(batch_id)
+    with on_disk(path):
+        return _time_in(path)
+
+
+def newest_time(folder: Path) -> int | None:
+    """
+    The newest time in the folder of a checkpoint's times, also that of an earlier checkpoint, in ms; None for none.
+
+    Raises:
+        CheckpointError: a stored time is damaged.
+        StoreUnavailableError: the folder cannot be read now.
+    """
+    with on_disk(folder):
+        found = [_time_in(path) for path in folder.glob("*") if path.name.isdecimal() or path.name == _FLOOR]
+    return max((time_ms for time_ms in found if time_ms is not None), default=None)
+
+
 def _time_in(path: Path) -> int | None:
     try:
         return int(path.read_bytes())

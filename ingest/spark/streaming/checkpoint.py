@@ -2,8 +2,8 @@
 A query's checkpoint: which source it belongs to, whether it is intact, and what it has acknowledged.
 
 Spark writes `offsets/N` before and `commits/N` after batch N, each with a checksum file in Hadoop's format. This
-product adds `identity.json` (the source that the offsets belong to), `configuration` (its fingerprint), `times/` (see
-batch_time) and `lock`.
+product adds `format` (of these additions), `identity.json` (the source that the offsets belong to), `configuration`
+(its fingerprint), `times/` (see batch_time) and `lock`.
 """
 
 import errno
@@ -21,6 +21,8 @@ from ingest.durable.lock import FolderLock
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
+FORMAT = b"1"
+"""Of the product's files and of the offsets of its sources; incremented with a change that earlier versions misread."""
 FOLDERS = ("offsets", "commits", "sources", "times")
 
 
@@ -88,11 +90,27 @@ class Checkpoint:
         Check every file that a restart depends on.
 
         Raises:
-            CheckpointError: a file is damaged or missing; the message names it and the last good batch.
+            CheckpointError: a newer version wrote it, or a file is damaged or missing; the message names it and the
+                last good batch.
             StoreUnavailableError: a file cannot be read now.
         """
         with on_disk(self.folder):
+            self._verify_format()
             self._verify()
+
+    def _verify_format(self) -> None:
+        path = self.folder / "format"
+        try:
+            found = path.read_bytes()
+        except FileNotFoundError:  # new, or of a version before 0.2.0
+            return
+        if not found.isdigit():
+            raise self.damaged(path, "is not a number")
+        if found != FORMAT:
+            raise CheckpointError(
+                f'checkpoint "{self.folder}" has format {found.decode()}, this version reads {FORMAT.decode()}',
+                hint="run it with the version that wrote it, or a later one",
+            )
 
     def _verify(self) -> None:
         planned, committed = self._numbers("offsets"), self._numbers("commits")
@@ -117,7 +135,7 @@ class Checkpoint:
 
     def claim(self, identity: Mapping[str, str]) -> None:
         """
-        Check that the offsets belong to this source; a new checkpoint stores its identity.
+        Check that the offsets belong to this source; a new checkpoint stores its format and its identity.
 
         Args:
             identity: name -> value, such as source, topics and cluster.
@@ -125,7 +143,10 @@ class Checkpoint:
         Raises:
             ConflictError: the checkpoint belongs to another source.
         """
-        path = self.folder / "identity.json"
+        path, written_format = self.folder / "identity.json", self.folder / "format"
+        with on_disk(written_format):
+            if not written_format.exists():
+                write_durably(written_format, FORMAT)
         if not path.exists():
             with on_disk(path):
                 write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())

@@ -22,7 +22,7 @@ from ingest import failpoint
 from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
-from ingest.observe.logs import logger
+from ingest.observe.logs import current_level, logger
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
@@ -67,15 +67,17 @@ class BatchObserver(Protocol):
 
 class Job(LoopHost):
     """
-    Runs the micro-batches of one pipeline, from one start of its query to the next.
+    Runs the micro-batches of one pipeline, from one start of its query to the next, or those of a replay.
 
     Args:
         pipeline: its name.
+        batch_times: of the query; None for a replay, which passes its times to `run_batch`.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
         error_budget: checked once for each batch, before any committer commits it.
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
+        record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         hide: masks the secrets of the configuration.
@@ -92,11 +94,12 @@ class Job(LoopHost):
         *,
         pipeline: str,
         plan: bytes,
-        batch_times: BatchTimes,
+        batch_times: BatchTimes | None,
         committers: Mapping[str, Committer],
         error_budget: ErrorBudget,
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
+        record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         max_tasks: int | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
@@ -108,6 +111,7 @@ class Job(LoopHost):
         self._error_budget = error_budget
         self._publish = publish
         self._observer = observer
+        self._record = record
         self._max_tasks = max_tasks
         self._hide = hide
         self._clock = clock
@@ -141,6 +145,10 @@ class Job(LoopHost):
         """Let the running batch finish and start no other, also after `restarted`."""
         self._draining.set()
 
+    def accept_batches(self) -> None:
+        """Undo `refuse_batches`, for the jobs that `restarted` returns."""
+        self._draining.clear()
+
     def stop(self) -> None:
         """Abandon the running batch without an acknowledgement, and start no other."""
         self._stopping.set()
@@ -157,31 +165,10 @@ class Job(LoopHost):
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
-            started = self._clock()
+            assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
             with self._stage():  # a hanging disk is visible as a long stage
                 batch_time_ms = self._batch_times.of(batch_id)
-            micro_batch = MicroBatch(
-                name=str(batch_time_ms),
-                time_ms=batch_time_ms,
-                # unique to this start: an earlier one may still run the same batch
-                attempts=f"{self._started_ns}-{batch_id}",
-                max_failures=self._error_budget.max_failures(batch_time_ms),
-            )
-            self._frame = frame
-            counts, dead_letters = run_until_durable(
-                micro_batch,
-                self._committers,
-                self,
-                on_attempt=self._observer.attempted,
-                check=partial(self._check, batch_time_ms),
-            )
-            self._check_not_stopping()
-            self._observer.running()
-            self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
-            self._check_not_stopping()
-            self.finished_batch = batch_id
-            self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
-            self._before_commit()
+            self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
@@ -197,6 +184,44 @@ class Job(LoopHost):
             raise BatchFailedError(f"batch {batch_id} is not acknowledged: {type(error).__name__}") from None
         finally:
             self.idle.set()
+
+    def run_batch(self, frame: DataFrame, batch_id: int, batch_time_ms: int, name: str) -> None:
+        """
+        Run one micro-batch until its rows, its dead letters and its entry in the batch log are durable.
+
+        Args:
+            frame: its records.
+            batch_id: number for the dead letters and the batch log.
+            batch_time_ms: the batch time.
+            name: see `ingest.api.Batch`.
+
+        Raises:
+            IngestError: it cannot be made durable; the tables may have a part of it.
+        """
+        started = self._clock()
+        micro_batch = MicroBatch(
+            name=name,
+            time_ms=batch_time_ms,
+            # unique to this start: an earlier one may still run the same batch
+            attempts=f"{self._started_ns}-{batch_id}",
+            max_failures=self._error_budget.max_failures(batch_time_ms),
+        )
+        self._frame = frame
+        counts, dead_letters = run_until_durable(
+            micro_batch,
+            self._committers,
+            self,
+            on_attempt=self._observer.attempted,
+            check=partial(self._check, batch_time_ms),
+        )
+        self._check_not_stopping()
+        self._observer.running()
+        self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
+        self.until_possible(partial(self._record, batch_id, batch_time_ms))
+        self._check_not_stopping()
+        self.finished_batch = batch_id
+        self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
+        self._before_commit()
 
     def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
@@ -215,7 +240,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
-        task = partial(process, self._pipeline, self._plan, spec)
+        task = partial(process, self._pipeline, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
             raise LifecycleError("tasks run only within a batch")

@@ -149,6 +149,10 @@ class PipelineQuery:
         """Let the running batch finish and start no other."""
         self._job.refuse_batches()
 
+    def accept_batches(self) -> None:
+        """Undo `refuse_batches` for the next start; the query has ended or was interrupted."""
+        self._job.accept_batches()
+
     def wait_drained(self, timeout_s: float) -> bool:
         """Wait until no batch runs and the last one is committed; False after a timeout."""
         deadline = time.monotonic() + timeout_s

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from ingest.api import RECORD_SCHEMA, CatalogError
 from ingest.sources import files, kafka
+from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.files_reader import FilesDataSource
 from ingest.spark.streaming.rows import COLUMNS
 
@@ -40,7 +41,33 @@ def read_kafka(
         start: where a query without a checkpoint starts to read.
         partitions: topic -> number of partitions; Spark requires an offset for each if any is given.
     """
-    raw = session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load()
+    return _records(session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load())
+
+
+def read_kafka_ranges(session: SparkSession, source: kafka.KafkaSourceSettings, ranges: OffsetRanges) -> DataFrame:
+    """
+    The Kafka records between offsets, each partition as a partition of the frame; not a stream.
+
+    Args:
+        session: Spark's.
+        source: the cluster.
+        ranges: not empty.
+    """
+    begins: dict[str, dict[str, int]] = {}
+    ends: dict[str, dict[str, int]] = {}
+    for (topic, partition), (begin, end) in ranges.items():
+        begins.setdefault(topic, {})[str(partition)] = begin
+        ends.setdefault(topic, {})[str(partition)] = end
+    options = _common_options(source) | {
+        "assign": json.dumps({topic: [int(partition) for partition in found] for topic, found in begins.items()}),
+        "startingOffsets": json.dumps(begins),
+        "endingOffsets": json.dumps(ends),
+    }
+    return _records(session.read.format("kafka").options(**options).load())
+
+
+def _records(raw: DataFrame) -> DataFrame:
+    """The rows of Spark's Kafka source as records."""
     # empty, not null: for each null list Arrow's Java writer scans all earlier rows of the batch
     headers = F.coalesce("headers", F.array().cast(raw.schema["headers"].dataType))
     return raw.withColumns({"timestamp_ms": F.unix_millis("timestamp"), "headers": headers}).select(*COLUMNS)
@@ -50,15 +77,7 @@ def kafka_options(
     source: kafka.KafkaSourceSettings, start: kafka.Start, partitions: Mapping[str, int]
 ) -> dict[str, str]:
     """Options of Spark's Kafka source; they contain secrets."""
-    options = {"kafka.fetch.max.wait.ms": FETCH_WAIT_MS}
-    options |= {f"kafka.{name}": value for name, value in source.java_options().items()}
-    options |= {
-        # skips records of aborted transactions
-        "kafka.isolation.level": "read_committed",
-        "failOnDataLoss": "true",
-        "includeHeaders": "true",
-        "maxOffsetsPerTrigger": str(source.max_events_per_batch),
-    }
+    options = _common_options(source) | {"maxOffsetsPerTrigger": str(source.max_events_per_batch)}
     if source.topics is not None:
         options["subscribe"] = ",".join(source.topics)
     else:
@@ -80,6 +99,17 @@ def kafka_options(
         case _:
             options["startingOffsets"] = start.at
     return options
+
+
+def _common_options(source: kafka.KafkaSourceSettings) -> dict[str, str]:
+    options = {"kafka.fetch.max.wait.ms": FETCH_WAIT_MS}
+    options |= {f"kafka.{name}": value for name, value in source.java_options().items()}
+    return options | {
+        # skips records of aborted transactions
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+    }
 
 
 def read_files(session: SparkSession, source: files.FilesSourceSettings) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from ingest import garbage
 from ingest.api import Disposition, IngestError, TaskSpec
 from ingest.observe.drain import Drain
-from ingest.observe.logs import LogLevel, logger, set_up
+from ingest.observe.logs import LogLevel, current_level, logger, set_level, set_up
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task
 from ingest.plan.codec import unpacked
@@ -26,7 +26,9 @@ from ingest.spark.streaming.rows import records_of, rows_of
 _live: dict[str, tuple[bytes, Task]] = {}
 
 
-def process(pipeline: str, plan: bytes, spec: TaskSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def process(
+    pipeline: str, plan: bytes, log_level: str, spec: TaskSpec, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """
     Run one task, of one or several splits, and return its receipt as rows.
 
@@ -38,6 +40,8 @@ def process(pipeline: str, plan: bytes, spec: TaskSpec, batches: Iterable[pa.Rec
     remaining = iter(batches)
     try:
         task = _task(pipeline, plan)
+        if log_level != current_level():
+            set_level(LogLevel(log_level))
     except IngestError as error:
         status = TaskStatus.BLOCKED if error.disposition is Disposition.RETRY else TaskStatus.STOP
         receipt = Receipt(status, error.code, str(error))
@@ -58,7 +62,7 @@ def _task(pipeline: str, plan: bytes) -> Task:
     _drain_stderr()
     # trusted: it comes from our own driver, over the same channel as this function
     content = unpacked(plan)
-    set_up(level=LogLevel.WARNING, mask=content.masks.hide)  # tasks log little
+    set_up(level=current_level(), mask=content.masks.hide)
     task = live_task(content)
     _live[pipeline] = (plan, task)
     if TaskContext.get() is not None:  # only in a worker process of Spark

@@ -1,5 +1,6 @@
 """A service under a fault, with the ledger of all its events."""
 
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -132,9 +133,11 @@ class LedgerRun:
 
     def begin(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         """Start `ingest run` without waiting, for a start that is expected to fail."""
-        self._before_life = max(self.service.checkpoint(self.pipeline).commits(), default=-1)
-        self.service.start(*arguments, env=env)
-        self._scrapes.watch()
+        self._begin([sys.executable, "-m", "ingest", "run", str(self.service.file), *arguments], env)
+
+    def begin_submitted(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+        """Start `ingest submit` without waiting; the pid of the service is that of spark-submit."""
+        self._begin([sys.executable, "-m", "ingest", "submit", str(self.service.file), *arguments], env)
 
     def wait_acknowledged(self, fraction: float = 1.0, timeout_s: float = 300.0) -> None:
         """Wait until this fraction of the produced events is acknowledged in the checkpoint."""
@@ -252,6 +255,11 @@ class LedgerRun:
         self._scrapes.close()
         self.producer.close()
         self.service.close()
+
+    def _begin(self, command: Sequence[str], env: Mapping[str, str] | None) -> None:
+        self._before_life = max(self.service.checkpoint(self.pipeline).commits(), default=-1)
+        self.service.start_command(command, env=env)
+        self._scrapes.watch()
 
     def _store(self) -> dict[str, Any]:
         if self.hbase is None:

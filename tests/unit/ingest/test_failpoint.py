@@ -44,7 +44,7 @@ def test_no_failpoint_is_enabled_and_no_function_wrapped_by_default() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("aftr_poll:1:kill", '"aftr_poll" is not a failpoint; failpoints are after_last_send, after_poll,'),
+        ("aftr_poll:1:kill", '"aftr_poll" is not a failpoint; failpoints are after_exchange, after_last_send,'),
         ("drain", "name:hit:action"),
         ("drain:0:kill", "hits count from 1"),
         ("drain:1:explode", "actions are kill, die, hold"),

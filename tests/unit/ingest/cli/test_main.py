@@ -140,3 +140,10 @@ class TestColours:
 
     def test_no_color_of_the_environment(self, pipeline, terminal):
         assert "\x1b[3" not in terminal("test", "pipeline.yaml", NO_COLOR="1")
+
+
+def test_windows_is_refused_by_name(ingest, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    done = ingest("--version")
+    assert done.code == 2
+    assert "error: attr2hbase does not run on Windows" in done.err

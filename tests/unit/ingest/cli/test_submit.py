@@ -1,6 +1,8 @@
 import shlex
+import stat
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -37,17 +39,64 @@ def test_master_memory_and_settings_of_the_file(command):
     found = command(
         "\nspark: {master: 'spark://host:7077', driver_memory: 1GiB, conf: {spark.executor.memory: 600m}}\n"
     )
-    assert found[1:7] == ["--master", "spark://host:7077", "--name", "attr2hbase", "--driver-memory", "1048576k"]
+    assert found[1:9] == [
+        *("--master", "spark://host:7077", "--deploy-mode", "client", "--name", "attr2hbase"),
+        *("--driver-memory", "1048576k"),
+    ]
     settings = settings_of(found)
     assert settings["spark.executor.memory"] == "600m"
     assert "spark.driver.host" not in settings
 
 
-def test_setting_with_a_secret_is_not_in_the_command(command, pipeline):
-    (pipeline / "key").write_text("hunter2")
-    found = command('\nsecrets: {directory: .}\nspark: {conf: {spark.hadoop.a.b: "${secret:key}", spark.c: d}}\n')
+def test_setting_with_a_secret_is_in_a_file_and_not_in_the_command(command, pipeline):
+    (pipeline / "key").write_text("hunter2: \\=é\U0001f511")
+    lines = '\nsecrets: {directory: .}\nspark: {conf: {spark.hadoop.a.b: "${secret:key}", spark.c: d}}\n'
+    (pipeline / "data" / "state").mkdir(parents=True)
+    earlier = pipeline / "data" / "state" / "spark-submit.properties"
+    earlier.write_text("")
+    found = command(lines)
     settings = settings_of(found)
     assert ("spark.hadoop.a.b" in settings, settings["spark.c"]) == (False, "d")
+    path = Path(found[found.index("--properties-file") + 1])
+    assert found[found.index("--properties-file") + 2] == "--load-spark-defaults"
+    assert path == earlier
+    assert path.read_text() == "spark.hadoop.a.b=hunter2\\u003a\\u0020\\u005c\\u003d\\u00e9\\ud83d\\udd11\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_without_a_secret_there_is_no_file(command, pipeline):
+    assert "--properties-file" not in command()
+    assert not (pipeline / "data" / "state").exists()
+
+
+CLUSTER = "\nspark: {master: 'spark://host:7077'}\n"
+
+
+def test_archive_is_packed_and_its_interpreter_is_used(command, pipeline, monkeypatch):
+    packed = []
+    monkeypatch.setattr("ingest.spark.environment.environment", lambda jars, script: (list(jars), script.name))
+    monkeypatch.setattr(
+        "ingest.spark.environment.pack", lambda path, content: packed.append((str(path), content)) or True
+    )
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")
+    found = command(CLUSTER, "--archive", "env.tar.gz")
+    assert found[found.index("--archives") + 1] == f"{(pipeline / 'env.tar.gz').as_uri()}#environment"
+    assert packed == [("env.tar.gz", ([], "attr2hbase_submit.py"))]
+    settings = settings_of(found)
+    assert settings["spark.pyspark.python"] == "./environment/bin/python"
+    assert settings["spark.pyspark.driver.python"] == sys.executable
+
+
+def test_archive_at_a_url_is_not_packed(command, pipeline):
+    found = command(CLUSTER, "--archive", "hdfs:///attr2hbase/env.tar.gz")
+    assert found[found.index("--archives") + 1] == "hdfs:///attr2hbase/env.tar.gz#environment"
+
+
+def test_archive_is_refused_for_a_local_master(ingest, pipeline):
+    result = ingest("submit", "pipeline.yaml", "--print", "--archive", "env.tar.gz")
+    assert (result.code, "omit --archive" in result.err) == (2, True)
+    assert not (pipeline / "env.tar.gz").exists()
 
 
 def test_interpreter_is_ours_unless_the_user_chose_one(command, monkeypatch):

@@ -629,7 +629,7 @@ CASES = {
         [
             (
                 '5:26: conflict: "0.0.0.0:9464" can be reached from other machines, and the endpoint has no TLS; '
-                "set insecure: true if the network is trusted"
+                "add tls: {certificate: …, key: …}, or set insecure: true if the network is trusted"
             )
         ],
     ),
@@ -680,8 +680,8 @@ def test_dead_letters_of_another_cluster_may_match_the_pattern(tmp_path):
 
 WARNINGS_TESTED_ELSEWHERE = {
     Kind.MISSING_ROW_KEY, Kind.MISSING_CELLS, Kind.NOT_A_CELL, Kind.UNDECLARED_FAMILY, Kind.REPLACED_CELL,
-    Kind.SHARED_ROW_KEY, Kind.SAME_TIME, Kind.OTHER_STORE, Kind.UNSTABLE, Kind.REORDERED, Kind.DOUBTFUL, Kind.UNUSED,
-    Kind.NOT_AS_FLUME,
+    Kind.SHARED_ROW_KEY, Kind.SAME_TIME, Kind.OTHER_STORE, Kind.UNSTABLE, Kind.REORDERED, Kind.DEPRECATED,
+    Kind.DOUBTFUL, Kind.UNUSED, Kind.NOT_AS_FLUME,
 }  # fmt: skip
 
 

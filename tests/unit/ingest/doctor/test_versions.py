@@ -1,12 +1,13 @@
 """The support matrix."""
 
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from ingest.doctor.versions import MATRIX, dotted, numbers_of, rated
+from ingest.doctor.versions import MATRIX, dotted, numbers_of, rated, support_table
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -67,3 +68,12 @@ def test_matrix_agrees_with_what_the_project_declares():
         tested = f"<version>{dotted(MATRIX[product].newest)}."
         assert tested in (poms / f"{product}.pom.xml").read_text()
     assert f"Java {dotted(MATRIX['java'].oldest)}" in (ROOT / "README.md").read_text()
+    for support in MATRIX.values():
+        assert support.oldest <= min(support.tested)
+        assert max(support.tested) <= support.newest
+    assert MATRIX["python"].oldest <= sys.version_info[:2] <= MATRIX["python"].newest
+
+
+def test_readme_shows_the_matrix():
+    section = (ROOT / "README.md").read_text("utf-8").partition("\n## Support matrix\n\n")[2]
+    assert section.partition("\n\n")[0] == support_table()

@@ -2,13 +2,16 @@
 
 import errno
 import os
+import stat
+import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ingest.api import Disposition
-from ingest.durable import create_durably, on_disk, unusable, write_durably
+from ingest.durable import create_durably, make_folder, on_disk, open_private, private_files, unusable, write_durably
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,33 @@ def test_leftover_hard_link_of_a_killed_process_is_not_written_through(tmp_path:
         ("done", b"first"),
         ("file", b"second"),
     ]
+
+
+@pytest.fixture
+def _umask_zero() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_umask_zero")
+class TestPermissions:
+    def mode(self, path: Path) -> int:
+        return stat.S_IMODE(path.stat().st_mode)
+
+    def test_written_files_and_folders_are_private_whatever_the_umask(self, tmp_path: Path) -> None:
+        make_folder(tmp_path / "a" / "b")
+        write_durably(tmp_path / "replaced", b"")
+        create_durably(tmp_path / "created", b"")
+        with open_private(tmp_path / "opened", "ab") as file:
+            file.write(b"more")
+        folders, files = ("a", "a/b"), ("replaced", "created", "opened")
+        assert {self.mode(tmp_path / each) for each in folders} == {0o700}
+        assert {self.mode(tmp_path / each) for each in files} == {0o600}
+
+    def test_block_makes_all_new_files_private(self, tmp_path: Path) -> None:
+        with private_files():
+            (tmp_path / "inside").touch()
+            subprocess.run(["mkdir", str(tmp_path / "of a child")], check=True)
+        (tmp_path / "after").touch()
+        assert [self.mode(tmp_path / each) for each in ("inside", "of a child", "after")] == [0o600, 0o700, 0o666]

@@ -1,5 +1,7 @@
 """Settings of Kafka connections: which are rejected, and the options of the two clients."""
 
+from base64 import b64encode
+
 import pytest
 from pydantic import ValidationError
 
@@ -135,6 +137,18 @@ def test_key_file_that_others_can_read_is_rejected(tmp_path):
     with pytest.raises(ValidationError, match="chmod 600"):
         connection(security={"tls": {"key_file": str(key)}})
     key.chmod(0o600)
+    assert connection(security={"tls": {"key_file": str(key)}}).security.protocol == "SSL"
+
+
+def test_key_that_java_cannot_decrypt_is_rejected(tmp_path):
+    """`openssl pkcs8 -topk8` encrypts so by default: AES with a key from PBKDF2."""
+    body = b64encode(bytes.fromhex("305706092a864886f70d01050d3000")).decode()
+    key = tmp_path / "key.pem"
+    key.write_text(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{body}\n-----END ENCRYPTED PRIVATE KEY-----\n")
+    key.chmod(0o600)
+    with pytest.raises(ValidationError, match=r"PBES2.*-v1 PBE-SHA1-3DES"):
+        connection(security={"tls": {"key_file": str(key), "key_password": "p"}})
+    key.write_text(key.read_text().replace(" ENCRYPTED", ""))
     assert connection(security={"tls": {"key_file": str(key)}}).security.protocol == "SSL"
 
 

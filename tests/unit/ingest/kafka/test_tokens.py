@@ -89,6 +89,14 @@ def test_response_without_a_token_is_a_connection_error(answer):
         tokens(url).token()
 
 
+def test_large_response_is_refused():
+    with (
+        login_server(lambda _: b" " * 2_000_000 + b'{"access_token": "x", "expires_in": 1}') as (url, _),
+        pytest.raises(KafkaConnectionError, match="more than 1024 KiB"),
+    ):
+        tokens(url).token()
+
+
 def test_unreachable_server_is_a_connection_error():
     with pytest.raises(KafkaConnectionError):
         tokens("http://127.0.0.1:1/").token()

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from ingest.api import Event, Origin, Record
 from ingest.masks import Masks
-from ingest.observe.logs import MAX_VALUE_CHARS, REPEAT_WINDOW_S, REPEATS, LogFormat, LogLevel, logger, set_up
+from ingest.observe.logs import (
+    MAX_VALUE_CHARS,
+    REPEAT_WINDOW_S,
+    REPEATS,
+    LogFormat,
+    LogLevel,
+    current_level,
+    logger,
+    set_level,
+    set_up,
+)
 from tests.support.clock import Clock
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123000, UTC)
@@ -210,3 +220,14 @@ def test_frequent_lines_of_clients_are_suppressed_and_their_loggers_keep_their_l
     connections.critical("a bug")
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["a bug"]
     assert connections.isEnabledFor(logging.WARNING)
+
+
+def test_level_can_be_changed_while_lines_are_written():
+    stream = output(level=LogLevel.INFO)
+    log = logger("sinks.hbase")
+    for level in (LogLevel.ERROR, LogLevel.DEBUG):
+        set_level(level)
+        assert current_level() is level
+        log.debug("detail", at=level.value)
+        log.warning("trouble", at=level.value)
+    assert [(line["event"], line["at"]) for line in lines(stream)] == [("detail", "debug"), ("trouble", "debug")]

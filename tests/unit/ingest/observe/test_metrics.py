@@ -129,6 +129,8 @@ def test_state_follows_health():
         State.STARTING: 0,
         State.RUNNING: 0,
         State.BLOCKED: 1,
+        State.BACKING_OFF: 0,
+        State.PAUSED: 0,
         State.STOPPING: 0,
         State.STOPPED: 0,
         State.FAILED: 0,

@@ -9,6 +9,7 @@ import pytest
 
 from ingest.observe.health import Health
 from ingest.service.http import HttpEndpoint
+from tests.support.endpoint import pages
 
 LARGE = bytes(50_000_000)  # more than the socket buffers of a client that does not read
 
@@ -17,7 +18,7 @@ LARGE = bytes(50_000_000)  # more than the socket buffers of a client that does 
     "sent", [b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /livez HTTP/9.9\r\n\r\n"], ids=["does not read", "bad request"]
 )
 def test_failed_request_prints_nothing_on_stderr(sent, capfd):
-    with HttpEndpoint("127.0.0.1:0", health=Health(["ticks"]), render=lambda: ("text/plain", LARGE)) as endpoint:
+    with HttpEndpoint("127.0.0.1:0", pages(Health(["ticks"]), lambda: ("text/plain", LARGE))) as endpoint:
         address = urlsplit(endpoint.url)
         before = threading.active_count()
         with socket.create_connection((address.hostname, address.port), timeout=10) as client:

@@ -10,6 +10,7 @@ import pytest
 from ingest.api import CheckpointError, ConflictError, IngestError, IntegrityError, LifecycleError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
@@ -45,6 +46,7 @@ class Service:
             CATALOG,
             Metrics(process=False),
             self.health,
+            Activity(),
             self.stores,
             once=False,
             follow=lambda _pipeline, _totals: None,

@@ -2,130 +2,20 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
 from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
-from ingest.observe.health import Health, State
+from ingest.observe.health import State
 from ingest.observe.logs import set_up
-from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
-from ingest.service.lifecycle import Stop
-from ingest.service.observer import PipelineObserver
-from ingest.service.supervisor import Member, Supervisor
+from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from tests.support.supervised import Bench
 
 WAIT_S = 30.0  # for another thread; only a failing test waits so long
-
-
-class Query:
-    """A fake of a Spark query; its attributes are its results."""
-
-    def __init__(self) -> None:
-        self.has_ended = False
-        self.error: BaseException | None = None
-        self.is_drained = True
-        self.refuses = False
-        self.has_no_data = False
-        self.running_s = 0.0
-        self.stopped = False
-        self.interrupted = False
-
-    def ended(self) -> bool:
-        return self.has_ended
-
-    def failure(self) -> BaseException | None:
-        return self.error
-
-    def is_reading(self) -> bool:
-        return not self.has_ended
-
-    def is_waiting(self) -> bool:
-        return self.has_no_data
-
-    def refuse_batches(self) -> None:
-        self.refuses = True
-
-    def drained(self) -> bool:
-        return self.is_drained
-
-    def wait_drained(self, timeout_s: float) -> bool:
-        return self.is_drained
-
-    def stage_s(self) -> float:
-        return self.running_s
-
-    def is_idle(self) -> bool:
-        return True
-
-    def interrupt(self) -> None:
-        self.interrupted = True
-
-    def stop(self) -> None:
-        self.stopped = True
-
-
-class Pipeline:
-    """A fake of a pipeline, with the query above."""
-
-    name = "p"
-
-    def __init__(self, bench: "Bench") -> None:
-        self.query = bench.query
-        self.observer = bench.observer
-        self.every_s = 0.0
-        self.start: Callable[[], None] = bench.start
-        self._bench = bench
-
-    def data_loss(self) -> IngestError | None:
-        return self._bench.data_loss
-
-    def unavailable(self) -> str | None:
-        return self._bench.unavailable
-
-    def stop(self) -> None:
-        self.query.stop()
-        self._bench.stops += 1
-
-
-class Bench:
-    """A supervisor with one pipeline."""
-
-    def __init__(self, start: Callable[["Bench"], None], *, once: bool = False, stop_timeout_s: float = 0.05) -> None:
-        self.health = Health(["p"])
-        self.query = Query()
-        self.observer = PipelineObserver("p", self.health, Metrics(process=False), lambda _pipeline, _totals: None)
-        self.stop = Stop()
-        self.starts = 0
-        self.stops = 0
-        self._start = start
-        self.data_loss: IngestError | None = None
-        self.unavailable: str | None = None
-        self.wall_offset_s = 1_000.0
-        self.pipeline = Pipeline(self)
-        self.member = Member(self.pipeline)
-        self.supervisor = Supervisor(
-            [self.member],
-            once=once,
-            stop=self.stop,
-            stop_timeout_s=stop_timeout_s,
-            is_alive=lambda: self.is_alive,
-            unresponsive_s=lambda: self.unresponsive_s,
-            wall_s=lambda: time.monotonic() + self.wall_offset_s,
-        )
-        self.is_alive = True
-        self.unresponsive_s = 0.0
-
-    def start(self) -> None:
-        self.starts += 1
-        self._start(self)
-
-    @property
-    def state(self) -> State:
-        return self.health.snapshot()[0].state
 
 
 @pytest.fixture(autouse=True)
@@ -453,7 +343,9 @@ def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.Monk
         blocked.stop.request()
 
     members[-1].pipeline.start = start
-    supervisor = Supervisor(members, once=False, stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True)
+    supervisor = Supervisor(
+        members, blocked.control, once=False, stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True
+    )
     assert supervisor.run() == []
     assert (healthy.query.is_drained, blocked.query.is_drained) == (True, False)
 
@@ -568,7 +460,9 @@ def when(bench: Bench, state: State, action: Callable[[str], None]) -> None:
 def supervised(*benches: Bench) -> Supervisor:
     """A supervisor of several pipelines, with the stop of the first."""
     members = [bench.member for bench in benches]
-    return Supervisor(members, once=False, stop=benches[0].stop, stop_timeout_s=0.05, is_alive=lambda: True)
+    return Supervisor(
+        members, benches[0].control, once=False, stop=benches[0].stop, stop_timeout_s=0.05, is_alive=lambda: True
+    )
 
 
 @pytest.fixture
@@ -648,12 +542,13 @@ def test_reason_of_a_slow_restart_replaces_that_of_the_failure():
     bench = Bench(start)
     reasons: list[str] = []
 
-    def blocked(reason: str) -> None:
+    def changed(reason: str) -> None:
         reasons.append(reason.partition(":")[0])
         if hanging.began.is_set() and reasons[-1] == "start_slow":
             hanging.end.set()
 
-    when(bench, State.BLOCKED, blocked)
+    when(bench, State.BACKING_OFF, changed)
+    when(bench, State.BLOCKED, changed)
     assert bench.supervisor.run() == []
     assert "query_failed" in reasons
     assert "start_slow" in reasons[reasons.index("query_failed") :]

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ingest.api import IngestError, IntegrityError, NotFoundError
+from ingest.api import ConfigError, IngestError, IntegrityError, NotFoundError
 from ingest.spark import jars
 
 # stands in for Maven: writes the artifact's file to the output directory; its content starts with FAKE_JAR
@@ -119,3 +119,30 @@ def test_error_without_maven_names_the_package(two_jars, tmp_path, monkeypatch):
     with pytest.raises(NotFoundError) as caught:
         jars.fetch(tmp_path / "cache")
     assert "apt-get install maven" in str(caught.value)
+
+
+def test_jars_are_fetched_from_a_folder_without_maven(two_jars, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    origin = tmp_path / "from"
+    origin.mkdir()
+    for jar in two_jars:
+        (origin / jar.file_name).write_text(jar.coordinates)
+    fetched = jars.fetch(tmp_path / "cache", origin=str(origin))
+    assert jars.connector_jars(tmp_path / "cache") == fetched
+
+
+def test_jar_of_a_folder_with_a_wrong_checksum_is_not_cached(two_jars, tmp_path):
+    origin = tmp_path / "from"
+    origin.mkdir()
+    (origin / "one-1.0.jar").write_text("evil")
+    with pytest.raises(IntegrityError) as caught:
+        jars.fetch(tmp_path / "cache", origin=str(origin))
+    assert caught.value.message.startswith(f'"one-1.0.jar" from "{origin}" has SHA-256 ')
+    assert caught.value.hint == "replace it there by the file of Maven Central"
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_cache_is_not_created_for_a_refused_url(two_jars, tmp_path):
+    with pytest.raises(ConfigError):
+        jars.fetch(tmp_path / "cache", origin="http://repo.example/maven2")
+    assert not (tmp_path / "cache").exists()

@@ -137,3 +137,33 @@ def test_second_process_is_rejected_with_the_pid_of_the_first(folder: Path):
     assert "is in use by pid" in refused.stderr
     checkpoint.unlock()
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_claimed_checkpoint_has_the_format(tmp_path: Path):
+    Checkpoint(tmp_path).claim({"source": "kafka"})
+    assert (tmp_path / "format").read_bytes() == b"1"
+    Checkpoint(tmp_path).verify()
+
+
+def test_checkpoint_without_a_format_is_claimed(folder: Path):
+    (folder / "identity.json").write_text('{"source": "kafka"}')
+    checkpoint = Checkpoint(folder)
+    checkpoint.verify()
+    checkpoint.claim({"source": "kafka"})
+    assert (folder / "format").read_bytes() == b"1"
+
+
+def test_checkpoint_of_a_newer_version_is_refused(folder: Path):
+    (folder / "format").write_bytes(b"2")
+    (folder / "metadata").write_bytes(b"in another format")
+    with pytest.raises(CheckpointError) as caught:
+        Checkpoint(folder).verify()
+    assert caught.value.message == f'checkpoint "{folder}" has format 2, this version reads 1'
+    assert caught.value.hint == "run it with the version that wrote it, or a later one"
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n2", b"\0"])
+def test_damaged_format_is_reported(folder: Path, content: bytes):
+    (folder / "format").write_bytes(content)
+    with pytest.raises(CheckpointError, match=r'damaged: ".*/format" is not a number'):
+        Checkpoint(folder).verify()

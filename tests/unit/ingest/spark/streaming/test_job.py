@@ -216,6 +216,7 @@ class Bench:
         self.error_budget = ErrorBudget(share=allowed_failures, min_events=0, window_s=300)
         self.clock = clock
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
+        self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
         self.job = self.job_of(self.plan)
 
     def job_of(self, plan: Plan) -> Job:
@@ -235,6 +236,7 @@ class Bench:
             error_budget=self.error_budget,
             publish=self.publish,
             observer=self.observer,
+            record=self.record,
             max_tasks=self.max_tasks,
             hide=self.hide,
             clock=self.clock,
@@ -269,6 +271,21 @@ def test_batch_is_stored_before_it_is_acknowledged(tmp_path: Path):
     assert bench.observer.reported[-1] == ("durable", 7, 5_000, 3)
     assert bench.published == [([], 7)]
     assert list((tmp_path / "incoming").iterdir()) == []
+
+
+def test_batch_is_logged_after_its_dead_letters_and_before_it_is_acknowledged(tmp_path: Path):
+    bench = Bench(tmp_path)
+    logged = []
+    failures = [StoreUnavailableError("the disk is full")]
+
+    def record(batch_id: int, batch_time_ms: int) -> None:
+        if failures:
+            raise failures.pop()
+        logged.append((batch_id, batch_time_ms, len(bench.published), bench.keys()))
+
+    bench.record = record
+    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    assert logged == [(7, 5_000, 1, [b"a", b"b"])]
 
 
 def test_files_of_an_earlier_attempt_are_removed_by_the_next_batch(tmp_path: Path):

@@ -1,0 +1,212 @@
+"""`ingest status`, `pause`, `resume` and `flush`: a running service from its pipeline file."""
+
+import time
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output, counted
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.client import ServiceClient
+
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[PIPELINE]", help="Name of the pipeline; optional if the file has one.")
+]
+WAIT_S = 60.0
+"""How long a command waits for its effect; it is carried out later too."""
+_POLL_S = 0.2
+
+
+def status(
+    out: Output,
+    file: FileArgument,
+    pipeline: Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")] = None,
+) -> None:
+    """
+    Show the state, rates and lag of the pipelines of a running service.
+
+    Example: ingest status pipeline.yaml
+    """
+    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
+    found = [each for each in ServiceClient(configuration).status() if wanted in (None, each["name"])]
+    _show(out, found)
+
+
+def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+    """
+    Pause a pipeline after its running micro-batch; the pause survives a restart of the service.
+
+    The pipeline keeps its checkpoint. Without a running service, the next one starts with the pipeline paused.
+
+    Example: ingest pause pipeline.yaml mypipeline
+    """
+    from ingest.service.control import Pauses
+
+    name, configuration, client = _target(out, file, pipeline)
+    if _was_sent(out, client, name, "pause", f'"{name}" will be paused when the service starts'):
+        _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
+    else:
+        Pauses(configuration.state_dir).set(name)
+    out.next(f"ingest resume {file} {name}")
+
+
+def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+    """
+    Resume a paused pipeline where it stopped.
+
+    Example: ingest resume pipeline.yaml mypipeline
+    """
+    from ingest.service.control import Pauses
+
+    name, configuration, client = _target(out, file, pipeline)
+    if _was_sent(out, client, name, "resume", f'"{name}" will not be paused when the service starts'):
+        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
+    else:
+        Pauses(configuration.state_dir).clear(name)
+    out.next(f"ingest status {file}")
+
+
+def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
+    """
+    Start the next micro-batch of a pipeline now, if it waits for the interval of its trigger.
+
+    Example: ingest flush pipeline.yaml mypipeline
+    """
+    name, _, client = _target(out, file, pipeline)
+    client.command(name, "flush")
+    out.done(f'"{name}" starts its next micro-batch now')
+    out.next(f"ingest status {file} {name}")
+
+
+def reload(out: Output, file: FileArgument) -> None:
+    """
+    Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
+
+    A file with problems changes nothing. SIGHUP does the same.
+
+    Example: ingest reload pipeline.yaml
+    """
+    from ingest.api import ConfigError
+    from ingest.cli.loading import loaded
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    out.problems(configuration.report)
+    client = ServiceClient(configuration)
+    client.reload()
+    while (found := client.reload_status())["phase"] not in ("done", "refused"):
+        time.sleep(_POLL_S)
+    if out.is_json:
+        out.json(found)
+    if found["phase"] == "refused":
+        raise ConfigError(f"the service keeps the old file: {found['reason']}", hint=f"ingest validate {file}")
+    for name, reason in found["failed"].items():
+        out.note(f"{name} failed: {reason}", "red")
+    replaced = ", ".join(f"{kind} {' '.join(found[kind])}" for kind in ("changed", "added", "removed") if found[kind])
+    out.done(replaced or "nothing has changed")
+    out.next(f"ingest status {file}")
+
+
+class Level(StrEnum):
+    """The lowest level that is written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def log_level(
+    out: Output, file: FileArgument, level: Annotated[Level, typer.Argument(help="Lowest level that is written.")]
+) -> None:
+    """
+    Set the log level of a running service and its workers, until it ends.
+
+    Example: ingest log-level pipeline.yaml debug
+    """
+    from ingest.cli.loading import loaded
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    ServiceClient(configuration).set_log_level(level.value)
+    out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
+
+
+def _target(out: Output, file: str, pipeline: str | None) -> tuple[str, "Configuration", "ServiceClient"]:
+    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.service.client import ServiceClient
+
+    configuration, _ = loaded(out, file)
+    return pipeline_of(configuration, pipeline).name, configuration, ServiceClient(configuration)
+
+
+def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str, otherwise: str) -> bool:
+    """Whether a service took the command; if none runs, what happens instead is printed."""
+    from ingest.service.client import NotRunningError
+
+    try:
+        client.command(pipeline, command)
+    except NotRunningError as error:
+        out.note(f"{error.message}", "dim")
+        out.done(otherwise)
+        return False
+    return True
+
+
+def _wait(
+    out: Output, client: "ServiceClient", pipeline: str, is_reached: Callable[[dict[str, Any]], bool], what: str
+) -> None:
+    """Wait until a pipeline has changed, and show its status."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        found = [each for each in client.status() if each["name"] == pipeline]
+        if all(map(is_reached, found)) or time.monotonic() >= deadline:
+            break
+        time.sleep(_POLL_S)
+    _show(out, found)
+    if not all(map(is_reached, found)):
+        out.note(f"not {what} within {WAIT_S:g} s; the service still carries out the command", "yellow")
+
+
+def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
+    if out.is_json:
+        for each in found:
+            out.json(each)
+        return
+    out.table(
+        ("pipeline", "state", "#for", "#batches", "#stored", "#events/s", "#lag", "reason"),
+        [
+            (
+                each["name"],
+                each["state"],
+                _age(time.time() - each["since_ms"] / 1000),
+                f"{each['totals']['batches']:,}",
+                f"{each['totals']['stored']:,}",
+                f"{each['rates']['stored_per_s']:,.0f}",
+                "" if each["lag"] is None else f"{each['lag']['records']:,}",
+                each["reason"],
+            )
+            for each in found
+        ],
+    )
+    for each in found:
+        dead = each["totals"]["dead_lettered"]
+        if dead:
+            out.note(f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow")
+
+
+def _age(seconds: float) -> str:
+    """Time in its largest unit."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{max(0, int(seconds))} s"

@@ -1,0 +1,126 @@
+"""`ingest replay`: run the records of a time range through a pipeline again."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.output import Output, counted, counts_of
+
+if TYPE_CHECKING:
+    from ingest.service.range_replay import RangePlan, RangeReplay
+    from ingest.service.replay_state import ReplayTotals
+
+_MEANINGS = {
+    "whole": "whole logged batches, at their own times",
+    "part": "parts of logged batches, one ms before their times",
+    "unlogged": "records in no logged batch",
+}
+_SHOWN = 20  # pieces that a dry run lists
+
+
+def replay(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    *,
+    from_: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="Timestamp of the first records, as in 2026-01-31T12:00:00Z.")
+    ],
+    to: Annotated[str, typer.Option(metavar="TIME", help="Records before this timestamp.")],
+    pipeline: PipelineOption = None,
+    rate: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum average of records per second.")] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Cell timestamp for records that are in no logged batch.")
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Write records that are in no logged batch at the present time."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
+) -> None:
+    """
+    Run the records of a time range through the pipeline again, in the micro-batches in which they were acknowledged.
+
+    A whole micro-batch writes the same cells with the same timestamps: missing cells are restored, and no newer value
+    is hidden. A part of one is written one millisecond earlier. Records that are in no logged micro-batch need
+    `timestamp: event` in all sinks, --at or --overwrite. Run the same command again to resume an interrupted replay.
+
+    Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
+    """
+    from ingest.api import ConfigError
+    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.run import set_up_logs
+    from ingest.reference.readable import moment_of
+    from ingest.service.range_replay import RangeReplay
+    from ingest.service.replay_state import RangeRequest
+
+    if at is not None and overwrite:
+        raise ConfigError("--at and --overwrite were both given", hint="choose one of them")
+    configuration, catalog = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
+    request = RangeRequest(moment_of(from_), moment_of(to), None if at is None else moment_of(at), overwrite)
+    run = RangeReplay(configuration, pipeline_of(configuration, pipeline), catalog, request)
+    if dry_run:
+        _show_plan(out, run, run.plan())
+        return
+    with out.progress("records") as advance:
+        totals = run.run(rate=rate, on_progress=lambda done: advance(done.records))
+    _show_totals(out, totals)
+    out.next(f"ingest dead-letters list {file}" if totals.dead_lettered else f"ingest offsets show {file}")
+
+
+def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
+    from ingest.reference.readable import moment
+    from ingest.service.replay_plan import PieceKind
+
+    kinds = {kind: plan.of_kind(kind) for kind in PieceKind}
+    is_refused = bool(kinds[PieceKind.UNLOGGED]) and not run.is_any_allowed
+    if out.is_json:
+        counts = {
+            kind.value: {"batches": len(pieces), "offsets": sum(piece.offsets for piece in pieces)}
+            for kind, pieces in kinds.items()
+        }
+        out.json({"resumes": plan.resumes, "finished": plan.totals.batches, "is_refused": is_refused} | counts)
+        return
+    rows = [
+        (_MEANINGS[kind.value], f"{len(pieces):,}", f"{sum(piece.offsets for piece in pieces):,}")
+        for kind, pieces in kinds.items()
+    ]
+    out.table(("kind", "#batches", "#offsets"), rows)
+    edges = [piece for piece in plan.pieces if piece.kind is not PieceKind.WHOLE][:_SHOWN]
+    for piece in edges:
+        for (topic, partition), (begin, end) in piece.ranges.items():
+            out.line(f"{piece.kind.value}: {moment(piece.time_ms)} {topic}/{partition} {begin:,} to {end - 1:,}")
+    if plan.resumes:
+        out.note(f"an interrupted replay resumes after {counted(plan.totals.batches, 'micro-batch', 'micro-batches')}")
+    if is_refused:
+        out.note(
+            "records in no logged batch are refused without `timestamp: event` in all sinks, --at or --overwrite",
+            "yellow",
+        )
+    out.done(f"{counted(len(plan.pieces), 'micro-batch', 'micro-batches')}, {counted(plan.offsets, 'offset')}")
+
+
+def _show_totals(out: Output, totals: "ReplayTotals") -> None:
+    if out.is_json:
+        out.json(
+            {
+                "batches": totals.batches,
+                "records": totals.records,
+                "read": totals.read,
+                "stored": totals.stored,
+                "dropped": dict(totals.dropped),
+                "dead_lettered": dict(totals.dead_lettered),
+                "cells": totals.cells,
+            }
+        )
+        return
+    dropped, dead_lettered = totals.dropped.total(), totals.dead_lettered.total()
+    numbers = (totals.batches, totals.read, totals.stored, dropped, dead_lettered, totals.cells)
+    out.table(
+        ("#batches", "#read", "#stored", "#dropped", "#dead-lettered", "#cells"),
+        [tuple(f"{number:,}" for number in numbers)],
+    )
+    for what, counts in (("dropped", totals.dropped), ("dead-lettered", totals.dead_lettered)):
+        if counts:
+            out.line(f"{what}: {counts_of(counts)}")

@@ -1,0 +1,115 @@
+"""A file of lines that only grows: each line is durable when it was appended, and a torn last line is recognised."""
+
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ingest.api import IntegrityError
+from ingest.durable.files import make_folder, on_disk, sync_folder
+
+_CRC_CHARS = 8
+
+
+class AppendLog:
+    """
+    Appends lines to a file, with one write and one sync each; one process at a time.
+
+    A line is the CRC-32 of its content in hexadecimal, a space, the content and a newline. A crash during an append
+    leaves at most one line without a valid checksum, at the end. It was never reported as durable: the next `append`
+    of another process removes it, and `lines_of` ignores it.
+
+    Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
+    fails.
+
+    Args:
+        path: of the file; the first `append` creates it and its folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def append(self, *contents: bytes) -> None:
+        """
+        Append lines in one write; durable when this returns. After an error none, some or all of them are in the file.
+
+        Args:
+            contents: without newlines.
+        """
+        with on_disk(self.path):
+            try:
+                if self._descriptor is None:
+                    self._descriptor = _opened(self.path)
+                remaining = memoryview(b"".join(map(_framed, contents)))
+                while remaining:
+                    remaining = remaining[os.write(self._descriptor, remaining) :]
+                os.fdatasync(self._descriptor)
+            except OSError:
+                self.close()  # the next append removes a line that was written in part
+                raise
+
+    def close(self) -> None:
+        """Close the file; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """
+    The contents of the lines, oldest first; none if there is no such file. A process may append meanwhile.
+
+    Raises:
+        IntegrityError: a line before the last one is damaged.
+        StoreUnavailableError: the file cannot be read now.
+    """
+    torn: int | None = None
+    with on_disk(path):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            for number, line in enumerate(file, start=1):
+                if torn is not None:
+                    break
+                content = _content(line)
+                if content is None:
+                    torn = number
+                else:
+                    yield content
+            else:
+                return
+    raise IntegrityError(
+        f'line {torn} of "{path}" is damaged', hint="restore the file from a copy, or move it away"
+    ) from None
+
+
+def _framed(content: bytes) -> bytes:
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def _content(line: bytes) -> bytes | None:
+    """The content of a line; None if the line is incomplete or does not match its checksum."""
+    content = line[_CRC_CHARS + 1 : -1]
+    return content if line == _framed(content) else None
+
+
+def _opened(path: Path) -> int:
+    """A descriptor for appending, after the removal of a torn last line."""
+    make_folder(path.parent)
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        if is_new:
+            sync_folder(path.parent)
+        else:
+            content = path.read_bytes()
+            last = content.rfind(b"\n", 0, len(content) - 1) + 1  # start of the last line, complete or not
+            if content and _content(content[last:]) is None:
+                os.ftruncate(descriptor, last)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,130 @@
+"""What the pipelines of a process did lately: totals, rates and errors, for the status page."""
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.receipt import Counts
+
+RATE_S = 60.0
+"""Length of the window of the rates."""
+MAX_ERRORS = 10
+"""Newest errors of a pipeline that are kept."""
+MAX_MESSAGE_CHARS = 1_000
+
+
+@dataclass(slots=True)
+class _Pipeline:
+    since: float
+    totals: Counter[str] = field(default_factory=Counter)
+    dead_letters: Counter[str] = field(default_factory=Counter)
+    batch: dict[str, Any] | None = None
+    newest: deque[tuple[float, int, int]] = field(default_factory=deque)
+    errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
+    lags: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+class Activity:
+    """
+    The recent activity of the pipelines of a process, in bounded memory and without bodies of events.
+
+    Thread-safe.
+
+    Args:
+        mask: hides secrets in messages, which contain those of client libraries.
+        wall_s: seconds since the epoch.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        mask: Callable[[str], str] = str,
+        wall_s: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._mask = mask
+        self._wall_s = wall_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pipelines: dict[str, _Pipeline] = {}
+
+    def durable(self, pipeline: str, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        """A batch of a pipeline is durable."""
+        now = self._clock()
+        with self._lock:
+            found = self._of(pipeline)
+            found.totals.update(
+                batches=1,
+                read=counts.read,
+                stored=counts.stored,
+                dropped=counts.dropped.total(),
+                dead_lettered=counts.dead_lettered.total(),
+            )
+            for code, count in counts.dead_lettered.items():
+                known = code in found.dead_letters or len(found.dead_letters) < MAX_ERRORS
+                found.dead_letters[code if known else "other"] += count
+            found.batch = {
+                "id": batch_id,
+                "time_ms": batch_time_ms,
+                "seconds": round(seconds, 3),
+                "at_ms": round(self._wall_s() * 1000),
+            }
+            found.newest.append((now, counts.read, counts.stored))
+            self._forget(found, now)
+
+    def failed(self, pipeline: str, code: str, message: str) -> None:
+        """A pipeline is blocked or has failed."""
+        error = {
+            "at_ms": round(self._wall_s() * 1000),
+            "code": code,
+            "message": self._mask(message)[:MAX_MESSAGE_CHARS],
+        }
+        with self._lock:
+            self._of(pipeline).errors.append(error)
+
+    def lag(self, pipeline: str, topic: str, partition: int, records: int) -> None:
+        """The number of unread records of a partition."""
+        with self._lock:
+            self._of(pipeline).lags[topic, partition] = records
+
+    def remove(self, pipeline: str) -> None:
+        """Forget a pipeline that the service does not have any more."""
+        with self._lock:
+            self._pipelines.pop(pipeline, None)
+
+    def of(self, pipeline: str) -> dict[str, Any]:
+        """The activity of a pipeline as plain data."""
+        now = self._clock()
+        with self._lock:
+            found = self._of(pipeline)
+            self._forget(found, now)
+            seconds = min(RATE_S, max(1.0, now - found.since))
+            lags = [
+                {"topic": topic, "partition": partition, "records": records}
+                for (topic, partition), records in sorted(found.lags.items())
+            ]
+            return {
+                "totals": {
+                    name: found.totals[name] for name in ("batches", "read", "stored", "dropped", "dead_lettered")
+                },
+                "rates": {
+                    "read_per_s": round(sum(read for _, read, _ in found.newest) / seconds, 1),
+                    "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
+                },
+                "batch": found.batch,
+                "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
+                "errors": list(found.errors),
+                "dead_letters": dict(found.dead_letters),
+            }
+
+    def _of(self, pipeline: str) -> _Pipeline:
+        return self._pipelines.setdefault(pipeline, _Pipeline(self._clock()))
+
+    @staticmethod
+    def _forget(found: _Pipeline, now: float) -> None:
+        while found.newest and found.newest[0][0] < now - RATE_S:
+            found.newest.popleft()

@@ -1,0 +1,68 @@
+"""Logs the acknowledged micro-batches of a pipeline that reads Kafka, for `ingest replay`."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from ingest.config.model import Configuration, Pipeline
+from ingest.service.group import kafka_offsets
+from ingest.service.kafka_source import first_offsets
+from ingest.service.topics import TopicIds
+from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+
+class BatchRecorder:
+    """
+    Logs a batch before it is acknowledged: its time, and the offsets that Spark has planned for it.
+
+    Args:
+        topic_ids: of the same checkpoint.
+    """
+
+    def __init__(self, log: BatchLog, checkpoint: Checkpoint, topic_ids: TopicIds) -> None:
+        self._log = log
+        self._checkpoint = checkpoint
+        self._topic_ids = topic_ids
+        self._ids: dict[str, str] = {}
+
+    def __call__(self, batch_id: int, batch_time_ms: int) -> None:
+        """
+        Make the entry of a batch durable.
+
+        Raises:
+            CheckpointError: the checkpoint is damaged.
+            StoreUnavailableError: not possible now; the caller repeats the call.
+            IntegrityError: the disk fails.
+        """
+        checkpoint = self._checkpoint
+        ends = kafka_offsets(checkpoint.end_offsets(batch_id))
+        begins = kafka_offsets(checkpoint.end_offsets(batch_id - 1) if batch_id else first_offsets(checkpoint))
+        # Spark reads a partition that is new in this batch from offset 0
+        ranges = {part: (begins.get(part, 0), end) for part, end in ends.items() if end > begins.get(part, 0)}
+        topics = {topic for topic, _ in ranges}
+        if not topics <= self._ids.keys():
+            self._ids = self._topic_ids.known()
+        ids = {topic: self._ids[topic] for topic in sorted(topics & self._ids.keys())}
+        self._log.append(LoggedBatch(batch_id, batch_time_ms, ranges, ids))
+
+
+def batch_recorder(
+    configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint, opened: ExitStack
+) -> Callable[[int, int], None]:
+    """
+    The function that logs a batch, given its number and time; for sources other than Kafka it does nothing.
+
+    The log is closed with `opened`.
+    """
+    if not isinstance(pipeline.source.settings, KafkaSourceSettings):
+        return lambda _batch_id, _batch_time_ms: None
+    log = BatchLog(batch_log_folder(configuration, pipeline.name), int(pipeline.replay.keep * 1000))
+    opened.callback(log.close)
+    return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder))
+
+
+def batch_log_folder(configuration: Configuration, pipeline: str) -> Path:
+    """The folder of a pipeline's batch log."""
+    return configuration.state_dir / "batches" / pipeline

@@ -1,0 +1,176 @@
+"""The commands' client of a running service."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.config.http_tls import HttpTlsOptions
+from ingest.config.model import Configuration
+from ingest.durable import make_folder, on_disk, write_durably
+from ingest.service.access import token_file
+
+TIMEOUT_S = 10.0
+"""The service answers from memory."""
+MAX_BYTES = 16 << 20
+"""Of an answer; the status of a thousand partitions takes some 100 KiB."""
+
+
+def url_file(state_dir: Path) -> Path:
+    """The file with the URL of the endpoint, since the configured port may be 0."""
+    return state_dir / "control" / "url"
+
+
+def write_url(state_dir: Path, url: str) -> None:
+    """
+    Write the URL of the endpoint for the commands.
+
+    Raises:
+        StoreUnavailableError: the disk is full or permission is denied.
+    """
+    file = url_file(state_dir)
+    with on_disk(file):
+        make_folder(file.parent)
+        write_durably(file, url.encode())
+
+
+def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
+    """
+    Trust the certificate of the endpoint itself, by whatever name it is reached, and present it to the endpoint.
+
+    Raises:
+        ConfigError: a file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False  # an address to listen on need not be a name in the certificate
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # its authority need not be known here
+    try:
+        context.load_verify_locations(options.certificate)
+        context.load_cert_chain(options.certificate, options.key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f'the certificate of the endpoint cannot be read from "{options.certificate}" and "{options.key}": {error}',
+            hint="run the command as the user of the service",
+        ) from error
+    return context
+
+
+class NotRunningError(NotFoundError):
+    """No service of this configuration answers."""
+
+    code = "not_running"
+
+
+class ServiceClient:
+    """
+    Sends commands to the service of a configuration, and reads its status.
+
+    Args:
+        configuration: names the endpoint and `state_dir`.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        file = url_file(configuration.state_dir)
+        with on_disk(file):
+            scheme = "http" if configuration.service.http.tls is None else "https"
+            listen = f"{scheme}://{configuration.service.http.listen}"
+            self.url = file.read_text().strip() if file.exists() else listen
+
+    def status(self) -> list[dict[str, Any]]:
+        """
+        The status of all pipelines, by name.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: list[dict[str, Any]] = json.loads(self._ask("GET", "/pipelines"))["pipelines"]
+        return found
+
+    def command(self, pipeline: str, command: str) -> None:
+        """
+        Send a command; when this returns it is accepted, and not yet carried out.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such pipeline.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/pipelines/{pipeline}/{command}")
+
+    def reload(self) -> None:
+        """
+        Let the service read its file again; `reload_status` shows what becomes of it.
+
+        Raises:
+            NotRunningError: no service answers.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", "/reload")
+
+    def reload_status(self) -> dict[str, Any]:
+        """
+        How far the newest reload has come, as `ReloadStatus` has it.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: dict[str, Any] = json.loads(self._ask("GET", "/reload"))
+        return found
+
+    def set_log_level(self, level: str) -> None:
+        """
+        Set the level of the log lines of the service and its workers, until it ends.
+
+        Raises:
+            NotRunningError: no service answers.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/log-level/{level}")
+
+    def _ask(self, method: str, path: str) -> bytes:
+        request = urllib.request.Request(self.url + path, method=method)  # noqa: S310 - our own endpoint
+        if method == "POST":
+            request.add_header("Authorization", f"Bearer {self._token()}")
+        tls = self._configuration.service.http.tls
+        handlers = [] if tls is None else [urllib.request.HTTPSHandler(context=client_context(tls))]
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *handlers)
+        try:
+            with opener.open(request, timeout=TIMEOUT_S) as answer:
+                content: bytes = answer.read(MAX_BYTES)
+                return content
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
+        except OSError as error:
+            reason = getattr(error, "reason", None) or error
+            raise NotRunningError(
+                f"no service answers at {self.url}: {reason}",
+                hint=f"start it: ingest run {self._configuration.path}",
+            ) from error
+
+    def _token(self) -> str:
+        token = self._configuration.service.http.token
+        if token is not None:
+            return token.get_secret_value()
+        file = token_file(self._configuration.state_dir)
+        try:
+            return file.read_text().strip()
+        except OSError as error:
+            raise NotFoundError(
+                f'the token of the service cannot be read from "{file}": {error.strerror}',
+                hint="run the command as the user of the service, or set service: http: token in the file",
+            ) from error
+
+    def _refused(self, status: int, text: str) -> IngestError:
+        if status == HTTPStatus.NOT_FOUND:
+            return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
+        return ConflictError(
+            f"{self.url} refuses the command: {text}",
+            hint="the token of the service is in its configuration, or in its state_dir",
+        )

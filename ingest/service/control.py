@@ -1,0 +1,181 @@
+"""What operators ask of the running pipelines."""
+
+import dataclasses
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ingest.api import NotFoundError
+from ingest.durable import make_folder
+from ingest.durable.marker import Marker
+
+
+class Pauses:
+    """
+    Which pipelines are paused: a marker for each under `state_dir`, so that a pause survives a restart.
+
+    Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
+    fails.
+
+    Args:
+        state_dir: of the configuration.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / "paused"
+
+    def is_set(self, pipeline: str) -> bool:
+        """Whether a pipeline is paused."""
+        return self._marker(pipeline).read() is not None
+
+    def set(self, pipeline: str) -> None:
+        """Pause a pipeline; durable when this returns."""
+        make_folder(self._folder)
+        self._marker(pipeline).write()
+
+    def clear(self, pipeline: str) -> None:
+        """End the pause of a pipeline; durable when this returns."""
+        if self._folder.exists():
+            self._marker(pipeline).remove()
+
+    def _marker(self, pipeline: str) -> Marker:
+        return Marker(self._folder / pipeline)
+
+
+class Phase(StrEnum):
+    """How far a reload has come."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    READING = "reading"
+    REPLACING = "replacing"
+    BUILDING = "building"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+ACTIVE = frozenset([Phase.READING, Phase.REPLACING, Phase.BUILDING])
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadStatus:
+    """
+    The newest reload of a service.
+
+    Attributes:
+        at_ms: when it began, ms since the epoch; 0 if there was none.
+        changed, added, removed: names of pipelines.
+        reason: why it is refused; "" otherwise.
+        problems: of the file, as `Report.to_json` has them.
+        failed: pipeline -> why it could not be built; the others were.
+    """
+
+    phase: Phase = Phase.NONE
+    at_ms: int = 0
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    reason: str = ""
+    problems: tuple[Mapping[str, object], ...] = ()
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return dataclasses.asdict(self)
+
+
+class Control:
+    """
+    The wanted state of the pipelines of a service; the supervisor compares it with the actual one several times a
+    second.
+
+    Thread-safe.
+
+    Args:
+        pauses: read once, then written with each change.
+        pipelines: their names.
+
+    Attributes:
+        reload_status: how far the newest reload has come.
+    """
+
+    def __init__(self, pauses: Pauses, pipelines: Iterable[str]) -> None:
+        self._pauses = pauses
+        self._lock = threading.Lock()
+        self._paused = {pipeline: pauses.is_set(pipeline) for pipeline in pipelines}
+        self._flushes: set[str] = set()
+        self._must_reload = False
+        self.reload_status = ReloadStatus()
+
+    def replace_pipelines(self, pipelines: Iterable[str]) -> None:
+        """Take commands for these pipelines from now on."""
+        with self._lock:
+            self._paused = {pipeline: self._pauses.is_set(pipeline) for pipeline in pipelines}
+
+    def reload(self) -> None:
+        """Read the file again, and replace the pipelines that have changed; one after the other reload."""
+        with self._lock:
+            self._must_reload = True
+            if self.reload_status.phase not in ACTIVE:
+                self.reload_status = ReloadStatus(Phase.REQUESTED)
+
+    def takes_reload(self) -> bool:
+        """Whether a reload was requested since the last call."""
+        with self._lock:
+            must_reload, self._must_reload = self._must_reload, False
+            return must_reload
+
+    def pause(self, pipeline: str) -> None:
+        """
+        Pause a pipeline after its running batch; it keeps its checkpoint. Durable when this returns.
+
+        Raises:
+            NotFoundError: there is no such pipeline.
+        """
+        with self._lock:
+            self._check(pipeline)
+            self._pauses.set(pipeline)
+            self._paused[pipeline] = True
+
+    def resume(self, pipeline: str) -> None:
+        """
+        Resume a paused pipeline where it stopped. Durable when this returns.
+
+        Raises:
+            NotFoundError: there is no such pipeline.
+        """
+        with self._lock:
+            self._check(pipeline)
+            self._pauses.clear(pipeline)
+            self._paused[pipeline] = False
+
+    def flush(self, pipeline: str) -> None:
+        """
+        Start the next batch of a pipeline now, not at its next interval.
+
+        Raises:
+            NotFoundError: there is no such pipeline.
+        """
+        with self._lock:
+            self._check(pipeline)
+            self._flushes.add(pipeline)
+
+    def is_paused(self, pipeline: str) -> bool:
+        """Whether a pipeline is to be paused."""
+        with self._lock:
+            return self._paused.get(pipeline, False)
+
+    def takes_flush(self, pipeline: str) -> bool:
+        """Whether a flush was requested since the last call."""
+        with self._lock:
+            has_flush = pipeline in self._flushes
+            self._flushes.discard(pipeline)
+            return has_flush
+
+    def _check(self, pipeline: str) -> None:
+        if pipeline not in self._paused:
+            known = ", ".join(f'"{each}"' for each in self._paused)
+            raise NotFoundError(f'there is no pipeline "{pipeline}"', hint=f"there is {known}")

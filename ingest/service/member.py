@@ -1,0 +1,84 @@
+"""A pipeline under supervision, and a start of it that may hang."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from ingest.service.observer import PipelineObserver
+from ingest.service.pipeline import LivePipeline
+from ingest.spark.streaming.query import PipelineQuery
+
+
+class Start:
+    """A start of a pipeline in a thread of its own, because a store, a disk or Spark's JVM may hang."""
+
+    def __init__(self, pipeline: LivePipeline) -> None:
+        self._pipeline = pipeline
+        self._started_at = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"start-{pipeline.name}", daemon=True)
+        self.error: BaseException | None = None
+        self._thread.start()
+
+    def has_returned(self, timeout_s: float = 0.0) -> bool:
+        """Whether the start has succeeded or failed with `error`; waits for it until the timeout."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._started_at
+
+    def _run(self) -> None:
+        try:
+            self._pipeline.start()
+        except BaseException as error:  # noqa: BLE001 - the supervisor handles it
+            self.error = error
+
+
+@dataclass(slots=True)
+class Member:
+    """
+    One pipeline under supervision.
+
+    Attributes:
+        start: a start that was not seen to return; nothing else is called on the pipeline meanwhile, except `stop`.
+        stuck_at: deadline, after the clock was set back, for more than `batches` batches; past it the query is
+            restarted. Spark waits for a time of day, so the pause between batches grows by the same amount.
+        batches_at_failure: number of durable batches at the last failure; progress since then resets the back-off.
+        has_started: an earlier start succeeded, so a later failure to start is retried.
+        has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
+        pausing_since: when a pause was requested that waits for the running batch.
+        ending: stops it for a reload.
+        must_flush: the next batch is to start as soon as none runs.
+    """
+
+    pipeline: LivePipeline
+    start: Start | None = None
+    stuck_at: float | None = None
+    batches: int = 0
+    failures: int = 0
+    batches_at_failure: int = 0
+    has_started: bool = False
+    has_rechecked: bool = False
+    restart_at: float | None = None
+    pausing_since: float | None = None
+    is_paused: bool = False
+    must_flush: bool = False
+    ending: threading.Thread | None = None
+    is_done: bool = False
+    error: BaseException | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the pipeline."""
+        return self.pipeline.name
+
+    @property
+    def query(self) -> PipelineQuery:
+        """Query of the pipeline."""
+        return self.pipeline.query
+
+    @property
+    def observer(self) -> PipelineObserver:
+        """Observer of the pipeline."""
+        return self.pipeline.observer

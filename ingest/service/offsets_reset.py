@@ -1,0 +1,210 @@
+"""
+Reset of a pipeline's offsets: a new checkpoint takes the place of the old one in one act.
+
+The new checkpoint has the identity of the old one, the new offsets as its start, and batch times after the old ones. It
+is built in the folder `state_dir/replaced-checkpoints/PIPELINE/TIME`. Then the two folders are exchanged, so that the
+old checkpoint is kept there. A crash leaves the old checkpoint or the new one in place, never neither.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ingest import failpoint
+from ingest.api import ConfigError, IngestError, NotFoundError
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Pipeline
+from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.durable.exchange import exchange
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.offsets import GroupOffsets
+from ingest.observe.logs import logger
+from ingest.service.kafka_source import acknowledged_offsets, topics_of
+from ingest.service.offsets import kafka_source_of
+from ingest.service.pipeline import checkpoint_folder
+from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
+from ingest.spark.streaming.batch_time import BatchTimes, newest_time
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+Offsets = Mapping[tuple[str, int], int]
+_COPIED = ("identity.json", "topics.json", "configuration")
+_RESET = "reset.json"  # names the folder in which its checkpoint was built
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """
+    A reset of offsets.
+
+    Attributes:
+        before: acknowledged offsets by topic and partition.
+        after: the offsets at which the pipeline starts.
+        checkpoint: its folder.
+        kept: folder of the old checkpoint; None if nothing was changed.
+        uncommitted: number of the batch that had started and was not acknowledged; a part of it may be stored.
+        is_group_set: whether the consumer group has the new offsets; the next start sets them otherwise.
+    """
+
+    before: Offsets
+    after: Offsets
+    checkpoint: Path
+    kept: Path | None = None
+    uncommitted: int | None = None
+    is_group_set: bool = False
+
+
+def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, dry_run: bool = False) -> Reset:
+    """
+    Let a stopped pipeline start at other offsets.
+
+    Args:
+        configuration: of the pipeline.
+        pipeline: reads Kafka.
+        to: earliest, latest, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions that the
+            file does not name keep their offsets.
+        dry_run: change nothing.
+
+    Raises:
+        ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist.
+        NotFoundError: the pipeline has no checkpoint.
+        ConflictError: the pipeline runs, or the file system cannot exchange folders; nothing was changed.
+        CheckpointError: the checkpoint is damaged.
+        SourceUnavailableError: the cluster does not answer; nothing was changed.
+    """
+    settings = kafka_source_of(pipeline)
+    folder = checkpoint_folder(configuration, pipeline.name)
+    checkpoint = Checkpoint(folder)
+    if not checkpoint.exists:
+        raise NotFoundError(
+            f'pipeline "{pipeline.name}" has no checkpoint in "{folder}"',
+            hint="choose where it starts: 'ingest run --start-from group|earliest|latest|TIME'",
+        )
+    checkpoint.lock()
+    try:
+        before = acknowledged_offsets(checkpoint)
+        with KafkaAdmin(settings) as admin:
+            after = _targets(admin, topics_of(settings, admin), to, before, pipeline.timezone)
+        uncommitted = checkpoint.uncommitted()
+        if dry_run:
+            return Reset(before, after, folder, uncommitted=uncommitted)
+        kept = _replaced(configuration, pipeline.name, folder, after)
+        is_group_set = _set_group(settings, pipeline.name, after, newest_time(folder / "times"))
+        return Reset(before, after, folder, kept, uncommitted, is_group_set)
+    finally:
+        checkpoint.unlock()
+
+
+def _targets(
+    admin: KafkaAdmin, topics: list[str], to: str, before: Offsets, timezone: str
+) -> dict[tuple[str, int], int]:
+    begins, ends = admin.earliest(topics), admin.ends(topics)
+    path = Path(to)
+    if path.is_file():
+        listed = _listed(path)
+        wrong = [
+            f"{topic}/{partition} {offset}"
+            for (topic, partition), offset in sorted(listed.items())
+            if not begins.get((topic, partition), offset + 1) <= offset <= ends.get((topic, partition), -1)
+        ]
+        if wrong:
+            raise ConfigError(
+                f'"{path}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
+                hint="'ingest offsets show' shows the first and the last offset of each partition",
+            )
+        return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}
+    try:
+        start = Start.parse(to, timezone)
+    except ValueError as error:
+        raise ConfigError(
+            f'"{to}" is neither earliest, latest, a time nor a file', hint='write a time as in "2026-01-31T12:00:00Z"'
+        ) from error
+    match start.at:
+        case "earliest":
+            return begins
+        case "latest":
+            return ends
+        case _:
+            assert start.time_ms is not None  # noqa: S101 - for mypy: a parsed start is one of three
+            since = admin.offsets_since(topics, start.time_ms)
+            return {part: min(since.get(part, end), end) for part, end in ends.items()}
+
+
+def _listed(path: Path) -> dict[tuple[str, int], int]:
+    """The offsets in a JSON file."""
+    try:
+        content = json.loads(path.read_bytes())
+        listed = {
+            (str(topic), int(partition)): offset
+            for topic, partitions in content.items()
+            for partition, offset in partitions.items()
+        }
+    except (ValueError, AttributeError) as error:
+        raise ConfigError(f'"{path}" is not a file of offsets: {error}', hint=_FORM) from error
+    if not listed or not all(type(offset) is int and offset >= 0 for offset in listed.values()):
+        raise ConfigError(f'"{path}" is not a file of offsets', hint=_FORM)
+    return listed
+
+
+_FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'
+
+
+def _replaced(configuration: Configuration, pipeline: str, folder: Path, offsets: Offsets) -> Path:
+    """Replace the checkpoint by one that starts at these offsets; returns the folder of the old one."""
+    root = configuration.state_dir / "replaced-checkpoints" / pipeline
+    with on_disk(root):
+        make_folder(root)
+        _remove_unused(root)
+        kept = root / datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+        _build(kept, folder, offsets)
+    failpoint.point("before_exchange")()
+    exchange(kept, folder)
+    failpoint.point("after_exchange")()
+    return kept
+
+
+def _build(new: Path, old: Path, offsets: Offsets) -> None:
+    """Write a checkpoint that no query has used, durably."""
+    start: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        start.setdefault(topic, {})[str(partition)] = offset
+    make_folder(new / "sources" / "0")
+    for name in _COPIED:
+        if (old / name).exists():
+            write_durably(new / name, (old / name).read_bytes())
+    newest = newest_time(old / "times")
+    if newest is not None:
+        BatchTimes(new / "times", now_ms).start_after([str(newest)])
+    # KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets
+    write_durably(new / "sources" / "0" / "0", b"\0v1\n" + json.dumps(start).encode())
+    write_durably(new / _RESET, json.dumps({"built_in": new.name}).encode())
+    # one lock for both folders: it is held until the reset has ended
+    os.link(old / "lock", new / "lock")
+    sync_folder(new)
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove checkpoints that a killed reset has built and not put in place."""
+    for folder in root.iterdir():
+        try:
+            built_in = json.loads((folder / _RESET).read_bytes())["built_in"]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if built_in == folder.name:
+            shutil.rmtree(folder)
+
+
+def _set_group(settings: KafkaSourceSettings, pipeline: str, offsets: Offsets, time_ms: int | None) -> bool:
+    """Commit the new offsets to the consumer group, which is a copy; the next start does it if this fails."""
+    try:
+        with closing(GroupOffsets(settings, settings.group or default_group(pipeline))) as group:
+            group.commit(offsets, note=str(time_ms or ""), lower=True)
+    except IngestError as error:
+        _log.warning("group offsets cannot be set; the next start sets them", pipeline=pipeline, reason=str(error))
+        return False
+    return True

@@ -1,0 +1,212 @@
+"""Applies a changed pipeline file to a running service: only the pipelines that changed are replaced."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+
+from ingest.api import ConfigError, IngestError
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config.model import Configuration, Pipeline
+from ingest.observe.health import State
+from ingest.observe.logs import LogLevel, logger, set_level
+from ingest.plan.assemble import Plan, plan_of
+from ingest.service.control import ACTIVE, Control, Phase, ReloadStatus
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.stores import refuse_cluster
+from ingest.spark.streaming.reading import Session
+from ingest.spark.streaming.timed_caller import TimedCaller
+
+_log = logger(__name__)
+
+
+class Reloader:
+    """
+    The reloads of a service, one at a time.
+
+    A file is read, checked and compared in a thread. If it is refused, nothing has changed. Else the supervisor ends
+    the pipelines that changed or are gone, each after its running batch, and starts those that `build` returns.
+
+    Called by the supervisor's thread.
+
+    Args:
+        shared: of the pipelines that run now.
+        read: the checked file and its catalog.
+        opened: closes the pipelines at the end of the service.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        read: Callable[[], tuple[Configuration, Catalog]],
+        *,
+        control: Control,
+        session: Session,
+        ask: TimedCaller,
+        opened: ExitStack,
+    ) -> None:
+        self._shared = shared
+        self._read = read
+        self._control = control
+        self._session = session
+        self._ask = ask
+        self._opened = opened
+        self._running: frozenset[str] = frozenset()
+        self._next: tuple[Shared, dict[str, Plan]] | None = None
+        self._thread: threading.Thread | None = None
+        self._built: list[LivePipeline] = []
+
+    @property
+    def status(self) -> ReloadStatus:
+        """How far the newest reload has come."""
+        return self._control.reload_status
+
+    def begin(self, running: Iterable[str]) -> None:
+        """
+        Read the file in a thread; no reload may be active.
+
+        Args:
+            running: names of the pipelines that have not failed; the others are built again, changed or not.
+        """
+        self._running = frozenset(running)
+        self._control.reload_status = ReloadStatus(Phase.READING, now_ms())
+        self._run(self._prepare, "reload")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a reload runs."""
+        return self.status.phase in ACTIVE
+
+    @property
+    def is_working(self) -> bool:
+        """Whether its thread runs; nothing else may be called meanwhile."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def leaving(self) -> frozenset[str]:
+        """Names of the pipelines that have to end before `build`."""
+        return frozenset((*self.status.changed, *self.status.removed))
+
+    def build(self) -> None:
+        """Build the changed and the new pipelines in a thread; the old ones are closed."""
+        self._control.reload_status = dataclasses.replace(self.status, phase=Phase.BUILDING)
+        self._run(self._build, "reload-build")
+
+    def take(self) -> Sequence[LivePipeline]:
+        """The pipelines that were built, to be started; the reload is done."""
+        built, self._built = self._built, []
+        self._control.reload_status = dataclasses.replace(self.status, phase=Phase.DONE)
+        _log.info("reloaded", changed=self.status.changed, added=self.status.added, removed=self.status.removed)
+        return built
+
+    def _run(self, action: Callable[[], None], name: str) -> None:
+        self._thread = threading.Thread(target=action, name=name, daemon=True)
+        self._thread.start()
+
+    def _prepare(self) -> None:
+        try:
+            self._compare(*self._read())
+        except Exception as error:  # noqa: BLE001 - the service continues with the old file, whatever is wrong
+            report = getattr(error, "report", None)
+            hide = self._shared.configuration.masks.hide
+            reason = hide(error.message if isinstance(error, IngestError) else repr(error))
+            self._control.reload_status = dataclasses.replace(
+                self.status,
+                phase=Phase.REFUSED,
+                reason=reason,
+                problems=() if report is None else tuple(report.to_json()),
+            )
+            _log.error("reload refused: the service continues with the old file", reason=reason)
+
+    def _compare(self, configuration: Configuration, catalog: Catalog) -> None:
+        old = self._shared.configuration
+        old.masks.include(configuration.masks)
+        refuse_changes(old, configuration)
+        plans = {name: plan_of(configuration, each, catalog) for name, each in configuration.pipelines.items()}
+        self._check_session(configuration, catalog)
+        self._shared.stores.reconfigure(configuration, plans.values())
+        names = configuration.pipelines.keys()
+        common = old.pipelines.keys() & names
+        changed = {name for name in common if name not in self._running or is_changed(name, old, configuration)}
+        self._next = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog), plans
+        self._control.reload_status = dataclasses.replace(
+            self.status,
+            phase=Phase.REPLACING,
+            changed=tuple(sorted(changed)),
+            added=tuple(sorted(names - old.pipelines.keys())),
+            removed=tuple(sorted(old.pipelines.keys() - names)),
+        )
+
+    def _check_session(self, configuration: Configuration, catalog: Catalog) -> None:
+        known = {pipeline.source.kind for pipeline in self._shared.configuration.pipelines.values()}
+        for pipeline in configuration.pipelines.values():
+            if pipeline.source.kind not in known and catalog.load("sources", pipeline.source.kind).jars():
+                raise ConfigError(
+                    f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" needs jars that this Spark session '
+                    "does not have",
+                    hint="restart the service",
+                )
+
+    def _build(self) -> None:
+        assert self._next is not None  # noqa: S101 - for mypy: set by `_compare`
+        shared, plans = self._next
+        self._shared = shared
+        for name in self.status.removed:
+            shared.health.remove(name)
+            shared.metrics.remove(name)
+            shared.activity.remove(name)
+        self._control.replace_pipelines(plans)
+        set_level(LogLevel(shared.configuration.service.log.level))
+        failed = {}
+        for name in (*self.status.changed, *self.status.added):
+            shared.metrics.add(name)
+            try:
+                pipeline = build_pipeline(shared, plans[name])
+                self._opened.callback(pipeline.close)
+                refuse_cluster(shared.stores.in_use(), str(self._session.sparkContext.master))
+                pipeline.attach(self._session, self._ask)
+            except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
+                failed[name] = str(error)
+                shared.health.change(name, State.FAILED, str(error))
+                _log.error("pipeline failed", pipeline=name, reason=str(error))
+            else:
+                self._built.append(pipeline)
+        self._control.reload_status = dataclasses.replace(self.status, failed=failed)
+
+
+def refuse_changes(old: Configuration, new: Configuration) -> None:
+    """
+    Refuse a file whose changes need a restart.
+
+    Raises:
+        ConfigError: it changes what all pipelines share; the message names the sections.
+    """
+    shared = {
+        "state_dir": (old.state_dir, new.state_dir),
+        "plugins": ([each.module for each in old.plugins], [each.module for each in new.plugins]),
+        "spark": (old.spark, new.spark),
+        "service: http": (old.service.http, new.service.http),
+        "service: log: format": (old.service.log.format, new.service.log.format),
+        "service: stop_timeout": (old.service.stop_timeout, new.service.stop_timeout),
+    }
+    changed = [f'"{name}"' for name, (before, after) in shared.items() if before != after]
+    if changed:
+        raise ConfigError(f"{', '.join(changed)} cannot be reloaded", hint="restart the service")
+
+
+def is_changed(name: str, old: Configuration, new: Configuration) -> bool:
+    """Whether anything that a pipeline uses differs, also the value of a secret; a description does not count."""
+    return _used(old, old.pipelines[name]) != _used(new, new.pipelines[name])
+
+
+def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
+    components = (pipeline.source, *pipeline.decorators, *pipeline.sinks, pipeline.dead_letters)
+    stores = {name for each in pipeline.sinks if (name := each.settings.store_name) is not None}
+    return [
+        pipeline.fingerprint,
+        pipeline.trigger_every_s,
+        pipeline.error_budget,
+        [(each.kind, each.settings) for each in components],
+        [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],
+    ]

@@ -1,0 +1,182 @@
+"""Which records a replay runs again, in which micro-batches, and at which times."""
+
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import orjson
+
+from ingest.api import ConfigError
+from ingest.dead_letters.replay import BEFORE_BATCH_MS
+from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+
+_PART_NUMBERS = 1_000_000_000
+_UNLOGGED_NUMBERS = 5_500_000_000
+"""
+First numbers of micro-batches that are not whole logged ones; a CRC-32 is added. Spark's numbers are far below, and a
+number has ten digits in the name of a file of dead letters.
+"""
+
+
+class PieceKind(StrEnum):
+    """The relation of a piece to the batch log."""
+
+    WHOLE = "whole"
+    """A logged batch with all its records: it runs at its own time, so it writes the same cells again."""
+    PART = "part"
+    """Some records of a logged batch: they run one millisecond before its time, so they hide nothing of the batch."""
+    UNLOGGED = "unlogged"
+    """Records that are in no logged batch; their time is the user's decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """
+    Records that a replay runs as one micro-batch.
+
+    Attributes:
+        number: of the logged batch; for other kinds a number that depends on the offsets.
+        time_ms: the batch time.
+        ranges: the offsets of its records.
+    """
+
+    kind: PieceKind
+    number: int
+    time_ms: int
+    ranges: OffsetRanges
+
+    @property
+    def offsets(self) -> int:
+        """Number of offsets; that of the records may be smaller, as after a transaction or a compaction."""
+        return sum(end - begin for begin, end in self.ranges.values())
+
+    @property
+    def name(self) -> str:
+        """A name of the micro-batch that other records do not have; the same whenever these records are replayed."""
+        return str(self.time_ms) if self.kind is PieceKind.WHOLE else f"{self.time_ms}-{_crc(self.ranges):08x}"
+
+    def to_json(self) -> bytes:
+        """The piece as one line."""
+        ranges = [[topic, partition, *bounds] for (topic, partition), bounds in self.ranges.items()]
+        return orjson.dumps([self.kind.value, self.number, self.time_ms, ranges])
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "Piece":
+        """The piece of a line that `to_json` wrote."""
+        kind, number, time_ms, ranges = orjson.loads(line)
+        bounds = {(topic, partition): (begin, end) for topic, partition, begin, end in ranges}
+        return cls(PieceKind(kind), number, time_ms, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """
+    The topics as they are now.
+
+    Attributes:
+        ids: topic -> id; a topic is missing if its id is unknown.
+        compacted: topics that may lack superseded records, so that none of their batches can be known to be whole.
+    """
+
+    ids: Mapping[str, str]
+    compacted: Collection[str] = frozenset()
+
+
+def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics: TopicState) -> Iterator[Piece]:
+    """
+    The selected records of logged batches, by batch time.
+
+    Args:
+        batches: by their time.
+        selected: the offsets to replay, of records that the topics still have.
+        topics: a batch of a topic that was recreated since has other records than the topic has now.
+    """
+    for batch in batches:
+        ranges = {}
+        for part, (begin, end) in batch.ranges.items():
+            logged_id = batch.topic_ids.get(part[0])
+            if part not in selected or (logged_id is not None and logged_id != topics.ids.get(part[0], logged_id)):
+                continue
+            bounds = max(begin, selected[part][0]), min(end, selected[part][1])
+            if bounds[0] < bounds[1]:
+                ranges[part] = bounds
+        if not ranges:
+            continue
+        if ranges == batch.ranges and not any(topic in topics.compacted for topic, _ in ranges):
+            yield Piece(PieceKind.WHOLE, batch.number, batch.time_ms, ranges)
+        else:
+            number = _PART_NUMBERS + _crc(ranges)
+            yield Piece(PieceKind.PART, number, batch.time_ms - BEFORE_BATCH_MS, ranges)
+
+
+def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: int, max_offsets: int) -> Iterator[Piece]:
+    """
+    The selected records that are in no logged batch, in the order of their offsets.
+
+    Args:
+        logged: what `logged_pieces` returned for the same selection.
+        selected: the offsets to replay.
+        time_ms: the batch time of all pieces.
+        max_offsets: maximum size of a piece.
+    """
+    covered: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for piece in logged:
+        for part, bounds in piece.ranges.items():
+            covered.setdefault(part, []).append(bounds)
+    ranges: dict[tuple[str, int], tuple[int, int]] = {}
+    left = max_offsets
+    for part, bounds in sorted(selected.items()):
+        for gap_begin, gap_end in _gaps(bounds, sorted(covered.get(part, ()))):
+            begin = gap_begin
+            while begin < gap_end:
+                end = min(gap_end, begin + left)
+                if part in ranges:  # the gap before this one: a piece has one range of a partition
+                    yield _unlogged(ranges, time_ms)
+                    ranges, left = {}, max_offsets
+                    continue
+                ranges[part] = begin, end
+                left -= end - begin
+                begin = end
+                if not left:
+                    yield _unlogged(ranges, time_ms)
+                    ranges, left = {}, max_offsets
+    if ranges:
+        yield _unlogged(ranges, time_ms)
+
+
+def check_allowed(pieces: Sequence[Piece], *, is_allowed: bool) -> None:
+    """
+    Check that the time of each record is known.
+
+    Raises:
+        ConfigError: some records are in no logged batch, and the user has not chosen their time.
+    """
+    unlogged = [piece for piece in pieces if piece.kind is PieceKind.UNLOGGED]
+    if unlogged and not is_allowed:
+        (topic, partition), (begin, end) = next(iter(unlogged[0].ranges.items()))
+        raise ConfigError(
+            f"{sum(piece.offsets for piece in unlogged):,} offsets are in no logged batch, such as {topic}/{partition} "
+            f"{begin} to {end - 1}: the time at which their cells were written is unknown",
+            hint="change the range, as --dry-run shows it; or use `timestamp: event` in all sinks, --at TIME for a "
+            "given time, or --overwrite for the present time, which hides newer values",
+        )
+
+
+def _gaps(bounds: tuple[int, int], covered: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The parts of a range that sorted ranges do not cover."""
+    begin, end = bounds
+    for covered_begin, covered_end in covered:
+        if begin < covered_begin:
+            yield begin, min(covered_begin, end)
+        begin = max(begin, covered_end)
+    if begin < end:
+        yield begin, end
+
+
+def _unlogged(ranges: OffsetRanges, time_ms: int) -> Piece:
+    return Piece(PieceKind.UNLOGGED, _UNLOGGED_NUMBERS + _crc(ranges), time_ms, ranges)
+
+
+def _crc(ranges: OffsetRanges) -> int:
+    return zlib.crc32(repr(sorted(ranges.items())).encode())

@@ -1,0 +1,157 @@
+"""The durable progress of a replay, so that an interrupted one resumes after its last finished micro-batch."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+import orjson
+
+from ingest.api import ConflictError, IntegrityError
+from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.receipt import Counts
+from ingest.service.replay_plan import Piece
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRequest:
+    """
+    Which records to replay.
+
+    Attributes:
+        from_ms: timestamp of the first records; in each partition the first record that is not older.
+        to_ms: records before the first one that is not older than this.
+        at_ms: batch time for records that are in no logged batch; None for no such time.
+        overwrite: give those records the present time.
+    """
+
+    from_ms: int
+    to_ms: int
+    at_ms: int | None = None
+    overwrite: bool = False
+
+
+@dataclass(slots=True)
+class ReplayTotals:
+    """
+    Events of the finished micro-batches; read = stored + dropped + dead-lettered.
+
+    Attributes:
+        batches: number of finished micro-batches.
+        records: read from Kafka, before fan-outs.
+    """
+
+    batches: int = 0
+    records: int = 0
+    read: int = 0
+    stored: int = 0
+    cells: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    dead_lettered: Counter[str] = field(default_factory=Counter)
+
+    def add(self, counts: Counts) -> None:
+        """Add a finished micro-batch."""
+        self.batches += 1
+        self.records += counts.records
+        self.read += counts.read
+        self.stored += counts.stored
+        self.cells += counts.cells
+        self.dropped.update(counts.dropped)
+        self.dead_lettered.update(counts.dead_lettered)
+
+
+class ReplayState:
+    """
+    The plan of an unfinished replay and its progress: the files `FROM-TO.plan` and `FROM-TO.done` of a folder.
+
+    The plan is written once, before anything runs: a resumed replay runs the same batches, even if the batch log or
+    the topics have changed since. One process at a time, which holds the lock of the pipeline's replays.
+
+    Args:
+        folder: of the pipeline's replays.
+    """
+
+    def __init__(self, folder: Path, request: RangeRequest) -> None:
+        self._folder = folder
+        self._request = request
+        name = f"{request.from_ms}-{request.to_ms}"
+        self._plan = folder / f"{name}.plan"
+        self._done = folder / f"{name}.done"
+
+    @property
+    def plan_file(self) -> Path:
+        """The file of the plan; without it the replay starts anew."""
+        return self._plan
+
+    def load(self) -> tuple[list[Piece], ReplayTotals] | None:
+        """
+        The plan and the finished part of it; None if this replay is not unfinished.
+
+        Raises:
+            ConflictError: the unfinished replay of this range has other options.
+            IntegrityError: a file is damaged, or has the format of another version.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        with on_disk(self._plan):
+            if not self._plan.exists():
+                return None
+            header, *lines = self._plan.read_bytes().splitlines()
+            done = self._done.read_bytes() if self._done.exists() else b"{}"
+        try:
+            content = orjson.loads(header)
+            known = {"format": FORMAT, "request": content["request"]}
+            pieces = [Piece.from_json(line) for line in lines]
+            totals = ReplayTotals(**orjson.loads(done))
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unreadable(str(error)) from error
+        if content != known:
+            raise self._unreadable(f"it has the format {content.get('format')}, this version reads {FORMAT}")
+        if content["request"] != asdict(self._request):
+            raise ConflictError(
+                f'an unfinished replay of this range has other options: "{self._plan}"',
+                code="other_replay",
+                hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
+            )
+        totals.dropped, totals.dead_lettered = Counter(totals.dropped), Counter(totals.dead_lettered)
+        return pieces, totals
+
+    def _unreadable(self, why: str) -> IntegrityError:
+        return IntegrityError(
+            f'the state of a replay, "{self._plan}", cannot be read: {why}',
+            hint="remove the file, and the replay starts from its first micro-batch",
+        )
+
+    def start(self, pieces: Sequence[Piece]) -> None:
+        """
+        Store the plan before anything of it runs.
+
+        Raises:
+            StoreUnavailableError: not possible now.
+            IntegrityError: the disk fails.
+        """
+        header = orjson.dumps({"format": FORMAT, "request": asdict(self._request)})
+        with on_disk(self._folder):
+            make_folder(self._folder)
+            self._done.unlink(missing_ok=True)
+            sync_folder(self._folder)
+            write_durably(self._plan, b"\n".join([header, *(piece.to_json() for piece in pieces), b""]))
+
+    def progress(self, totals: ReplayTotals) -> None:
+        """
+        Store that the first `totals.batches` pieces are durable, with their dead letters.
+
+        Raises:
+            StoreUnavailableError: not possible now.
+            IntegrityError: the disk fails.
+        """
+        with on_disk(self._done):
+            write_durably(self._done, orjson.dumps({each.name: getattr(totals, each.name) for each in fields(totals)}))
+
+    def finish(self) -> None:
+        """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""
+        with on_disk(self._folder):
+            self._plan.unlink(missing_ok=True)
+            sync_folder(self._folder)
+            self._done.unlink(missing_ok=True)

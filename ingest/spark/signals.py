@@ -1,0 +1,70 @@
+"""Signals that reach Spark's JVM, which must not end it while a micro-batch runs."""
+
+import signal
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+
+from ingest.api import IngestError
+from ingest.spark.streaming.timed_caller import JVM_GONE
+
+_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def ignore_signals() -> None:
+    """
+    Make the JVM that this process started ignore SIGTERM and SIGHUP.
+
+    systemd, `timeout` and a terminal send them to the whole process group, and the running batch needs the JVM. The JVM
+    ends when its standard input is closed, at the latest when this process ends. PySpark has it ignore SIGINT.
+    """
+    java = _sun_misc()
+    for name in ("TERM", "HUP"):
+        java.Signal.handle(java.Signal(name), java.SignalHandler.SIG_IGN)
+
+
+def forward_signals(receive: Callable[[int], None]) -> None:
+    """
+    Make the JVM of spark-submit, which is the parent of this process, forward its stop signals to this process.
+
+    By default they end the JVM. Instead, the JVM ends after this process, with the same exit code.
+
+    Args:
+        receive: called in a thread with the number of a signal that the JVM received.
+
+    Raises:
+        IngestError: the JVM has ended, or its options forbid signal handlers.
+    """
+    try:
+        SparkContext._ensure_initialized()  # noqa: SLF001 - connects to the JVM; there is no public way
+        gateway = SparkContext._gateway  # noqa: SLF001 - as PySpark does for `foreachBatch`
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        java = _sun_misc()
+        for number in _FORWARDED:
+            java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
+    except JVM_GONE as error:
+        raise IngestError(
+            f"cannot set signal handlers in the Java process of spark-submit: {error}",
+            code="jvm_lost",
+            hint="if it has ended, start it again; if its options contain -Xrs, remove that",
+        ) from error
+
+
+class _Handler:
+    """A `sun.misc.SignalHandler` in Python, which the JVM calls through Py4J."""
+
+    def __init__(self, number: int, receive: Callable[[int], None]) -> None:
+        self._number = number
+        self._receive = receive
+
+    def handle(self, _signal: object) -> None:
+        self._receive(self._number)
+
+    class Java:
+        implements: ClassVar[list[str]] = ["sun.misc.SignalHandler"]
+
+
+def _sun_misc() -> Any:
+    return SparkContext._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no public API for it

@@ -1,0 +1,174 @@
+"""
+The batch log of a pipeline: which offsets each acknowledged micro-batch contained, and at which time it wrote.
+
+A checkpoint retains its last batches only, and without their first offsets. The log is kept outside of the checkpoint,
+so that batches can be replayed after the checkpoint was replaced.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from ingest.api import IntegrityError
+from ingest.durable import on_disk
+from ingest.durable.append_log import AppendLog, lines_of
+
+FORMAT = b"attr2hbase batches 1"
+"""The first line of each file."""
+DAY_MS = 86_400_000
+_SUFFIX = ".batches"
+
+OffsetRanges = Mapping[tuple[str, int], tuple[int, int]]
+"""(topic, partition) -> first offset, and the offset after the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBatch:
+    """
+    An acknowledged micro-batch.
+
+    Attributes:
+        number: Spark's, under the checkpoint of that time; a new checkpoint starts at 0 again.
+        time_ms: the batch time, which identifies the batch; it rises with every batch.
+        ranges: of the partitions that had records.
+        topic_ids: topic -> its id; a topic is missing if its id was unknown.
+    """
+
+    number: int
+    time_ms: int
+    ranges: OffsetRanges
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """The batch as a line of the log."""
+        offsets: dict[str, dict[str, tuple[int, int]]] = {}
+        for (topic, partition), bounds in self.ranges.items():
+            offsets.setdefault(topic, {})[str(partition)] = bounds
+        return orjson.dumps(
+            {"batch": self.number, "time": self.time_ms, "offsets": offsets, "ids": dict(self.topic_ids)}
+        )
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "LoggedBatch":
+        """The batch of a line that `to_json` wrote."""
+        content = orjson.loads(line)
+        ranges = {
+            (topic, int(partition)): (begin, end)
+            for topic, partitions in content["offsets"].items()
+            for partition, (begin, end) in partitions.items()
+        }
+        return cls(content["batch"], content["time"], ranges, content["ids"])
+
+
+class BatchLog:
+    """
+    The batch log in a folder: one file for each day of batch times, in UTC, with one line for each batch.
+
+    One process appends, the one that holds the checkpoint's lock; any process may read meanwhile. A batch that ran
+    again has two lines of the same time, and the last one counts.
+
+    Args:
+        folder: created by the first `append`.
+        keep_ms: minimum age at which a file is removed, by the newest batch time.
+    """
+
+    def __init__(self, folder: Path, keep_ms: int = 7 * DAY_MS) -> None:
+        self._folder = folder
+        self._keep_ms = keep_ms
+        self._file: AppendLog | None = None
+
+    def append(self, batch: LoggedBatch) -> None:
+        """
+        Log a batch; durable when this returns. The first batch of a day also removes old files.
+
+        Raises:
+            StoreUnavailableError: not possible now; the caller repeats the call.
+            IntegrityError: the disk fails, or the file has a newer format.
+        """
+        path = self._folder / f"{_day(batch.time_ms)}{_SUFFIX}"
+        if self._file is None or self._file.path != path:
+            self.close()
+            first = next(lines_of(path), None)
+            if first is not None:
+                _check_format(path, first)
+            self._remove_before(batch.time_ms - self._keep_ms)
+            file = AppendLog(path)
+            if first is None:
+                file.append(FORMAT)
+            self._file = file
+        self._file.append(batch.to_json())
+
+    def batches(self) -> Iterator[LoggedBatch]:
+        """
+        All batches by their time, each once.
+
+        Raises:
+            IntegrityError: a file is damaged or has another format.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        for path in self._files():
+            yield from _batches_of(path)
+
+    def newest(self) -> LoggedBatch | None:
+        """
+        The newest batch; None for an empty log.
+
+        Raises:
+            IntegrityError: a file is damaged or has another format.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        for path in reversed(self._files()):
+            newest = deque(_batches_of(path), maxlen=1)
+            if newest:
+                return newest[0]
+        return None
+
+    def close(self) -> None:
+        """Close the file; may be called twice."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _remove_before(self, time_ms: int) -> None:
+        """Remove the files of the days that ended before a time."""
+        oldest = _day(time_ms)
+        for path in self._files():
+            if path.stem < oldest:
+                with on_disk(path):
+                    path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        with on_disk(self._folder):
+            try:
+                return sorted(path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
+            except FileNotFoundError:
+                return []
+
+
+def _batches_of(path: Path) -> Iterator[LoggedBatch]:
+    lines = lines_of(path)
+    _check_format(path, next(lines, FORMAT))
+    pending: LoggedBatch | None = None
+    for batch in map(LoggedBatch.from_json, lines):
+        if pending is not None and pending.time_ms != batch.time_ms:
+            yield pending
+        pending = batch
+    if pending is not None:
+        yield pending
+
+
+def _check_format(path: Path, first: bytes) -> None:
+    if first != FORMAT:
+        raise IntegrityError(
+            f'the batch log "{path}" has the format "{first.decode(errors="replace")}", '
+            f'this version reads "{FORMAT.decode()}"',
+            hint="use the version of attr2hbase that wrote it",
+        )
+
+
+def _day(time_ms: int) -> str:
+    return datetime.fromtimestamp(max(time_ms, 0) / 1000, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,34 @@
+"""docs/stability.md has the formats, messages and exit codes of this version."""
+
+import re
+
+import pytest
+
+from ingest.api import CheckpointError, IntegrityError
+from ingest.dead_letters import envelope
+from ingest.reference.error_pages import error_pages
+from ingest.spark.streaming import checkpoint
+from sinks.rocksdb import tables
+from tests.support.environments import ROOT
+
+PAGE = (ROOT / "docs/stability.md").read_text("utf-8")
+FORMATS = {
+    "checkpoint and batch times of a pipeline": checkpoint.FORMAT.decode(),
+    "dead letters, in files and in a topic": str(envelope.FORMAT),
+    "RocksDB store": tables.FORMAT.decode(),
+}
+
+
+@pytest.mark.parametrize("state", FORMATS)
+def test_formats_are_those_of_the_code(state: str) -> None:
+    cells = next(line.split(" | ") for line in PAGE.splitlines() if line.startswith(f"| {state} |"))
+    assert cells[1] == FORMATS[state]
+    newer = int(FORMATS[state]) + 1
+    assert re.search(rf'format "?{newer}"?, this version reads "?{FORMATS[state]}"?`, exit code 5', cells[3])
+
+
+def test_exit_codes_are_those_of_the_errors() -> None:
+    codes = {page.exit_code for page in error_pages() if page.exit_code is not None}
+    listed = set(map(int, re.findall(r"\d+", PAGE.partition("| exit codes |")[2].partition("[")[0])))
+    assert codes | {0, 130} == listed
+    assert CheckpointError.exit_code == IntegrityError.exit_code == 5

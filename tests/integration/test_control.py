@@ -1,0 +1,124 @@
+"""Status, pause, resume and flush of a real service, by its commands."""
+
+import json
+import os
+import signal
+from collections import Counter
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from ingest.service.control import Pauses
+from tests.support.audit import rocksdb_table
+from tests.support.service import Service
+
+
+def pipeline(source: Path, **options: object) -> dict[str, Any]:
+    source.mkdir(parents=True)
+    return {
+        "source": {"files": {"path": str(source)}},
+        "decorators": [
+            {"value": {"attribute": "2hb_", "value": "%{body}"}},
+            {"value": {"attribute": "2hb_f:q", "value": "x"}},
+        ],
+        "sinks": [{"attr2hbase": {"table": source.name}}],
+        **options,
+    }
+
+
+def commanded(service: Service, command: str, *arguments: str) -> list[dict[str, Any]]:
+    ended = service.ingest(command, *arguments, "--output", "json")
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def stored(service: Service, name: str) -> int:
+    return int(service.metric("ingest_events_stored_total", pipeline=name))
+
+
+def test_commands_change_a_running_service(tmp_path: Path) -> None:
+    content = {
+        "stores": {"rows": {"rocksdb": {"path": str(tmp_path / "store")}}},
+        "pipelines": {
+            "now": pipeline(tmp_path / "now"),
+            "hourly": pipeline(tmp_path / "hourly", trigger={"every": "1h"}),
+        },
+    }
+    with Service(tmp_path / "service", content) as service:
+        for name in ("now", "hourly"):
+            (tmp_path / name / "1.txt").write_text("a\nb\n")
+        service.start()
+        for name in ("now", "hourly"):
+            service.wait_for(lambda name=name: stored(service, name) == 2, name, 120)
+
+        # the next batch of an hourly pipeline starts at its flush
+        (tmp_path / "hourly" / "2.txt").write_text("c\n")
+        commanded(service, "flush", "hourly")
+        service.wait_for(lambda: stored(service, "hourly") == 3, "flushed")
+
+        # a pause holds events back, also through kill -9 and a restart; the other pipeline runs
+        [paused] = commanded(service, "pause", "now")
+        assert (paused["name"], paused["state"]) == ("now", "paused")
+        assert service.get("/readyz")[0] == 200
+        (tmp_path / "now" / "2.txt").write_text("c\nd\n")
+        service.kill_all()
+        service.start()
+        service.wait_for_state("running", "hourly")
+        assert service.states() == {"now": "paused", "hourly": "running"}
+        assert stored(service, "now") == 0
+
+        commanded(service, "resume", "now")
+        service.wait_for(lambda: stored(service, "now") == 2, "resumed")
+        (tmp_path / "hourly" / "3.txt").write_text("d\n")
+        commanded(service, "flush", "hourly")
+        service.wait_for(lambda: stored(service, "hourly") == 1, "flushed again")
+        found = {each["name"]: each for each in commanded(service, "status")}
+        assert found["now"]["totals"]["stored"] == 2
+        assert found["now"]["batch"]["id"] == 1
+
+        # a reload replaces the pipelines that changed, and no other
+        before = deepcopy(content)
+        content["pipelines"]["now"]["decorators"][1]["value"]["value"] = "y"
+        content["pipelines"]["new"] = pipeline(tmp_path / "new")
+        del content["pipelines"]["hourly"]["trigger"]
+        (tmp_path / "new" / "1.txt").write_text("a\n")
+        service.write(content)
+        (tmp_path / "now" / "3.txt").write_text("e\n")
+        [reloaded] = commanded(service, "reload")
+        assert (reloaded["phase"], reloaded["failed"]) == ("done", {})
+        assert (reloaded["changed"], reloaded["added"], reloaded["removed"]) == (["hourly", "now"], ["new"], [])
+        service.wait_for(lambda: stored(service, "new") == 1, "added")
+        service.wait_for(lambda: stored(service, "now") == 3, "changed")
+        del content["pipelines"]["hourly"]
+        service.write(content)
+        os.kill(service.pid, signal.SIGHUP)
+        service.wait_for(lambda: service.states().keys() == {"now", "new"}, "removed")
+        started = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        content["pipelines"]["now"]["sinks"] = [{"attr2hbase": {"tabel": "t"}}]
+        service.write(content)
+        status, _ = service.post("/reload")
+        assert status == 202
+        service.wait_for(lambda: service.reload_phase() == "refused", "refused")
+        assert service.states() == {"now": "running", "new": "running"}
+        again = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
+        assert again == started
+        assert started["new"] == 1
+        service.write(before)
+
+        assert service.ingest("pause", "nowhere").returncode == 3
+        assert service.ingest("log-level", "error").returncode == 0
+        lines = len(list(service.lines()))
+        assert service.stop() == 0, service.last_lines()
+        assert [line["level"] for line in list(service.lines())[lines:] if line["level"] in ("info", "warning")] == []
+
+        # without a service a pause applies to the next start
+        ended = service.ingest("pause", "now")
+        assert (ended.returncode, "will be paused when the service starts" in ended.stderr) == (0, True)
+        assert service.ingest("status").returncode == 3
+        assert Pauses(service.folder / "data" / "state").is_set("now")
+        assert service.ingest("resume", "now").returncode == 0
+        assert not Pauses(service.folder / "data" / "state").is_set("now")
+    rows = rocksdb_table(tmp_path / "store", "now")
+    assert rows.keys() == {b"a", b"b", b"c", b"d", b"e"}
+    assert rocksdb_table(tmp_path / "store", "new").keys() == {b"a"}
+    assert rocksdb_table(tmp_path / "store", "hourly").keys() == {b"a", b"b", b"c", b"d"}

@@ -1,0 +1,155 @@
+"""`ingest replay` against a real broker: what it writes, what it leaves, and what it refuses."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import FamilySpec, Put, TableSpec
+from ingest.reference.readable import moment
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support import ticks
+from tests.support.audit import assert_same_table, rocksdb_table, table_of
+from tests.support.by_key import PIPELINE, content_of
+from tests.support.names import unique
+from tests.support.servers import Given, Kafka
+from tests.support.service import Service
+from tests.support.ticks import Ticks
+
+HOUR_MS = 3_600_000
+NOON_MS = 1_763_899_200_000
+
+
+def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """The JSON output of a replay; {} if it fails as expected."""
+    times = ("--from", moment(begin_ms), "--to", moment(end_ms))
+    done = service.ingest("replay", *times, "--output", "json", *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    if code:
+        return {"error": done.stderr}
+    content: dict[str, Any] = json.loads(done.stdout)
+    return content
+
+
+def test_lost_table_is_restored_cell_by_cell(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 1_200, partitions=2)
+    store = tmp_path / "store"
+    content = {
+        "stores": {"embedded": ticks.rocksdb(store)},
+        "tables": {"t": ticks.table("embedded")},
+        "pipelines": {
+            "ticks": ticks.pipeline(kafka, made.topic, "embedded", "t", group=unique("group"), max_events_per_batch=500)
+        },
+    }
+    with Service(tmp_path, content) as service:
+        assert service.run_once() == 0, service.last_lines()
+        before = rocksdb_table(store, "t")
+        checkpoint = service.checkpoint("ticks")
+        assert_same_table(table_of(made.expected(checkpoint, "t"), "t", versions=10), before)
+        acknowledged = checkpoint.acknowledged(made.topic)
+        shutil.rmtree(store)
+
+        whole = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS, "--dry-run")
+        assert whole["whole"] == {"batches": len(checkpoint.commits()), "offsets": 1_200}
+        assert (whole["part"]["batches"], whole["unlogged"]["batches"], whole["resumes"]) == (0, 0, False)
+
+        totals = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS)
+        assert (totals["read"], totals["stored"], totals["batches"]) == (1_200, 1_200, len(checkpoint.commits()))
+        assert_same_table(before, rocksdb_table(store, "t"))
+        assert checkpoint.acknowledged(made.topic) == acknowledged
+        assert list((service.folder / "data" / "state" / "replays" / "ticks").iterdir()) == []
+
+
+@pytest.mark.slow
+class TestUpdatedRows:
+    """Rows that several batches update, by record key."""
+
+    @pytest.fixture
+    def service(self, kafka: Kafka, tmp_path: Path) -> Service:
+        """Two acknowledged batches: five rows at noon, two updates an hour later."""
+        topic = kafka.create_topic("updated")
+        content = content_of(kafka, tmp_path, topic, unique("group"))
+        content["tables"] = {"t": ticks.table("embedded")}
+        service = Service(tmp_path, content)
+        self.kafka, self.topic, self.store = kafka, topic, tmp_path / "store"
+        self.run(service, [("a", "1"), ("b", "1"), ("c", "1"), ("b", "2"), ("d", "1")], NOON_MS)
+        self.run(service, [("a", "2"), ("e", "1")], NOON_MS + HOUR_MS)
+        return service
+
+    def run(self, service: Service, pairs: Sequence[tuple[str, str]], time_ms: int) -> None:
+        """Produce records one second apart, and run the pipeline."""
+        self.kafka.produce(
+            self.topic,
+            [Given(value, key=key, timestamp_ms=time_ms + 1000 * number) for number, (key, value) in enumerate(pairs)],
+        )
+        with service:
+            assert service.run_once() == 0, service.last_lines()
+
+    def values(self) -> Mapping[str, list[tuple[int, str]]]:
+        """Row -> timestamps and values of its versions, newest first."""
+        found = rocksdb_table(self.store, "t")
+        return {key.decode(): [(cell.timestamp_ms, cell.value.decode()) for cell in found[key]] for key in found}
+
+    def lose(self, *puts: Put) -> None:
+        """Replace the store by one that has only these rows."""
+        shutil.rmtree(self.store)
+        store = RocksDBStore(RocksDBSettings(path=str(self.store)))
+        store.open()
+        store.ensure_table(TableSpec("t", (FamilySpec(b"colfam", versions=10),)))
+        store.apply("t", list(puts))
+        store.close()
+
+    def test_holes_are_filled_and_nothing_newer_is_hidden(self, service: Service) -> None:
+        first, second = (service.checkpoint(PIPELINE).time_ms(number) for number in (0, 1))
+        before = self.values()
+        replayed(service, NOON_MS, NOON_MS + 2 * HOUR_MS)
+        assert self.values() == before  # where the table was whole, nothing changes
+
+        newer = Put(b"c", {b"colfam:value": b"newer"}, second + 10_000)
+        self.lose(newer, Put(b"a", {b"colfam:value": b"2"}, second))
+        replayed(service, NOON_MS, NOON_MS + HOUR_MS)
+        assert self.values() == {
+            "a": [(second, "2"), (first, "1")],
+            "b": [(first, "2")],
+            "c": [(second + 10_000, "newer"), (first, "1")],
+            "d": [(first, "1")],
+        }
+
+    def test_part_of_a_batch_is_written_before_its_batch(self, service: Service) -> None:
+        first = service.checkpoint(PIPELINE).time_ms(0)
+        plan = replayed(service, NOON_MS + 1000, NOON_MS + 3000, "--dry-run")
+        assert plan["part"] == {"batches": 1, "offsets": 2}
+        replayed(service, NOON_MS + 1000, NOON_MS + 3000)
+        # a newer value of the same batch stays: its record was not replayed
+        assert self.values()["b"] == [(first, "2"), (first - 1, "1")]
+        assert self.values()["c"] == [(first, "1"), (first - 1, "1")]
+
+    def test_records_in_no_logged_batch_need_a_time(self, service: Service) -> None:
+        (log,) = (service.folder / "data" / "state" / "batches" / PIPELINE).glob("*.batches")
+        log.unlink()
+        refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, code=2)
+        assert "5 offsets are in no logged batch" in refused["error"]
+        assert replayed(service, NOON_MS, NOON_MS + HOUR_MS, "--dry-run")["is_refused"]
+
+        totals = replayed(service, NOON_MS, NOON_MS + HOUR_MS, "--at", moment(NOON_MS))
+        assert (totals["batches"], totals["stored"]) == (1, 5)
+        assert self.values()["d"][-1] == (NOON_MS, "1")
+        replayed(service, NOON_MS, NOON_MS + HOUR_MS, "--overwrite")
+        assert [value for _, value in self.values()["a"]] == ["1", "2", "1", "1"]
+
+    def test_unread_records_are_left_to_the_service(self, service: Service) -> None:
+        self.kafka.produce(self.topic, [Given("9", key="z", timestamp_ms=NOON_MS + 5 * HOUR_MS)])
+        plan = replayed(service, NOON_MS, NOON_MS + 9 * HOUR_MS, "--dry-run")
+        assert (plan["whole"]["offsets"], plan["unlogged"]["offsets"]) == (7, 0)
+
+    def test_store_of_a_running_service_is_refused(self, service: Service) -> None:
+        with service:
+            service.start()
+            service.wait_for_state("running", PIPELINE)
+            refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, code=4)
+            assert "by process" in refused["error"]
+            assert service.stop() == 0

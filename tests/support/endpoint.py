@@ -1,0 +1,35 @@
+"""The pages of a service without its pipelines."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health
+from ingest.service.access import Access
+from ingest.service.control import Control, Pauses
+from ingest.service.pages import Pages
+
+TOKEN = "token-of-a-test"  # noqa: S105 - of a test
+
+
+def no_metrics() -> tuple[str, bytes]:
+    """A page of metrics without any."""
+    return "text/plain", b""
+
+
+def pages(
+    health: Health,
+    render: Callable[[], tuple[str, bytes]] = no_metrics,
+    *,
+    activity: Activity | None = None,
+    control: Control | None = None,
+) -> Pages:
+    """The pages of a service that has no paused pipelines, unless a control is given."""
+    names = [each.pipeline for each in health.snapshot()]
+    return Pages(
+        health,
+        activity or Activity(),
+        render,
+        control or Control(Pauses(Path("/nowhere")), names),
+        Access(TOKEN, host="127.0.0.1", is_private=True),
+    )

@@ -1,0 +1,39 @@
+"""`ingest jars fetch`."""
+
+import hashlib
+
+import pytest
+
+from ingest.spark import jars
+
+
+@pytest.fixture
+def one_jar(monkeypatch, folder):
+    """A jar with the content `jar`, and an empty cache."""
+    monkeypatch.setenv("ATTR2HBASE_CACHE", str(folder / "cache"))
+    monkeypatch.setattr(jars, "required", lambda: (jars.Jar("g:one:1.0", hashlib.sha256(b"jar").hexdigest()),))
+    (folder / "mirror").mkdir()
+    return folder / "mirror" / "one-1.0.jar"
+
+
+def test_jars_of_a_folder_are_listed(ingest, folder, one_jar):
+    one_jar.write_bytes(b"jar")
+    done = ingest("jars", "fetch", "--from", "mirror", "--output", "json")
+    assert (done.code, done.json) == (0, {"jars": [str(folder / "cache/jars/spark/one-1.0.jar")]})
+
+
+@pytest.mark.parametrize(
+    ("origin", "code", "error"),
+    [("mirror", 3, "has neither"), ("none", 3, "there is no folder"), ("http://repo.example/", 2, "http is not")],
+)
+def test_place_without_the_jars_is_an_error(ingest, one_jar, origin, code, error):
+    done = ingest("jars", "fetch", "--from", origin)
+    assert done.code == code
+    assert error in done.err
+
+
+def test_other_content_is_an_error(ingest, one_jar):
+    one_jar.write_bytes(b"evil")
+    done = ingest("jars", "fetch", "--from", "mirror")
+    assert done.code == 5
+    assert 'error: "one-1.0.jar" from "mirror" has SHA-256' in done.err

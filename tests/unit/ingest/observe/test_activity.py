@@ -1,0 +1,73 @@
+"""Recent activity of pipelines."""
+
+from collections import Counter
+
+from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, RATE_S, Activity
+from ingest.receipt import Counts
+
+
+class Times:
+    """A clock that a test sets."""
+
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def counts(stored: int, **dead: int) -> Counts:
+    failed = Counter(dead)
+    return Counts(read=stored + failed.total(), stored=stored, dead_lettered=failed)
+
+
+def test_totals_add_up_over_batches():
+    activity = Activity()
+    activity.durable("p", 0, 5, counts(10), 0.5)
+    activity.durable("p", 1, 6, counts(20, decode=2), 0.25)
+    found = activity.of("p")
+    assert found["totals"] == {"batches": 2, "read": 32, "stored": 30, "dropped": 0, "dead_lettered": 2}
+    assert found["dead_letters"] == {"decode": 2}
+    assert (found["batch"]["id"], found["batch"]["time_ms"], found["batch"]["seconds"]) == (1, 6, 0.25)
+
+
+def test_rates_are_those_of_the_last_minute():
+    times = Times()
+    activity = Activity(clock=times)
+    activity.durable("p", 0, 0, counts(6_000), 1.0)
+    times.now += 10
+    assert activity.of("p")["rates"]["stored_per_s"] == 600.0
+    times.now += RATE_S
+    activity.durable("p", 1, 0, counts(120), 1.0)
+    assert activity.of("p")["rates"] == {"read_per_s": 2.0, "stored_per_s": 2.0}
+    times.now += RATE_S + 1
+    assert activity.of("p")["rates"]["stored_per_s"] == 0.0
+
+
+def test_errors_are_masked_and_bounded():
+    activity = Activity(mask=lambda text: text.replace("hunter2", "***"))
+    for number in range(MAX_ERRORS + 5):
+        activity.failed("p", "store_unavailable", f"hunter2 {number}" + "x" * 5_000)
+    errors = activity.of("p")["errors"]
+    assert len(errors) == MAX_ERRORS
+    assert errors[-1]["message"].startswith(f"*** {MAX_ERRORS + 4}")
+    assert len(errors[-1]["message"]) == MAX_MESSAGE_CHARS
+
+
+def test_codes_of_dead_letters_are_bounded():
+    activity = Activity()
+    activity.durable("p", 0, 0, counts(0, **{f"code{number}": 1 for number in range(50)}), 0.1)
+    found = activity.of("p")["dead_letters"]
+    assert len(found) == MAX_ERRORS + 1
+    assert found["other"] == 50 - MAX_ERRORS
+
+
+def test_lag_is_summed_over_partitions():
+    activity = Activity()
+    assert activity.of("p")["lag"] is None
+    activity.lag("p", "t", 1, 5)
+    activity.lag("p", "t", 0, 2)
+    activity.lag("p", "t", 1, 3)
+    assert activity.of("p")["lag"] == {
+        "records": 5,
+        "partitions": [{"topic": "t", "partition": 0, "records": 2}, {"topic": "t", "partition": 1, "records": 3}],
+    }

@@ -1,0 +1,111 @@
+"""The commands' client, with the endpoint of a service without Spark."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health
+from ingest.service.access import access_of, token_file
+from ingest.service.client import NotRunningError, ServiceClient, write_url
+from ingest.service.control import Control, Pauses
+from ingest.service.http import HttpEndpoint
+from ingest.service.pages import Pages
+from tests.support.authority import Authority
+from tests.support.endpoint import no_metrics
+
+
+def configuration(folder: Path, **http: object) -> Configuration:
+    content = {
+        "version": 1,
+        "state_dir": str(folder / "state"),
+        "service": {"http": {"listen": "127.0.0.1:0", **http}},
+        "stores": {"s": {"rocksdb": {"path": "./store"}}},
+        "pipelines": {
+            "p": {
+                "source": {"files": {"path": "./in"}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{body}"}}],
+                "sinks": [{"attr2hbase": {"table": "t"}}],
+            }
+        },
+    }
+    (folder / "pipeline.yaml").write_text(json.dumps(content))
+    return load(folder / "pipeline.yaml", env={"TOKEN": "a token of the environment"}, lookup=Catalog())
+
+
+class Running:
+    """An endpoint and what it controls."""
+
+    def __init__(self, made: Configuration) -> None:
+        self.configuration = made
+        self.control = Control(Pauses(made.state_dir), made.pipelines)
+        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, access_of(made))
+        self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
+        self.endpoint.start()
+        write_url(made.state_dir, self.endpoint.url)
+
+
+@pytest.fixture(params=[{}, {"token": "${TOKEN}"}], ids=["own token", "configured token"])
+def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
+    made = Running(configuration(tmp_path, **request.param))
+    yield made
+    made.endpoint.stop()
+
+
+def test_command_reaches_the_service(running: Running):
+    client = ServiceClient(running.configuration)
+    client.command("p", "pause")
+    assert running.control.is_paused("p")
+    client.command("p", "resume")
+    assert not running.control.is_paused("p")
+    assert [each["name"] for each in client.status()] == ["p"]
+
+
+@pytest.mark.parametrize("with_client_ca", [False, True])
+def test_command_over_tls(tmp_path: Path, with_client_ca: bool):
+    authority = Authority(tmp_path / "authority")
+    certificate = str(authority.issue("server"))
+    files = {"certificate": certificate, "key": certificate}
+    if with_client_ca:
+        files["client_ca"] = str(authority.certificate)
+    made = Running(configuration(tmp_path, tls=files))
+    try:
+        client = ServiceClient(made.configuration)
+        assert client.url.startswith("https://")
+        client.command("p", "pause")
+        assert made.control.is_paused("p")
+    finally:
+        made.endpoint.stop()
+
+
+def test_unknown_pipeline_is_an_error(running: Running):
+    with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
+        ServiceClient(running.configuration).command("q", "pause")
+
+
+def test_token_of_another_service_is_refused(tmp_path: Path):
+    made = Running(configuration(tmp_path))
+    try:
+        token_file(made.configuration.state_dir).write_text("another token of this length")
+        with pytest.raises(ConflictError, match="refuses the command"):
+            ServiceClient(made.configuration).command("p", "pause")
+        assert not made.control.is_paused("p")
+        token_file(made.configuration.state_dir).unlink()
+        with pytest.raises(NotFoundError, match="the token of the service cannot be read"):
+            ServiceClient(made.configuration).command("p", "pause")
+    finally:
+        made.endpoint.stop()
+
+
+def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Path):
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    with pytest.raises(NotRunningError, match="no service answers") as caught:
+        ServiceClient(made.configuration).status()
+    assert "ingest run" in str(caught.value.hint)

@@ -1,0 +1,43 @@
+"""The wanted state of pipelines."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.api import NotFoundError
+from ingest.service.control import Control, Pauses
+
+
+def test_pause_and_resume_are_durable(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a", "b"])
+    control.pause("a")
+    again = Control(Pauses(tmp_path), ["a", "b"])
+    assert (again.is_paused("a"), again.is_paused("b")) == (True, False)
+    again.resume("a")
+    assert not Control(Pauses(tmp_path), ["a", "b"]).is_paused("a")
+
+
+def test_both_may_be_repeated(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a"])
+    control.resume("a")
+    control.pause("a")
+    control.pause("a")
+    assert control.is_paused("a")
+    control.resume("a")
+    control.resume("a")
+    assert not control.is_paused("a")
+
+
+def test_a_flush_is_taken_once(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a", "b"])
+    control.flush("a")
+    assert [control.takes_flush("a"), control.takes_flush("a"), control.takes_flush("b")] == [True, False, False]
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "flush"])
+def test_unknown_pipeline_is_refused_and_leaves_nothing(tmp_path: Path, command: str):
+    control = Control(Pauses(tmp_path), ["a"])
+    with pytest.raises(NotFoundError, match=r'no pipeline "\.\./a"') as caught:
+        getattr(control, command)("../a")
+    assert '"a"' in str(caught.value.hint)
+    assert list(tmp_path.iterdir()) == []

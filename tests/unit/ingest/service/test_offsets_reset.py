@@ -1,0 +1,84 @@
+"""The new checkpoint of a reset, without a cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.durable.lock import FolderLock
+from ingest.service import offsets_reset
+from ingest.service.kafka_source import acknowledged_offsets
+from ingest.service.offsets import PartitionOffsets
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.checkpoint import acknowledge
+
+AFTER = {("t", 0): 7, ("t", 1): 0}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A checkpoint with one acknowledged batch, and its lock."""
+    folder = tmp_path / "old"
+    acknowledge(folder, 4, {"t": {0: 9, 1: 9}})
+    BatchTimes(folder / "times", lambda: 5_000).of(4)
+    (folder / "identity.json").write_text('{"cluster": "c"}')
+    lock = FolderLock(folder, kind="checkpoint", hint="")
+    lock.acquire()
+    lock.release()
+    return folder
+
+
+def test_new_checkpoint_starts_at_the_offsets_with_the_identity_and_later_times(old: Path, tmp_path: Path):
+    new = tmp_path / "replaced" / "new"
+    offsets_reset._build(new, old, AFTER)
+    checkpoint = Checkpoint(new)
+    assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (True, None, None)
+    assert acknowledged_offsets(checkpoint) == AFTER
+    checkpoint.verify()
+    checkpoint.claim({"cluster": "c"})
+    assert BatchTimes(new / "times", lambda: 10).of(0) == 5_002
+    assert (new / "lock").samefile(old / "lock")
+
+
+def test_second_reset_before_a_start_keeps_the_times(old: Path, tmp_path: Path):
+    offsets_reset._build(tmp_path / "second", old, AFTER)
+    offsets_reset._build(tmp_path / "third", tmp_path / "second", AFTER)
+    assert BatchTimes(tmp_path / "third" / "times", lambda: 10).of(0) == 5_002
+
+
+def test_only_checkpoints_that_were_never_in_place_are_removed(old: Path, tmp_path: Path):
+    root = tmp_path / "replaced"
+    offsets_reset._build(root / "unused", old, AFTER)
+    offsets_reset._build(root / "built", old, AFTER)
+    (root / "built").rename(root / "kept")  # replaced by a later reset
+    old.rename(root / "first")
+    (root / "a file").touch()
+    offsets_reset._remove_unused(root)
+    assert sorted(path.name for path in root.iterdir()) == ["a file", "first", "kept"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"t": 5}', '{"t": {"x": 5}}', '{"t": {"0": "5"}}', '{"t": {"0": -1}}', '{"t": {}}']
+)
+def test_file_without_offsets_is_refused(tmp_path: Path, content: str):
+    path = tmp_path / "offsets.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match="is not a file of offsets"):
+        offsets_reset._listed(path)
+
+
+def test_file_of_offsets(tmp_path: Path):
+    path = tmp_path / "offsets.json"
+    path.write_text(json.dumps({"t": {"0": 7, "1": 0}}))
+    assert offsets_reset._listed(path) == AFTER
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "start", "end", "lag", "lost"),
+    [(None, 3, 10, 7, 0), (5, 3, 10, 5, 0), (1, 3, 10, 9, 2), (12, 3, 10, 0, 0), (5, None, None, None, 0)],
+)
+def test_lag_and_loss(acknowledged: int | None, start: int | None, end: int | None, lag: int | None, lost: int):
+    offsets = PartitionOffsets("t", 0, acknowledged, None, start, end)
+    assert (offsets.lag, offsets.lost) == (lag, lost)

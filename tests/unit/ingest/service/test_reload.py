@@ -1,0 +1,153 @@
+"""What a reload compares, and how the supervisor replaces pipelines."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.observe.health import State
+from ingest.service import supervisor as module
+from ingest.service.control import Phase, ReloadStatus
+from ingest.service.reload import is_changed, refuse_changes
+from ingest.service.supervisor import Supervisor
+from tests.support.supervised import Bench
+
+
+def configuration(folder: Path, change: Callable[[dict[str, Any]], None] = lambda _content: None) -> Configuration:
+    content: dict[str, Any] = {
+        "version": 1,
+        "state_dir": str(folder / "state"),
+        "stores": {"one": {"hbase": {"host": "localhost"}}, "two": {"rocksdb": {"path": "./store"}}},
+        "pipelines": {
+            name: {
+                "source": {"files": {"path": "./in"}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{body}"}}],
+                "sinks": [{"attr2hbase": {"table": "t", "store": store}}],
+            }
+            for name, store in (("a", "one"), ("b", "two"))
+        },
+    }
+    change(content)
+    (folder / "pipeline.yaml").write_text(json.dumps(content))
+    return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
+
+
+def described(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["description"] = "other words"
+
+
+def decorated(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["decorators"].append({"value": {"attribute": "x", "value": "y"}})
+
+
+def slower(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["trigger"] = {"every": "5s"}
+
+
+def other_host(content: dict[str, Any]) -> None:
+    content["stores"]["one"]["hbase"]["host"] = "127.0.0.1"
+
+
+def with_table(content: dict[str, Any]) -> None:
+    content["tables"] = {"t": {"store": "one", "families": {"f": {}}}}
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (lambda _content: None, (False, False)),
+    (described, (False, False)),
+    (decorated, (True, False)),
+    (slower, (True, False)),
+    (other_host, (True, False)),
+    (with_table, (True, False)),
+])  # fmt: skip
+def test_only_pipelines_that_use_what_changed_are_replaced(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], expected: tuple[bool, bool]
+):
+    old, new = configuration(tmp_path), configuration(tmp_path, change)
+    refuse_changes(old, new)
+    assert (is_changed("a", old, new), is_changed("b", old, new)) == expected
+
+
+@pytest.mark.parametrize(("section", "value"), [
+    ("spark", {"master": "local[1]"}),
+    ("state_dir", "/elsewhere"),
+    ("service", {"http": {"listen": "127.0.0.1:1"}}),
+    ("service", {"stop_timeout": "1s"}),
+    ("service", {"log": {"format": "console"}}),
+])  # fmt: skip
+def test_changes_of_what_pipelines_share_need_a_restart(tmp_path: Path, section: str, value: object):
+    old = configuration(tmp_path)
+    new = configuration(tmp_path, lambda content: content.update({section: value}))
+    with pytest.raises(ConfigError, match=f'"{section}.*" cannot be reloaded') as caught:
+        refuse_changes(old, new)
+    assert caught.value.hint == "restart the service"
+
+
+class Reloader:
+    """A fake that replaces the pipelines of a supervisor by others."""
+
+    def __init__(self, leaving: frozenset[str], new: list[Any]) -> None:
+        self.leaving = leaving
+        self.is_working = False
+        self.status = ReloadStatus()
+        self._new = new
+
+    @property
+    def is_active(self) -> bool:
+        return self.status.phase in (Phase.REPLACING, Phase.BUILDING)
+
+    def begin(self, running: object) -> None:
+        self.status = ReloadStatus(Phase.REPLACING)
+
+    def build(self) -> None:
+        self.status = ReloadStatus(Phase.BUILDING)
+
+    def take(self) -> list[Any]:
+        self.status = ReloadStatus(Phase.DONE)
+        return self._new
+
+
+@pytest.mark.parametrize("by_signal", [False, True])
+def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_new_one(
+    monkeypatch: pytest.MonkeyPatch, by_signal: bool
+):
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+
+    def start(bench: Bench) -> None:
+        bench.query.is_drained = False
+        reload()
+
+    def reload() -> None:
+        if by_signal:
+            old.stop.hang_ups += 1
+        else:
+            old.control.reload()
+
+    def start_new(bench: Bench) -> None:
+        bench.query.has_ended = True
+
+    old, new = Bench(start), Bench(start_new)
+    closed: list[str] = []
+    old.pipeline.close = lambda: closed.append("old")
+    old.pipeline.has_stopped = lambda: True
+    reloader = Reloader(frozenset(["p"]), [new.pipeline])
+    refusing = old.query.refuse_batches
+
+    def refuse() -> None:
+        refusing()
+        assert closed == []
+        old.query.is_drained = True
+
+    old.query.refuse_batches = refuse  # type: ignore[method-assign]
+    supervisor = Supervisor(
+        [old.member], old.control, reloader, once=False, stop=old.stop, stop_timeout_s=1.0, is_alive=lambda: True
+    )  # type: ignore[arg-type]
+    assert supervisor.run() == []
+    assert (closed, old.stops, new.starts, new.state) == (["old"], 1, 1, State.STOPPED)
+    assert [pipeline for pipeline in supervisor.pipelines if pipeline is old.pipeline] == []
