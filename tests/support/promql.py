@@ -11,6 +11,7 @@ Implements the part of PromQL that `deploy/prometheus/alerts.yaml` uses; anythin
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -52,8 +53,12 @@ class Scrapes:
 
     def newest(self, at_s: float) -> float | None:
         """Time of the newest scrape that is not too old; a series that it lacks is stale."""
-        times = [each for each in self.times if at_s - LOOKBACK_S < each <= at_s]
+        times = self.between(at_s - LOOKBACK_S, at_s)
         return times[-1] if times else None
+
+    def between(self, begin_s: float, end_s: float) -> list[float]:
+        """Times of the scrapes from one time to another."""
+        return self.times[bisect_left(self.times, begin_s) : bisect_right(self.times, end_s)]
 
 
 def duration_s(text: str) -> float:
@@ -202,8 +207,10 @@ def _selected(name: str, matchers: Mapping[str, re.Pattern[str]]) -> Expression:
 def _grown(name: str, matchers: Mapping[str, re.Pattern[str]], range_s: float, *, per_s: bool) -> Expression:
     def evaluate(scrapes: Scrapes, at_s: float) -> Vector:
         found = {}
+        window = scrapes.between(at_s - range_s, at_s)
         for labels in _matching(scrapes, name, matchers):
-            points = [(t, value) for t, value in scrapes.series[labels].items() if at_s - range_s <= t <= at_s]
+            series = scrapes.series[labels]
+            points = [(t, series[t]) for t in window if t in series]
             if len(points) > 1:
                 grown = sum(new - old if new >= old else new for (_, old), (_, new) in pairwise(points))
                 found[_without_name(labels)] = grown / (points[-1][0] - points[0][0]) if per_s else grown

@@ -24,6 +24,7 @@ RUNBOOK = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
 TARGET = {"job": "attr2hbase", "instance": "ingest-1:9464"}
 PIPELINE = "logs"
 MINUTES = 90
+LONG_MINUTES = 300  # for the alert on a pause
 FAULT_AT = 30  # minute
 EVENTS = 60_000  # read in a minute
 
@@ -86,6 +87,11 @@ def cannot_commit(service: Simulated, _minute: int) -> None:
     service.metrics.group_commit_failed(PIPELINE)
 
 
+def once(fault: Fault) -> Fault:
+    """The fault in its first minute only."""
+    return lambda service, minute: fault(service, minute) if minute == 0 else None
+
+
 def drops_lines(service: Simulated, _minute: int) -> None:
     service.dropped_lines += 500
 
@@ -102,6 +108,12 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "the process has ended": ("Attr2hbaseDown", is_down),
     "failed": ("Attr2hbasePipelineFailed", in_state(State.FAILED)),
     "blocked": ("Attr2hbasePipelineBlocked", in_state(State.BLOCKED)),
+    "backing off": ("Attr2hbasePipelineBlocked", in_state(State.BACKING_OFF)),
+    "blocked and backing off in turn": (
+        "Attr2hbasePipelineBlocked",
+        lambda service, minute: service.state((State.BLOCKED, State.BACKING_OFF)[minute % 2]),
+    ),
+    "paused": ("Attr2hbasePipelinePaused", in_state(State.PAUSED)),
     "a start that hangs": ("Attr2hbasePipelineNotRunning", in_state(State.STARTING)),
     "a stop that hangs": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPING)),
     "stopped": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPED)),
@@ -114,10 +126,19 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
 }
 
 
-def scraped(fault: Fault = lambda _service, _minute: None) -> Scrapes:
+TRANSIENT: Mapping[str, Fault] = {
+    "one failed publication": once(cannot_publish),
+    "one failed commit": once(cannot_commit),
+    "blocked for five minutes": lambda service, minute: service.state(State.BLOCKED if minute < 5 else State.RUNNING),
+    "a restart of two minutes": lambda service, minute: setattr(service, "is_up", minute >= 2),
+    "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
+}
+
+
+def scraped(fault: Fault = lambda _service, _minute: None, minutes: int = MINUTES) -> Scrapes:
     """The scrapes of a service that is healthy until a fault begins."""
     service, scrapes = Simulated(), Scrapes(TARGET)
-    for minute in range(MINUTES):
+    for minute in range(minutes):
         service.minute(minute * 60.0)
         if minute >= FAULT_AT:
             fault(service, minute - FAULT_AT)
@@ -138,12 +159,17 @@ class TestRules:
     @pytest.mark.parametrize("fault", FAULTS)
     def test_alert_fires_on_its_fault_alone(self, fault):
         alert, effect = FAULTS[fault]
-        found = alerts(scraped(effect))
+        minutes = LONG_MINUTES if fault == "paused" else MINUTES
+        found = alerts(scraped(effect, minutes))
         assert [at_s for at_s, names in found.items() if names and at_s < FAULT_AT * 60] == []
         assert set().union(*(names.keys() for names in found.values())) == {alert}
-        (labels,) = found[(MINUTES - 1) * 60.0][alert]
+        (labels,) = found[(minutes - 1) * 60.0][alert]
         assert dict(labels) | TARGET == dict(labels)
         assert alert in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"} or dict(labels)["pipeline"] == PIPELINE
+
+    @pytest.mark.parametrize("fault", TRANSIENT)
+    def test_no_alert_fires_on_a_fault_that_ends_by_itself(self, fault):
+        assert {at_s: names for at_s, names in alerts(scraped(TRANSIENT[fault])).items() if names} == {}
 
     def test_each_alert_has_a_fault(self):
         assert {alert for alert, _ in FAULTS.values()} == RULES.keys()
@@ -151,7 +177,7 @@ class TestRules:
     def test_each_state_but_running_has_an_alert(self):
         covered = set()
         for rule in RULES.values():
-            for states in re.findall(r'\{state=~?"([a-z|]+)"\} == 1\s*$', rule["expr"]):
+            for states in re.findall(r'\{state=~?"([a-z_|]+)"\}\)? == 1\s*$', rule["expr"]):
                 if "and on" not in rule["expr"]:
                     covered |= set(states.split("|"))
         assert covered == {state.value for state in State} - {State.RUNNING.value}
@@ -225,10 +251,13 @@ class TestSameAsPrometheus:
         shutil.copy(FILE.with_name("scrape.yaml"), tmp_path)
         promtool("check", "config", "scrape.yaml", cwd=tmp_path)
 
-    @pytest.mark.parametrize("fault", ["none", *FAULTS])
+    @pytest.mark.parametrize("fault", ["none", *FAULTS, *TRANSIENT])
     def test_same_alerts_at_each_minute(self, fault, tmp_path):
         shutil.copy(FILE, tmp_path)
-        scrapes = scraped() if fault == "none" else scraped(FAULTS[fault][1])
+        effects = {name: effect for name, (_, effect) in FAULTS.items()} | dict(TRANSIENT)
+        scrapes = (
+            scraped() if fault == "none" else scraped(effects[fault], LONG_MINUTES if fault == "paused" else MINUTES)
+        )
         found = alerts(scrapes)
         cases = [
             {"eval_time": f"{at_s:.0f}s", "alertname": name, "exp_alerts": [expected(name, one) for one in labels]}

@@ -1,9 +1,8 @@
-"""The Dockerfiles, the compose file and the locked dependencies of the image."""
+"""The Dockerfiles and the compose file."""
 
 import re
 import shutil
 import subprocess
-import tomllib
 from itertools import chain
 from pathlib import Path
 
@@ -62,50 +61,13 @@ class TestDockerfile:
         ]
         sources = {source for each in copied for source in each}
         assert sources == {line.removeprefix("!") for line in allowed[1:]}
-        for source in sources - {"dist/*.whl"}:
+        for source in sources - {"dist/*.whl", "dist/*.requirements.txt"}:
             assert (ROOT / source).is_file(), source
 
     @pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
     def test_linter_has_no_findings(self, file):
         done = subprocess.run(["hadolint", str(file)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-
-
-class TestRequirements:
-    """The image has the versions of requirements.lock, without the tools of developers."""
-
-    def test_versions_and_hashes_are_those_of_the_project(self):
-        mine, all_ = pinned(DOCKER / "requirements.lock"), pinned(ROOT / "requirements.lock")
-        assert {name: pin for name, pin in mine.items() if all_.get(name) != pin} == {}
-
-    def test_dependencies_of_the_product_are_complete(self):
-        needed_by = origins((ROOT / "requirements.lock").read_text())
-        needed = {name for name, parents in needed_by.items() if "attr2hbase (pyproject.toml)" in parents}
-        while more := {name for name, parents in needed_by.items() if parents & needed} - needed:
-            needed |= more
-        assert pinned(DOCKER / "requirements.lock").keys() == needed
-        declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-        assert {re.split(r"[<>=]", each)[0] for each in declared} <= needed
-
-
-def pinned(file: Path) -> dict[str, str]:
-    """Package -> version, marker and hashes."""
-    text = re.sub(r"\s*# via.*(?:\n\s+#.*)*", "", file.read_text()).replace("\\\n", " ")
-    return {line.partition("==")[0]: " ".join(line.split()) for line in text.splitlines() if "==" in line}
-
-
-def origins(text: str) -> dict[str, set[str]]:
-    """Package -> the packages that need it."""
-    found: dict[str, set[str]] = {}
-    for line in text.splitlines():
-        if "==" in line and not line.startswith(" "):
-            name = line.partition("==")[0]
-            found[name] = set()
-        elif "#" in line:
-            parent = line.partition("#")[2].strip().removeprefix("via").strip()
-            if parent:
-                found[name].add(parent)
-    return found
 
 
 class TestCompose:
