@@ -23,8 +23,6 @@ from tests.support.ticks import Ticks
 COUNT = 20_000
 VERSIONS = (("3.9.2", "2.5.8"), ("3.9.2", "2.4.17"))
 
-pytestmark = pytest.mark.slow
-
 
 class Servers(NamedTuple):
     """A broker and an HBase."""
@@ -51,6 +49,7 @@ def servers(request: pytest.FixtureRequest, servers_folder: Path) -> Iterator[Se
         found.hbase.close()
 
 
+@pytest.mark.slow
 def test_records_become_rows(servers: Servers, tmp_path: Path) -> None:
     kafka, hbase = servers
     topic, table, group = Ticks.produced(kafka, COUNT), unique("ticks"), unique("group")
