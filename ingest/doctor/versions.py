@@ -16,7 +16,7 @@ class Support:
     Attributes:
         oldest: earlier ones are not supported.
         newest: the newest one that is expected to work.
-        tested: those that a run of all tests has used; digits that it does not list do not count.
+        tested: those that a run of tests has used; digits that it does not list do not count.
         below: severity of an earlier version.
         why: what an earlier version lacks.
         effect: of an earlier version, for the README.
@@ -56,7 +56,7 @@ MATRIX = {
         "Kafka",
         (2, 8),
         (4, 1),
-        ((4, 1),),
+        ((3, 9), (4, 1)),
         Severity.WARNING,
         "without topic ids, a recreated topic is not detected",
         "`ingest doctor` warns",
@@ -65,7 +65,7 @@ MATRIX = {
         "HBase",
         (2, 0),
         (2, 6),
-        ((2, 6),),
+        ((2, 4), (2, 5), (2, 6)),
         Severity.ERROR,
         "its Thrift server and its settings differ",
         "`ingest doctor hbase` reports an error",

@@ -23,8 +23,6 @@ from tests.support.ticks import Ticks
 COUNT = 20_000
 VERSIONS = (("3.9.2", "2.5.8"), ("3.9.2", "2.4.17"))
 
-pytestmark = pytest.mark.slow
-
 
 class Servers(NamedTuple):
     """A broker and an HBase."""
@@ -51,20 +49,14 @@ def servers(request: pytest.FixtureRequest, servers_folder: Path) -> Iterator[Se
         found.hbase.close()
 
 
+@pytest.mark.slow
 def test_records_become_rows(servers: Servers, tmp_path: Path) -> None:
     kafka, hbase = servers
     topic, table, group = Ticks.produced(kafka, COUNT), unique("ticks"), unique("group")
-    salted = unique("salted")
     content = {
         "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}},
-        "tables": {
-            table: ticks.table("cluster"),
-            salted: ticks.table("cluster") | {"distribute": {"hash": 4}},
-        },
-        "pipelines": {
-            "plain": ticks.pipeline(kafka, topic.topic, "cluster", table, group=group),
-            "salted": ticks.pipeline(kafka, topic.topic, "cluster", salted, group=unique("group")),
-        },
+        "tables": {table: ticks.table("cluster")},
+        "pipelines": {"plain": ticks.pipeline(kafka, topic.topic, "cluster", table, group=group)},
     }
     with Service(tmp_path, content) as service:
         applied = service.ingest("table apply")
@@ -75,7 +67,7 @@ def test_records_become_rows(servers: Servers, tmp_path: Path) -> None:
         assert kafka.committed(group, topic.topic) == topic.ends
         ids = json.loads((service.checkpoint("plain").folder / "topics.json").read_text())
         assert set(ids) == {topic.topic}
-        scanned = service.ingest("scan", salted, "--limit", "100", "--output", "json")
+        scanned = service.ingest("scan", table, "--limit", "100", "--output", "json")
         assert len(scanned.stdout.splitlines()) == 100, scanned.stderr
         planned = service.ingest("table plan")
         assert planned.returncode == 0, planned.stdout
