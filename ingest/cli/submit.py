@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output
+from ingest.cli.output import Output, counted
 from ingest.cli.run import OnceOption, StartOption
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def _pack(out: Output, path: Path, configuration: "Configuration", catalog: "Cat
     from ingest.service.submit import connector_jars, entry_script
     from ingest.spark.environment import environment, pack
 
-    out.note(f"packing the environment into {path}", "dim")
-    if not pack(path, environment(connector_jars(configuration, catalog), entry_script())):
-        out.note(f"{path} is up to date", "dim")
+    content = environment(connector_jars(configuration, catalog), entry_script())
+    was_written = pack(path, content)
+    out.note(f"{path}: {counted(len(content.files), 'file')} packed" if was_written else f"{path} is up to date", "dim")
 
 
 def _shown(command: list[str]) -> str:

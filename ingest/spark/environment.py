@@ -45,7 +45,7 @@ _COMPRESSION = 1  # level 6 takes three times as long and saves a tenth
 
 _PYTHON = """\
 #!/bin/sh
-# Runs Python {version} of this machine with the packages of this folder.
+# Runs Python {version} of this machine with the packages of this folder, and not with those of the machine (-S).
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
 python=${{ATTR2HBASE_PYTHON:-python{version}}}
 if ! command -v "$python" >/dev/null; then
@@ -55,7 +55,7 @@ fi
 PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}$root/lib
 PYTHONNOUSERSITE=1
 export PYTHONPATH PYTHONNOUSERSITE
-exec "$python" "$@"
+exec "$python" -S "$@"
 """
 
 _INGEST = """\

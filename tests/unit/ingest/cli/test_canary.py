@@ -1,6 +1,7 @@
 """No output of any command contains a secret."""
 
 import io
+import stat
 
 import pytest
 
@@ -79,7 +80,9 @@ def test_secret_is_in_no_output(ingest, file, command, code, output):
     assert result.code == code, result.err
     assert [form for form in FORMS if form in result.out + result.err] == []
     written = [path for path in file.parent.rglob("*") if path.is_file() and path.parent.name != "secrets"]
-    by_us = [path for path in written if not path.parent.name.startswith("store-")]
+    given = [path for path in written if path.name == "spark-submit.properties"]  # only its owner can read it
+    assert [stat.S_IMODE(path.stat().st_mode) for path in given] == ([0o600] if command.startswith("submit") else [])
+    by_us = [path for path in written if not path.parent.name.startswith("store-") and path not in given]
     assert [path for path in by_us for form in FORMS if form.encode() in path.read_bytes()] == []
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.spark.environment import Environment
+
 
 @pytest.fixture
 def command(ingest, pipeline, monkeypatch):
@@ -75,14 +77,15 @@ CLUSTER = "\nspark: {master: 'spark://host:7077'}\n"
 
 def test_archive_is_packed_and_its_interpreter_is_used(command, pipeline, monkeypatch):
     packed = []
-    monkeypatch.setattr("ingest.spark.environment.environment", lambda jars, script: (list(jars), script.name))
+    monkeypatch.setattr("ingest.spark.environment.pack", lambda path, content: packed.append((path, content)) or True)
     monkeypatch.setattr(
-        "ingest.spark.environment.pack", lambda path, content: packed.append((str(path), content)) or True
+        "ingest.spark.environment.environment", lambda jars, script: Environment({}, {script.name: script})
     )
     monkeypatch.setenv("PYSPARK_PYTHON", "python3")
     found = command(CLUSTER, "--archive", "env.tar.gz")
     assert found[found.index("--archives") + 1] == f"{(pipeline / 'env.tar.gz').as_uri()}#environment"
-    assert packed == [("env.tar.gz", ([], "attr2hbase_submit.py"))]
+    ((path, content),) = packed
+    assert (str(path), list(content.files)) == ("env.tar.gz", ["attr2hbase_submit.py"])
     settings = settings_of(found)
     assert settings["spark.pyspark.python"] == "./environment/bin/python"
     assert settings["spark.pyspark.driver.python"] == sys.executable

@@ -108,6 +108,13 @@ def test_interpreter_of_the_archive_imports_its_packages(content: Environment, t
     assert done.stdout == f"{lib}/some/__init__.py {lib}/ingest/__init__.py an argument\n"
 
 
+def test_packages_of_the_machine_are_not_visible(content: Environment, tmp_path: Path) -> None:
+    pack(tmp_path / "env.tar.gz", content)
+    folder = unpacked(tmp_path / "env.tar.gz", tmp_path / "environment")
+    code = "import sys; print([each for each in sys.path if each.endswith('-packages')])"
+    assert run(tmp_path, f"{folder}/bin/python", "-c", code).stdout == "[]\n"
+
+
 def test_packages_of_spark_come_first(content: Environment, tmp_path: Path) -> None:
     pack(tmp_path / "env.tar.gz", content)
     folder = unpacked(tmp_path / "env.tar.gz", tmp_path / "environment")
