@@ -251,10 +251,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
-    "tls_failed": (
-        api.SourceUnavailableError,
-        "The TLS handshake with a Kafka broker failed: one side does not accept the certificate of the other.",
-    ),
+    "tls_failed": (api.SourceUnavailableError, "A TLS handshake with a Kafka broker failed; the message says why."),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,

@@ -146,7 +146,7 @@ def test_key_that_java_cannot_decrypt_is_rejected(tmp_path):
     key = tmp_path / "key.pem"
     key.write_text(f"-----BEGIN ENCRYPTED PRIVATE KEY-----\n{body}\n-----END ENCRYPTED PRIVATE KEY-----\n")
     key.chmod(0o600)
-    with pytest.raises(ValidationError, match="PBES2.*-v1 PBE-SHA1-3DES"):
+    with pytest.raises(ValidationError, match=r"PBES2.*-v1 PBE-SHA1-3DES"):
         connection(security={"tls": {"key_file": str(key), "key_password": "p"}})
     key.write_text(key.read_text().replace(" ENCRYPTED", ""))
     assert connection(security={"tls": {"key_file": str(key)}}).security.protocol == "SSL"
