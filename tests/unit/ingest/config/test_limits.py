@@ -82,11 +82,15 @@ def test_long_text_counts_as_several_values() -> None:
         compose(text, "p.yaml", [])
 
 
-@given(
-    st.recursive(
-        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    )
+TEXTS = st.text(max_size=20)
+TREES = st.recursive(
+    st.none() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=10,
 )
+
+
+@given(TREES)
 def test_json_is_read_or_is_a_problem(tree: object) -> None:
     try:
         compose(json.dumps(tree), "p.yaml", [])
