@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 from zlib import crc32
 
 import msgpack
@@ -76,7 +76,7 @@ class StagingWriter:
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._formats: Mapping[str, FileFormat] = {}
         self._path: Path | None = None
-        self._file: BinaryIO | None = None
+        self._file: IO[bytes] | None = None
         self._sections: list[object] = []
         self._section_bytes = 0
         self._size_bytes = 0
