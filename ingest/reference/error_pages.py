@@ -159,6 +159,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A lease was not renewed in time, or another process has taken it over.",
     ),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
+    "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
