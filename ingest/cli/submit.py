@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
-from ingest.cli.output import Output, counted
+from ingest.cli.output import Output
 from ingest.cli.run import OnceOption, StartOption
 
 if TYPE_CHECKING:

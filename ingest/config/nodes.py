@@ -19,6 +19,7 @@ from ingest.masks import MASK
 MAX_FILE_BYTES = 1_000_000  # ten times the largest known configurations
 MAX_DEPTH = 32  # a pipeline file needs about ten
 MAX_ALIASED = 10_000  # nodes repeated by all aliases of a file
+TEXT_OF_A_NODE = 1_000  # characters; a longer text counts as several nodes
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is ten times faster
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -187,13 +188,17 @@ class _Anchor:
     A node that an alias can repeat.
 
     Attributes:
-        size: number of its nodes, with aliases expanded.
+        size: number of its nodes, with aliases expanded; a long text counts as several.
         height: number of its levels.
     """
 
     node: Node
     size: int
     height: int
+
+
+def _size(text: str) -> int:
+    return 1 + len(text) // TEXT_OF_A_NODE
 
 
 class _Composer:
@@ -239,7 +244,7 @@ class _Composer:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            found = _Anchor(self._scalar(event, place), 1, 0)
+            found = _Anchor(self._scalar(event, place), _size(event.value), 0)
         elif isinstance(event, yaml.SequenceStartEvent):
             found = self._sequence(place, depth)
         else:
@@ -292,7 +297,7 @@ class _Composer:
                     Problem(Kind.SYNTAX, key_place, "a key must be text", "quote a value that starts with { or [")
                 )
             child = self._node(next(self._events), depth + 1)
-            found.size += child.size
+            found.size += child.size + _size(key.text) - 1
             found.height = max(found.height, child.height + 1)
             if key.text in node.entries:
                 first = node.keys[key.text]

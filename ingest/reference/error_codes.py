@@ -145,6 +145,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A lease was not renewed in time, or another process has taken it over.",
     ),
+    "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
@@ -241,10 +242,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "More than 20 events of one task took longer than 3 s in a decorator.",
     ),
     "tombstone": (api.DecodeError, "The record has no value, with tombstones: error."),
-    "tls_failed": (
-        api.SourceUnavailableError,
-        "The TLS handshake with a Kafka broker failed: one side does not accept the certificate of the other.",
-    ),
+    "tls_failed": (api.SourceUnavailableError, "A TLS handshake with a Kafka broker failed; the message says why."),
     "too_deep": (api.DecorateError, "The nesting of the JSON, record or message exceeds the limit."),
     "too_large": (
         api.EventError,

@@ -110,6 +110,7 @@ REMEDIES: Mapping[str, str] = {
     "lease_lost": "If there is a new owner, do nothing; else check this machine's load and start again.",
     "lifecycle": "Report the bug.",
     "locked": "Stop the other process, or choose another name.",
+    "log_truncated": "Find out why Kafka lost records; then follow the message.",
     "login_failed": "Correct mechanism, user and password in the file, or the user in the cluster.",
     "mapping": "Correct the pipeline or the sink's options; then replay the dead letters.",
     "name_taken": "Rename or uninstall one of the two.",

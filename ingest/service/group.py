@@ -17,7 +17,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.service.topics import TopicIds, TopicRecreatedError
+from ingest.service.topics import TopicIds, TopicLostError, check_ends
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -34,8 +34,8 @@ class OffsetCommitter:
     """
     Commits the acknowledged offsets of a checkpoint from a background thread; the pipeline never waits for it.
 
-    It also detects that a topic was deleted and recreated. Spark fails only if the new topic is shorter than the
-    offset reached; otherwise it resumes in the middle of the new topic.
+    It also detects that a topic was deleted and recreated, or truncated. Spark fails only if the topic is then shorter
+    than the offset reached; otherwise it resumes in the middle of new records.
 
     Order: start, then close, which commits once more.
 
@@ -111,7 +111,7 @@ class OffsetCommitter:
             return
         try:
             self._sync()
-        except TopicRecreatedError as error:
+        except TopicLostError as error:
             self._data_loss = error
             leave_topics(self._group, error.topics, self._checkpoint, self._times)
         except Exception as error:  # noqa: BLE001 - the group is only a copy: no error may end the thread
@@ -160,6 +160,7 @@ class OffsetCommitter:
 
         Raises:
             TopicRecreatedError: a topic was deleted and recreated.
+            LogTruncatedError: a partition ends before its acknowledged offset.
             SourceUnavailableError: the cluster does not answer.
         """
         with KafkaAdmin(self._connection) as admin:
@@ -167,6 +168,8 @@ class OffsetCommitter:
             self._topic_ids.check(admin.topic_ids(topics))
             try:
                 self._measure(admin, topics)
+            except TopicLostError:
+                raise
             except IngestError as error:
                 return error
         return None
@@ -181,6 +184,7 @@ class OffsetCommitter:
             )
         # not the last stable offset: records after an open transaction count as lag
         ends = admin.high_watermarks(topics)
+        check_ends(ends, self._acknowledged, self._checkpoint.folder)
         # a partition without an acknowledged record has not been read at all
         begins = admin.earliest(topics)
         for part, end in ends.items():

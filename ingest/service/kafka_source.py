@@ -1,7 +1,7 @@
 """The Kafka source on the driver: start position, checks of the checkpoint, and the consumer group."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
-from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError
+from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
 from ingest.spark.streaming.batch_time import newest_time
@@ -96,6 +96,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             partitions = admin.partitions(topics)
             if reached:
                 self._check_positions(admin, topics, reached)
+                self._check_ends(admin, topics, reached)
         if reached and self._checkpoint.newest_commit() is None:
             self._commit_start(reached)
         if self._committer is None:
@@ -145,9 +146,20 @@ class KafkaSource(Source[KafkaSourceSettings]):
             if deleted:
                 raise TopicDeletedError(deleted, self._checkpoint.folder, others=set(deleted) < read)
         except TopicLostError as error:
-            with closing(GroupOffsets(self.settings, self.group)) as group:
-                leave_topics(group, error.topics, self._checkpoint, self._times)
+            self._leave(error.topics)
             raise
+
+    def _check_ends(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
+        """Refuse to resume behind the end of a partition, whose next records will have offsets that were read."""
+        try:
+            check_ends(admin.high_watermarks(topics), reached, self._checkpoint.folder)
+        except TopicLostError as error:
+            self._leave(error.topics)
+            raise
+
+    def _leave(self, topics: Sequence[str]) -> None:
+        with closing(GroupOffsets(self.settings, self.group)) as group:
+            leave_topics(group, topics, self._checkpoint, self._times)
 
     def _check_positions(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
         """Refuse to resume if a topic has deleted unread records; the error names them."""

@@ -8,6 +8,9 @@ from pathlib import Path
 from ingest.api import CheckpointError, PositionLostError
 from ingest.durable import on_disk, write_durably
 
+Part = tuple[str, int]
+"""Topic and partition."""
+
 # the group has no offsets of the lost topics, and a partition without an offset is read from its beginning
 _GROUP = "'ingest run --start-from group', which resumes the other topics at their offsets"
 
@@ -56,6 +59,49 @@ class TopicRecreatedError(TopicLostError):
         what = "deleted and recreated: the offsets in the checkpoint belong to other records"
         remedy = "to read the new records from their beginning"
         super().__init__(recreated, what, remedy, checkpoint, others=others)
+
+
+class LogTruncatedError(TopicLostError):
+    """
+    A partition ends before an acknowledged offset: the cluster lost records, and will use their offsets again.
+
+    An unclean election of a leader does that, and so does a restored disk.
+
+    Args:
+        ends: offset after the last record of each truncated partition, by topic and partition.
+        reached: the acknowledged offsets.
+        checkpoint: folder of the checkpoint.
+    """
+
+    code = "log_truncated"
+
+    def __init__(self, ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: Path) -> None:
+        topics = sorted({topic for topic, _ in ends})
+        parts = ", ".join(
+            f"{topic}/{partition} ends at offset {end}, but was read up to {reached[topic, partition]}"
+            for (topic, partition), end in sorted(ends.items())
+        )
+        others = set(topics) < {topic for topic, _ in reached}
+        super().__init__(topics, f"truncated: {parts}", "to read what remains,", checkpoint, others=others)
+
+
+def check_ends(ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: Path) -> None:
+    """
+    Compare the ends of partitions with the acknowledged offsets.
+
+    A log that has grown beyond the acknowledged offset again is not detected.
+
+    Args:
+        ends: offset after the last record, by topic and partition.
+        reached: the acknowledged offsets.
+        checkpoint: folder of the checkpoint.
+
+    Raises:
+        LogTruncatedError: a partition ends before its acknowledged offset.
+    """
+    truncated = {part: end for part, end in ends.items() if end < reached.get(part, 0)}
+    if truncated:
+        raise LogTruncatedError(truncated, reached, checkpoint)
 
 
 def _were(topics: Sequence[str]) -> str:

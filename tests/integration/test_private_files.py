@@ -66,7 +66,8 @@ def temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("umask", ["000", pytest.param("077", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("umask", ["000", "077"])
 def test_only_the_owner_can_read_what_a_service_writes(service: Service, temporary: Path, umask: str) -> None:
     written, point = service.folder / "written", service.folder / "points" / "before_send"
     variables = {

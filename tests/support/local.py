@@ -10,8 +10,17 @@ if _FOLDER not in sys.path:
 from local_servers import jars  # noqa: E402 (the path must be set first)
 from local_servers.errors import ServerError  # noqa: E402
 from local_servers.hbase import HBaseServer  # noqa: E402
-from local_servers.kafka import KafkaServer  # noqa: E402
+from local_servers.kafka import KafkaServer, new_cluster_id  # noqa: E402
 from local_servers.probes import thrift_is_ready  # noqa: E402
 from local_servers.processes import ServerProcess, free_ports  # noqa: E402
 
-__all__ = ["HBaseServer", "KafkaServer", "ServerError", "ServerProcess", "free_ports", "jars", "thrift_is_ready"]
+__all__ = [
+    "HBaseServer",
+    "KafkaServer",
+    "ServerError",
+    "ServerProcess",
+    "free_ports",
+    "jars",
+    "new_cluster_id",
+    "thrift_is_ready",
+]

@@ -25,6 +25,7 @@ class KafkaServer:
         properties: of the broker, besides or instead of those that `_write_settings` has.
         java_options: additional options of its JVM.
         version: of Kafka; None for that of kafka.pom.xml.
+        cluster: id of the cluster, the same for all its brokers; a new one if None.
         listeners: name -> security protocol of additional listeners; `properties` has their certificates and users.
     """
 
@@ -39,7 +40,9 @@ class KafkaServer:
         java_options: Sequence[str] = (),
         version: str | None = None,
         listeners: Mapping[str, str] | None = None,
+        cluster: str | None = None,
     ) -> None:
+        self._cluster = cluster
         self.folder = folder
         self._listeners = dict(listeners or {})
         self.process = ServerProcess("kafka", folder)
@@ -52,6 +55,11 @@ class KafkaServer:
     def port(self) -> int:
         """Port of the broker; chosen at the first start."""
         return self._ports()[0]
+
+    @property
+    def controller(self) -> str:
+        """HOST:PORT of its controller."""
+        return f"127.0.0.1:{self._ports()[1]}"
 
     def port_of(self, listener: str) -> int:
         """Port of an additional listener."""
@@ -81,8 +89,7 @@ class KafkaServer:
         settings = self._write_settings()
         log = ["-Dlog4j2.level=WARN", "-Djava.awt.headless=true"]
         if not (self.folder / "data" / "meta.properties").exists():
-            # a leading letter, so that it does not look like an option
-            cluster = "K" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:21]
+            cluster = self._cluster or new_cluster_id()
             done = subprocess.run(
                 [
                     java,
@@ -158,3 +165,9 @@ class KafkaServer:
         path = self.folder / "server.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         return str(path)
+
+
+def new_cluster_id() -> str:
+    """A random id of a cluster."""
+    # a leading letter, so that it does not look like an option
+    return "K" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:21]

@@ -163,3 +163,52 @@ def test_missing_field_is_rejected():
     for name in set(content) - {"id", "events"}:
         with pytest.raises(IntegrityError):
             DeadLetter.from_json(json.dumps({key: value for key, value in content.items() if key != name}).encode())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | UNICODE,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(UNICODE, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def read(line: bytes) -> DeadLetter | None:
+    """The dead letter of a line, None if it is refused."""
+    try:
+        return DeadLetter.from_json(line)
+    except IntegrityError:
+        return None
+
+
+def places_in(content: object, path: tuple = ()) -> list[tuple]:
+    """The paths of all values."""
+    children = enumerate(content) if isinstance(content, list) else content.items() if isinstance(content, dict) else ()
+    return [path, *(place for key, child in children for place in places_in(child, (*path, key)))]
+
+
+@given(st.binary() | JSON.map(json.dumps).map(str.encode))
+def test_other_content_is_refused(line):
+    assert read(line) is None
+
+
+@given(LETTERS, st.data())
+def test_changed_dead_letter_is_valid_or_refused(each, data):
+    """A value anywhere in it is replaced or removed; what is read can be written and is read the same again."""
+    content = json.loads(each.to_json())
+    *path, last = data.draw(st.sampled_from(places_in(content)[1:]))
+    parent = content
+    for key in path:
+        parent = parent[key]
+    if data.draw(st.booleans()):
+        parent[last] = data.draw(JSON)
+    else:
+        del parent[last]
+    found = read(json.dumps(content).encode())
+    if found is not None:
+        assert read(found.to_json()) == found
+
+
+@given(LETTERS, st.integers(0, 10_000))
+def test_cut_dead_letter_is_refused(each, end):
+    line = each.to_json()
+    assert read(line[: end % len(line)]) is None

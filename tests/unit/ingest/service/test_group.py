@@ -30,6 +30,7 @@ class Client:
     def __init__(self) -> None:
         self.leader = 2
         self.answers = True
+        self.end = 5
         self.has_coordinator = True
         self.committed: dict[TopicPartition, int] = {}
         self.measured = threading.Event()
@@ -44,7 +45,7 @@ class Client:
         self.measured.set()
         if not self.answers:
             raise KafkaTimeoutError("broker 2")
-        return {part: OffsetAndTimestamp(5, -1, -1) for part in specs}
+        return {part: OffsetAndTimestamp(self.end, -1, -1) for part in specs}
 
     def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, Any]]:
         return {group: {}}
@@ -139,3 +140,18 @@ def test_group_without_a_coordinator_does_not_make_the_source_unavailable(
     client.leader = -1
     clock.now_s = 2 * UNAVAILABLE_S
     assert reached(lambda: "no broker leads" in str(committer.unavailable()), LIMIT_S)
+
+
+def test_truncated_partition_is_a_data_loss(client: Client, committer: OffsetCommitter):
+    """Offsets 3 and 4 are acknowledged."""
+    client.end = 4
+    committer.start()
+    assert reached(lambda: len(client.committed) == 2, LIMIT_S)
+    assert committer.data_loss() is None
+    client.end = 3
+    committer._checked_at = None  # without waiting for the next check
+    assert reached(lambda: committer.data_loss() is not None, LIMIT_S)
+    error = committer.data_loss()
+    assert error is not None
+    assert error.code == "log_truncated"
+    assert error.message == 'topic "t" was truncated: t/1 ends at offset 3, but was read up to 4'
