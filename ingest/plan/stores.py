@@ -1,4 +1,4 @@
-"""The stores of a configuration or a plan, open for reading."""
+"""The stores of a configuration or a plan, opened and closed again."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -56,6 +56,23 @@ def reading_store_if_exists(
                 raise
             exists = False
         yield store, exists
+    finally:
+        store.close()
+
+
+@contextmanager
+def owned_store(component: Component[StoreSettings], catalog: Catalog) -> Iterator[Store[Any]]:
+    """
+    A store of a configuration, open for writing.
+
+    Raises:
+        ConflictError: another process writes a store that only one process may write.
+        StoreUnavailableError: it cannot be reached.
+    """
+    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
+    try:
+        store.open()
+        yield store
     finally:
         store.close()
 
