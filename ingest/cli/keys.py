@@ -1,7 +1,6 @@
 """`ingest keys`: how the row keys of a pipeline spread writes over the regions of its tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,31 +11,15 @@ from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import TableSpec
-    from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
+    from ingest.dry_run.spread import TableAnalysis
     from sinks.rowkeys.analysis import KeyAnalysis, KeyWarning
-    from sinks.rowkeys.layout import Layout, Spread
+    from sinks.rowkeys.layout import Spread
 
 _FIRST_LINES = 10_000  # of the source's files
 _MOST_REGIONS = 10  # shown as text
 _BUCKETS = 16  # in the example of a salted table
-
-
-@dataclass(frozen=True, slots=True)
-class _Analysed:
-    """
-    A table and its row keys.
-
-    Attributes:
-        regions_from: where the regions are from, `file` or `store`.
-    """
-
-    store: str
-    table: str
-    regions_from: str
-    keys: "KeyAnalysis"
 
 
 def analyse(  # noqa: PLR0913 - the options of the command
@@ -85,8 +68,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded, print_plugins
     from ingest.dry_run import DryRun
     from ingest.dry_run.row_keys import RowKeySample
+    from ingest.dry_run.spread import analyses
     from ingest.plan.assemble import plan_of
-    from sinks.rowkeys.analysis import analyse as analysis_of
 
     configuration, catalog = loaded(out, file)
     given = _given(configuration, pipeline, events, lines, from_topic)
@@ -97,11 +80,7 @@ def analyse(  # noqa: PLR0913 - the options of the command
             dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
             sample.add(dry_run, inputs, show_progress)
     prefixes = [from_readable(each) for each in prefix or ()]
-    tables = []
-    for (store, table), keys in sample.by_table().items():
-        layout, regions_from = _layout(configuration, catalog, store, table, connect=connect)
-        analysis = analysis_of(keys, layout, regions=regions, prefixes=prefixes)
-        tables.append(_Analysed(store, table, regions_from, analysis))
+    tables = analyses(configuration, catalog, sample, regions=regions, prefixes=prefixes, connect=connect)
     if out.is_json:
         out.json({"events": dict(sample.outcomes), "tables": [_plain(each) for each in tables]})
         return
@@ -137,32 +116,10 @@ def _given(
     return iter([(only, of_source_files(only, _FIRST_LINES) if given is None else given)])
 
 
-def _layout(
-    configuration: "Configuration", catalog: "Catalog", store: str, table: str, *, connect: bool
-) -> "tuple[Layout, str]":
-    """The regions of a table, and where they are from."""
-    from ingest.api import TableSpec
-    from ingest.config.model import declared_in
-    from sinks.rowkeys.distribution import Distribution
-    from sinks.rowkeys.layout import Layout
-
-    existing = _existing(configuration, catalog, store, table) if connect else None
-    spec = existing or declared_in(store, configuration.tables.values()).get(table, TableSpec(table))
-    return Layout(spec.splits, Distribution.of(spec.buckets)), "file" if existing is None else "store"
-
-
-def _existing(configuration: "Configuration", catalog: "Catalog", name: str, table: str) -> "TableSpec | None":
-    """A table as its store describes it; None if it does not exist."""
-    from ingest.plan.stores import reading_store_if_exists
-
-    with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
-        return store.describe_table(table) if exists else None
-
-
 # Text
 
 
-def _show(out: Output, analysed: _Analysed) -> None:
+def _show(out: Output, analysed: "TableAnalysis") -> None:
     keys = analysed.keys
     writes = f"{counted(keys.writes, 'write')} to {counted(keys.rows, 'row')}"
     shortest, longest = keys.lengths.shortest, keys.lengths.longest
@@ -195,9 +152,9 @@ def _show(out: Output, analysed: _Analysed) -> None:
         _warn(out, analysed.table, warning)
 
 
-def _layouts(analysed: _Analysed) -> "Iterator[tuple[str, Spread]]":
+def _layouts(analysed: "TableAnalysis") -> "Iterator[tuple[str, Spread]]":
     keys = analysed.keys
-    current = "regions in the store" if analysed.regions_from == "store" else "split points of the file"
+    current = "regions in the store" if analysed.is_from_store else "split points of the file"
     yield current if keys.current.layout.splits else "one region", keys.current
     yield "even split points" if keys.even.layout.distribution is None else "one region for each bucket", keys.even
     for spread in keys.salted:
@@ -261,7 +218,7 @@ def _yaml(splits: Sequence[bytes]) -> str:
 # JSON
 
 
-def _plain(analysed: _Analysed) -> dict[str, object]:
+def _plain(analysed: "TableAnalysis") -> dict[str, object]:
     from ingest.api.notation import to_notation
 
     keys = analysed.keys
@@ -272,7 +229,7 @@ def _plain(analysed: _Analysed) -> dict[str, object]:
         "writes": keys.writes,
         "rows": keys.rows,
         "key_bytes": {"shortest": lengths.shortest, "median": lengths.median, "longest": lengths.longest},
-        "current": {"from": analysed.regions_from} | _plain_spread(keys.current),
+        "current": {"from": "store" if analysed.is_from_store else "file"} | _plain_spread(keys.current),
         "even": _plain_spread(keys.even),
         "salted": [{"buckets": spread.layout.regions} | _plain_spread(spread) for spread in keys.salted],
         "recommended_splits": [to_notation(split) for split in keys.recommended_splits],

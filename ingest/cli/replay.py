@@ -51,6 +51,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded, pipeline_of
     from ingest.cli.run import set_up_logs
+    from ingest.durable import private_files
     from ingest.reference.readable import moment_of
     from ingest.service.range_replay import RangeReplay
     from ingest.service.replay_state import RangeRequest
@@ -64,7 +65,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     if dry_run:
         _show_plan(out, run, run.plan())
         return
-    with out.progress("records") as advance:
+    with private_files(), out.progress("records") as advance:
         totals = run.run(rate=rate, on_progress=lambda done: advance(done.records))
     _show_totals(out, totals)
     out.next(f"ingest dead-letters list {file}" if totals.dead_lettered else f"ingest offsets show {file}")

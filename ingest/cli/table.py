@@ -1,7 +1,6 @@
 """`ingest table`: the tables a file declares, compared with those in the stores, and applied to them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,10 +10,9 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import SchemaError, Store, TableSpec
-    from ingest.catalog import Catalog
     from ingest.config.model import Configuration
-    from sinks.schema_diff import Difference, Value
+    from ingest.plan.tables import AppliedChanges, PlannedChange
+    from sinks.schema_diff import Value
 
 DIFFERS = 4  # the exit code of a conflict, here between the file and its stores
 
@@ -53,35 +51,28 @@ def plan(
     Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
     from ingest.cli.loading import loaded
-    from ingest.plan.stores import reading_store_if_exists
+    from ingest.plan.tables import plan_tables
     from sinks.rowkeys.distribution import Distribution
-    from sinks.schema_diff import differences
+    from sinks.schema_diff import Remedy
 
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": Distribution.of_hbasewd(from_hbasewd).buckets}
     if distribute is not None and not out.is_json:
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
-    rows = []
-    for name, specs in _declared(configuration).items():
-        with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
-            found = [store.describe_table(spec.name) if exists else None for spec in specs]
-            for spec, table in zip(specs, found, strict=True):
-                rows += [
-                    _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
-                ]
-    drift = [row for row in rows if row["apply"] != "nothing"]
+    planned = plan_tables(configuration, catalog)
+    drift = [change for change in planned if change.remedy is not Remedy.NOTHING]
     if out.is_json:
         found_in_text = {} if distribute is None else {"distribute": distribute}
-        out.json({"drift": bool(drift), "differences": [_plain(row) for row in rows]} | found_in_text)
-    elif rows:
+        out.json({"drift": bool(drift), "differences": [_plain_with_remedy(each) for each in planned]} | found_in_text)
+    elif planned:
         out.table(
             ("table", "store", "family", "what", "declared", "found", "apply"),
-            [(*_shown(row), _WORDS[row["apply"]]) for row in rows],
+            [(*_shown(change), _WORDS[change.remedy]) for change in planned],
         )
     if drift:
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
-        only_loss = all(row["apply"] == "data_loss" for row in drift)
+        only_loss = all(change.remedy is Remedy.DATA_LOSS for change in drift)
         out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
@@ -114,98 +105,39 @@ def apply(
     Example: ingest table apply pipeline.yaml --adopt mytable
     """
     from ingest.cli.loading import loaded
-    from sinks.schema_diff import reconcile
+    from ingest.plan.tables import apply_tables
+    from sinks.schema_diff import Remedy
 
     configuration, catalog = loaded(out, file)
-    for table in adopt or ():
-        _check_adopted(configuration, table)
-    done: list[dict[str, Any]] = []
-    left: list[dict[str, Any]] = []
-    refused: list[SchemaError] = []
-    for name, specs in _declared(configuration).items():
-        with _owned_store(configuration, catalog, name) as store:
-            for spec in specs:
-                changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in (adopt or ()))
-                done += [_row(name, change) for change in changes.done]
-                left += [_row(name, change) | {"apply": change.remedy(store).value} for change in changes.left]
-                refused += changes.refused
-    commands = [error.command for error in refused if error.command is not None]
+    applied = apply_tables(configuration, catalog, allow_data_loss=allow_data_loss, adopt=adopt or ())
+    commands = [error.command for error in applied.refused if error.command is not None]
     if out.is_json:
-        out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
+        left = [_plain_with_remedy(change) for change in applied.left]
+        out.json({"done": [_plain(change) for change in applied.done], "left": left, "commands": commands})
     else:
-        _print_changes(out, done, left)
-        for error in refused:
+        _print_changes(out, applied)
+        for error in applied.refused:
             out.note(error.message if error.command else str(error), "yellow")
         for command in commands:
             out.line(command)
-    if left:
-        if any(row["apply"] == "data_loss" for row in left):
+    if applied.left:
+        if any(change.remedy is Remedy.DATA_LOSS for change in applied.left):
             out.next(f"ingest table apply {file} --allow-data-loss")
         raise typer.Exit(DIFFERS)
-    if done:
+    if applied.done:
         out.next(f"ingest run {file}")
     else:
         _nothing_to_do(out, file, configuration)
 
 
-def _check_adopted(configuration: "Configuration", table: str) -> None:
-    """Refuse a name of `--adopt` that is not a table with buckets."""
-    from ingest.api import ConfigError, NotFoundError
-    from ingest.suggest import did_you_mean
-
-    declared = configuration.tables.get(table)
-    if declared is None:
-        hint = did_you_mean(table, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
-        raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
-    if declared.spec().buckets is None:
-        raise ConfigError(
-            f'the file declares no `distribute` for table "{table}"',
-            hint="'ingest table plan FILE --from-hbasewd TEXT' shows it",
-        )
-
-
-def _declared(configuration: "Configuration") -> "dict[str, list[TableSpec]]":
-    """Store -> the tables declared for it."""
-    declared: dict[str, list[TableSpec]] = {}
-    for table in configuration.tables.values():
-        declared.setdefault(table.store, []).append(table.spec())
-    return declared
-
-
-@contextmanager
-def _owned_store(configuration: "Configuration", catalog: "Catalog", name: str) -> "Iterator[Store[Any]]":
-    """A store of the file, open for writing."""
-    from ingest.durable import private_files
-
-    component = configuration.stores[name]
-    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
-    with private_files():
-        try:
-            store.open()
-            yield store
-        finally:
-            store.close()
-
-
-def _row(store: str, difference: "Difference") -> dict[str, Any]:
-    return {
-        "table": difference.table,
-        "store": store,
-        "family": difference.family,
-        "what": difference.aspect.value,
-        "declared": difference.declared,
-        "found": difference.found,
-    }
-
-
-def _print_changes(out: Output, done: list[dict[str, Any]], left: list[dict[str, Any]]) -> None:
+def _print_changes(out: Output, applied: "AppliedChanges") -> None:
     columns = ("table", "store", "family", "what", "declared")
-    if done:
-        out.table((*columns, "before"), [_shown(row) for row in done])
-        out.done(f"{counted(len(done), 'difference')} applied, as read back")
-    if left:
-        out.table((*columns, "still"), [_shown(row) for row in left])
-        out.note(f"{counted(len(left), 'difference')} left", "yellow")
+    if applied.done:
+        out.table((*columns, "before"), [_shown(change) for change in applied.done])
+        out.done(f"{counted(len(applied.done), 'difference')} applied, as read back")
+    if applied.left:
+        out.table((*columns, "still"), [_shown(change) for change in applied.left])
+        out.note(f"{counted(len(applied.left), 'difference')} left", "yellow")
 
 
 def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> None:
@@ -215,14 +147,16 @@ def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> No
         out.done("all tables are as declared")
 
 
-def _shown(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row as text."""
+def _shown(change: "PlannedChange") -> tuple[str, ...]:
+    """A change as text."""
     from ingest.reference.readable import readable
+    from sinks.schema_diff import Aspect
 
-    family = "" if row["family"] is None else readable(row["family"])
-    what = {"table": "missing", "family": "missing", "undeclared": "not declared"}.get(row["what"], row["what"])
-    values = (_text(row["what"], row[side], readable) for side in ("declared", "found"))
-    return (row["table"], row["store"], family, what, *values)
+    found = change.difference
+    words = {Aspect.TABLE: "missing", Aspect.FAMILY: "missing", Aspect.UNDECLARED: "not declared"}
+    values = (_text(found.aspect, value, readable) for value in (found.declared, found.found))
+    family = "" if found.family is None else readable(found.family)
+    return (found.table, change.store, family, words.get(found.aspect, found.aspect), *values)
 
 
 def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
@@ -252,14 +186,21 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
             return f"hash {value}" if what == "distribute" else str(value)
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as JSON."""
-    family = row["family"]
-    return row | {
-        "family": None if family is None else _value(family),
-        "declared": _value(row["declared"]),
-        "found": _value(row["found"]),
+def _plain(change: "PlannedChange") -> dict[str, Any]:
+    """A change as JSON."""
+    found = change.difference
+    return {
+        "table": found.table,
+        "store": change.store,
+        "family": None if found.family is None else _value(found.family),
+        "what": found.aspect,
+        "declared": _value(found.declared),
+        "found": _value(found.found),
     }
+
+
+def _plain_with_remedy(change: "PlannedChange") -> dict[str, Any]:
+    return _plain(change) | {"apply": change.remedy}
 
 
 def _value(value: "Value | bytes") -> Any:

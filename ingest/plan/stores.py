@@ -1,4 +1,4 @@
-"""The stores of a configuration or a plan, open for reading."""
+"""The stores of a configuration or a plan, opened and closed again."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from typing import Any
 from ingest.api import NotFoundError, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.config.model import Component
+from ingest.durable import private_files
 from ingest.plugins.loader import class_at
 from ingest.suggest import did_you_mean
 
@@ -58,6 +59,24 @@ def reading_store_if_exists(
         yield store, exists
     finally:
         store.close()
+
+
+@contextmanager
+def owned_store(component: Component[StoreSettings], catalog: Catalog) -> Iterator[Store[Any]]:
+    """
+    A store of a configuration, open for writing.
+
+    Raises:
+        ConflictError: another process writes a store that only one process may write.
+        StoreUnavailableError: it cannot be reached.
+    """
+    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
+    with private_files():
+        try:
+            store.open()
+            yield store
+        finally:
+            store.close()
 
 
 def missing_table(

@@ -1,0 +1,110 @@
+"""The tables that a configuration declares, compared with those in its stores, and applied to them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ingest.api import ConfigError, NotFoundError, SchemaError, TableSpec
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, declared_in
+from ingest.plan.stores import owned_store, reading_store_if_exists
+from ingest.suggest import did_you_mean
+from sinks.schema_diff import Difference, Remedy, differences, reconcile
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """
+    A difference between a table and its declaration, and how to reconcile it.
+
+    Attributes:
+        store: name of the table's store in the configuration.
+    """
+
+    store: str
+    difference: Difference
+    remedy: Remedy
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedChanges:
+    """
+    The result of applying the declarations of all tables.
+
+    Attributes:
+        done: differences that are gone, as read back from the stores.
+        left: differences that are still there.
+        refused: changes that a store cannot make, with the commands for its shell.
+    """
+
+    done: tuple[PlannedChange, ...]
+    left: tuple[PlannedChange, ...]
+    refused: tuple[SchemaError, ...]
+
+
+def plan_tables(configuration: Configuration, catalog: Catalog) -> list[PlannedChange]:
+    """
+    All differences of the declared tables, in the order of the stores and their tables.
+
+    Raises:
+        NotFoundError: a store does not exist, and no write creates it.
+        StoreError: a store is unavailable.
+    """
+    planned: list[PlannedChange] = []
+    for name, specs in _declared(configuration):
+        with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
+            for spec in specs:
+                found = store.describe_table(spec.name) if exists else None
+                planned += [PlannedChange(name, each, each.remedy(store)) for each in differences(spec, found)]
+    return planned
+
+
+def apply_tables(
+    configuration: Configuration, catalog: Catalog, *, allow_data_loss: bool = False, adopt: Collection[str] = ()
+) -> AppliedChanges:
+    """
+    Reconcile the declared tables as far as their stores can.
+
+    Args:
+        configuration: declares the tables.
+        catalog: of the configuration.
+        allow_data_loss: also make changes that delete cells.
+        adopt: tables whose declared buckets are recorded although they have rows, see `reconcile`.
+
+    Raises:
+        NotFoundError: a table to adopt is not declared.
+        ConfigError: a table to adopt is declared without buckets.
+        ConflictError: another process writes a store that only one process may write.
+        StoreError: a store is unavailable, or refuses a change.
+    """
+    for table in adopt:
+        _check_adopted(configuration, table)
+    done: list[PlannedChange] = []
+    left: list[PlannedChange] = []
+    refused: list[SchemaError] = []
+    for name, specs in _declared(configuration):
+        with owned_store(configuration.stores[name], catalog) as store:
+            for spec in specs:
+                changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in adopt)
+                done += [PlannedChange(name, each, each.remedy(store)) for each in changes.done]
+                left += [PlannedChange(name, each, each.remedy(store)) for each in changes.left]
+                refused += changes.refused
+    return AppliedChanges(tuple(done), tuple(left), tuple(refused))
+
+
+def _declared(configuration: Configuration) -> Iterator[tuple[str, Collection[TableSpec]]]:
+    """Stores with the tables declared for them."""
+    tables = configuration.tables.values()
+    for store in dict.fromkeys(table.store for table in tables):
+        yield store, declared_in(store, tables).values()
+
+
+def _check_adopted(configuration: Configuration, table: str) -> None:
+    declared = configuration.tables.get(table)
+    if declared is None:
+        hint = did_you_mean(table, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
+        raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
+    if declared.spec().buckets is None:
+        raise ConfigError(
+            f'the file declares no `distribute` for table "{table}"',
+            hint="'ingest table plan FILE --from-hbasewd TEXT' shows it",
+        )
