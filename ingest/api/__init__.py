@@ -18,6 +18,7 @@ from ingest.api.cells import (
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
 from ingest.api.errors import (
+    BucketsChangedError,
     BucketsDifferError,
     CatalogError,
     CheckpointError,
@@ -95,6 +96,7 @@ __all__ = [
     "MAX_TIME_MS",
     "RECORD_SCHEMA",
     "Batch",
+    "BucketsChangedError",
     "BucketsDifferError",
     "Buffered",
     "ByteSize",

@@ -1,10 +1,11 @@
 """Chunks applied to a store with retries, and the result of each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from ingest.api import IngestError, Mutation, Put, StoreUnavailableError
+from ingest.api import BucketsChangedError, IngestError, Mutation, NoTableError, Put, StoreUnavailableError
 from sinks.rowkeys.distribution import Distribution
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
@@ -71,7 +72,8 @@ class RetryingStore:
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
     Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
-    for each call; the number of buckets is read from the table's record once in a flush cycle.
+    for each call; the number of buckets is read from the table's record once in a flush cycle, and nothing is written
+    to a table whose record differs from its declaration.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -81,10 +83,17 @@ class RetryingStore:
         self._is_open = False
         self._results: list[CallResult] = []
         self._distributions: dict[str, Distribution | None] = {}
+        self._declared: Mapping[str, int | None] = {}
 
-    def begin(self) -> None:
-        """Start a flush cycle: what an earlier one read of the tables is read again."""
+    def begin(self, buckets: Mapping[str, int | None] = MappingProxyType({})) -> None:
+        """
+        Start a flush cycle: what an earlier one read of the tables is read again.
+
+        Args:
+            buckets: table -> its declared number of buckets; other tables are written as their records say.
+        """
         self._distributions.clear()
+        self._declared = buckets
 
     def apply(
         self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
@@ -165,9 +174,17 @@ class RetryingStore:
         """The mutations with stored row keys."""
         if table not in self._distributions:
             buckets = self._store.buckets(table)
+            self._check_buckets(table, buckets)
             self._distributions[table] = None if buckets is None else Distribution(buckets)
         distribution = self._distributions[table]
         return mutations if distribution is None else with_stored_keys(mutations, distribution)
+
+    def _check_buckets(self, table: str, recorded: int | None) -> None:
+        declared = self._declared.get(table, recorded)
+        if declared != recorded:
+            if self._store.families(table) is None:
+                raise NoTableError(f'there is no table "{table}"')
+            raise BucketsChangedError(table, declared, recorded)
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""

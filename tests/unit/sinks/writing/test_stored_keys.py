@@ -6,10 +6,13 @@ import pytest
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
+    Batch,
+    BucketsChangedError,
     BucketsDifferError,
     Delete,
     FamilySpec,
     Mutation,
+    NoTableError,
     Put,
     Scan,
     TableSpec,
@@ -21,7 +24,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
-from sinks.writing.messages import Prepared
+from sinks.writing.messages import Prepared, packed_probe
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
 from sinks.writing.store_committer import StoreCommitter
@@ -49,8 +52,8 @@ def sender(request, store):
     made.close()
 
 
-def send(sender: Sender, *mutations: Mutation) -> None:
-    sender.submit(Chunk("t", list(mutations)))
+def send(sender: Sender, *mutations: Mutation, table: str = "t") -> None:
+    sender.submit(Chunk(table, list(mutations)))
     sender.wait()
 
 
@@ -116,6 +119,12 @@ def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
     store.close()
 
 
+def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
+    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t")})
+    with pytest.raises(BucketsDifferError, match="the file says that it has no `distribute`"):
+        committer.recover()
+
+
 @pytest.mark.parametrize("buckets", [8, None])
 def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int | None):
     declared = {"t": TableSpec("t", buckets=8), "absent": TableSpec("absent", buckets=8)}
@@ -126,3 +135,39 @@ def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int
     store.open()
     store.ensure_table(TableSpec("t", buckets=8))
     committer.recover()
+
+
+@pytest.mark.parametrize("recorded", [8, None])
+def test_table_whose_record_is_not_the_declared_number_is_not_written(
+    store: MemoryStore, sender: Sender, recorded: int | None
+):
+    sender.begin(10.0, {"t": 16})
+    send(sender, put(b"a"))
+    written = keys(store)
+    store._tables["t"].buckets = recorded  # its record is lost
+    sender.begin(10.0, {"t": 16})
+    with pytest.raises(BucketsChangedError, match=r"--adopt|hash: 8"):
+        send(sender, put(b"b"))
+    assert keys(store) == written
+
+
+def test_table_declared_without_buckets_is_not_written_in_buckets(store: MemoryStore, sender: Sender):
+    sender.begin(10.0, {"t": None})
+    with pytest.raises(BucketsChangedError):
+        send(sender, put(b"a"))
+    assert keys(store) == []
+
+
+def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
+    sender.begin(10.0, {"absent": 16})
+    with pytest.raises(NoTableError):
+        send(sender, put(b"a"), table="absent")
+
+
+def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemoryStore):
+    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
+    assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).buckets == {"t": 8}
+    with pytest.raises(BucketsChangedError):
+        committer.probe(packed_probe("t", [put(b"a")]), 10.0)
+    committer.close()
+    assert keys(store) == []
