@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from ingest.api import BucketsChangedError, IngestError, Mutation, NoTableError, Put, StoreUnavailableError
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    BucketsChangedError,
+    IngestError,
+    Mutation,
+    NoTableError,
+    Put,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
 from sinks.rowkeys.distribution import Distribution
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
@@ -177,7 +186,19 @@ class RetryingStore:
             self._check_buckets(table, buckets)
             self._distributions[table] = None if buckets is None else Distribution(buckets)
         distribution = self._distributions[table]
-        return mutations if distribution is None else with_stored_keys(mutations, distribution)
+        if distribution is None:
+            return mutations
+        # a staging writer accepts every key, and its store would refuse the whole file
+        too_long = [index for index, one in enumerate(mutations) if len(one.row) >= MAX_ROW_KEY_BYTES]
+        if too_long:
+            raise WriteRejectedError(
+                f"the row key has {len(mutations[too_long[0]].row)} bytes; with its bucket it has more than the "
+                f"{MAX_ROW_KEY_BYTES} that are allowed",
+                indexes=too_long,
+                code="row_key_too_long",
+                hint="shorten it, for example with a hash of the long part",
+            )
+        return with_stored_keys(mutations, distribution)
 
     def _check_buckets(self, table: str, recorded: int | None) -> None:
         declared = self._declared.get(table, recorded)

@@ -99,7 +99,7 @@ def test_number_of_buckets_is_read_again_in_each_flush_cycle(store: MemoryStore,
 
 
 @pytest.mark.parametrize("count", [3, MIN_FILE_PUTS])
-def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
+def test_staged_files_have_stored_keys_up_to_the_limit(tmp_path: Path, count: int):
     """Few puts are staged as mutations, many as a file of RocksDB."""
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
     store.open()
@@ -110,7 +110,10 @@ def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
     staging.begin(str(tmp_path / "task"), {"t": frozenset([b"f"])}, formats)
     sender.begin(10.0)
     written = [b"row-%05d" % number for number in range(count)]
-    send(sender, *map(put, written))
+    too_long = put(b"r" * MAX_ROW_KEY_BYTES)
+    send(sender, *map(put, written), too_long)
+    (result,) = sender.take_results()
+    assert [(one.mutation, one.error.code) for one in result.refused] == [(too_long, "row_key_too_long")]
     staged = staging.finish()
     assert staged is not None
     apply_staged(store, [staged])
