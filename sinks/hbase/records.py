@@ -42,7 +42,7 @@ class TableRecords:
             return
         mutation = ThriftMutation(column=_BUCKETS, value=wanted, writeToWAL=True)
         was_put = self._connection.call(
-            lambda client: client.checkAndPut(RECORDS.encode(), table.encode(), _BUCKETS, before, mutation, {}),
+            lambda client: client.checkAndPut(RECORDS.encode(), _row_of(table), _BUCKETS, before, mutation, {}),
             table=RECORDS,
         )
         if not was_put and (found := self.buckets(table)) != buckets:
@@ -57,7 +57,7 @@ class TableRecords:
             return None
         try:
             cells = self._connection.call(
-                lambda client: client.get(RECORDS.encode(), table.encode(), _BUCKETS, {}), table=RECORDS
+                lambda client: client.get(RECORDS.encode(), _row_of(table), _BUCKETS, {}), table=RECORDS
             )
         except StoreError as error:
             if isinstance(read_error(error), NotFoundError):
@@ -72,3 +72,8 @@ class TableRecords:
         except StoreError as error:
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
+
+
+def _row_of(table: str) -> bytes:
+    """The row of a table's record: `default:t` and `t` are one table."""
+    return table.removeprefix("default:").encode()
