@@ -71,7 +71,8 @@ class StoreResult:
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
-        staged = None if self.staged is None else (self.staged.path, self.staged.size_bytes)
+        file = self.staged
+        staged = None if file is None else (file.path, file.size_bytes, dict(file.buckets))
         needs = {table: sorted(names) for table, names in self.needs_families.items()}
         packed: bytes = msgpack.packb((staged, needs, _flat(self.refused)), unicode_errors="backslashreplace")
         return packed

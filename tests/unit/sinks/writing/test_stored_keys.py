@@ -9,6 +9,7 @@ from ingest.api import (
     Batch,
     BucketsChangedError,
     BucketsDifferError,
+    ConflictError,
     Delete,
     FamilySpec,
     Mutation,
@@ -24,7 +25,9 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
-from sinks.writing.messages import Prepared, packed_probe
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared, StoreResult, packed_probe
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
 from sinks.writing.store_committer import StoreCommitter
@@ -174,3 +177,26 @@ def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemorySt
         committer.probe(packed_probe("t", [put(b"a")]), 10.0)
     committer.close()
     assert keys(store) == []
+
+
+@pytest.mark.parametrize("changed", [8, None])
+def test_commit_refuses_rows_that_were_staged_with_another_number(
+    store: MemoryStore, tmp_path: Path, changed: int | None
+):
+    driver = DriverStore(store)
+    committer = StoreCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
+    batch = Batch("b", 1, "a")
+    prepared = Prepared.unpacked(committer.prepare(batch, []))
+    staging = StagingWriter()
+    sender = DirectSender(staging)
+    staging.begin(f"{prepared.folder}/task", prepared.families, prepared.formats)
+    sender.begin(10.0)
+    send(sender, put(b"a"))
+    result = StoreResult.unpacked(StoreResult(staging.finish()).packed()).packed()
+    store.ensure_table(TableSpec("t", buckets=changed))
+    with pytest.raises(ConflictError, match="changed after its rows were staged"):
+        committer.commit(batch, [result])
+    assert keys(store) == []
+    store.ensure_table(SPEC)
+    committer.commit(batch, [result])
+    assert keys(store) == [Distribution(16).stored(b"a")]
