@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.doctor.amounts import counted
 from ingest.doctor.connecting import Connection, Kind, connections
@@ -99,9 +100,10 @@ def _store(configuration: "Configuration", catalog: "Catalog", connection: Conne
         needs = (("ports", subject),)
     yield _connected(connection, needs)
     wanted = tables.names(configuration, connection.name)
-    if wanted and not settings.creates_tables:
+    if wanted and (settings.own_folder is not None or not settings.creates_tables):
         component = configuration.stores[connection.name]
-        run = partial(tables.readable, catalog, component, wanted, subject=subject)
+        declared = declared_in(connection.name, configuration.tables.values())
+        run = partial(tables.readable, catalog, component, wanted, declared=declared, subject=subject)
         yield _of("tables", subject, run, needs=(connection.kind.value,))
 
 

@@ -1,9 +1,10 @@
-"""Checks of the tables that a pipeline file writes: do they exist, and may they be read?"""
+"""Checks of the tables that a pipeline file writes: do they exist, may they be read, and are they as declared?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.api import Store, StoreSettings
+from ingest.api import BucketsDifferError, NotFoundError, Scan, Store, StoreSettings, TableSpec
 from ingest.doctor.amounts import counted
 from ingest.doctor.connecting import CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
@@ -25,21 +26,45 @@ def names(configuration: "Configuration", store: str) -> list[str]:
     return list(dict.fromkeys([*written, *declared]))
 
 
-def readable(catalog: "Catalog", component: "Component[Any]", tables: Sequence[str], *, subject: str) -> Found:
-    """Whether the tables exist and can be read; the right to write cannot be shown without writing."""
+def readable(
+    catalog: "Catalog",
+    component: "Component[Any]",
+    tables: Sequence[str],
+    *,
+    declared: Mapping[str, TableSpec],
+    subject: str,
+) -> Found:
+    """
+    Whether the tables exist, can be read, and have the declared number of buckets.
+
+    The right to write cannot be shown without writing.
+
+    Args:
+        catalog: has the class of the store.
+        component: the store.
+        tables: names of its tables.
+        declared: table -> its declaration, for those that have one.
+        subject: the store, for messages.
+    """
     settings = cast("StoreSettings", component.settings).with_timeout(CONNECT_TIMEOUT_S)
     store: Store[Any] = catalog.load("stores", component.kind).reader(settings)
-    findings = []
-    try:
-        store.open()
+    findings: list[Finding] = []
+    existing = 0
+    with closing(store):
+        try:
+            store.open()
+        except NotFoundError:
+            if settings.creates_tables:
+                return Found("the first write creates the store")
+            raise
         for table in tables:
-            if store.families(table) is None:
-                findings.append(_missing(table, subject))
-            else:
+            if store.families(table) is not None:
+                existing += 1
                 store.get(table, _PROBE)
-    finally:
-        store.close()
-    return Found(f"{counted(len(tables) - len(findings), 'table')} can be read", tuple(findings))
+                findings += _differs(store, declared.get(table), subject)
+            elif not settings.creates_tables:
+                findings.append(_missing(table, subject))
+    return Found(f"{counted(existing, 'table')} can be read", tuple(findings))
 
 
 def _missing(table: str, subject: str) -> Finding:
@@ -53,3 +78,27 @@ def _missing(table: str, subject: str) -> Finding:
         why="a pipeline that writes to it is blocked until it exists",
         docs=docs_of("tables"),
     )
+
+
+def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Iterator[Finding]:
+    """A finding if the start of a pipeline that writes to the table would be refused."""
+    if declared is None or (recorded := store.buckets(declared.name)) == declared.buckets:
+        return
+    if store.capabilities.creates_tables and not _has_rows(store, declared.name):
+        return  # the start records the declared number
+    error = BucketsDifferError(declared.name, declared.buckets, recorded)
+    yield Finding(
+        "tables",
+        Severity.ERROR,
+        error.message,
+        subject,
+        {"table": declared.name},
+        hint=error.hint or "",
+        why="a pipeline that writes to it does not start",
+        docs=docs_of("tables"),
+    )
+
+
+def _has_rows(store: Store[Any], table: str) -> bool:
+    with closing(store.scan(table, Scan(limit=1))) as rows:
+        return next(rows, None) is not None
