@@ -23,6 +23,7 @@ _WORDS = {
     "data_loss": "only with --allow-data-loss",
     "empty_only": "only while the table is empty",
     "by_hand": "shows the command",
+    "new_table": "copy the rows into a new table",
     "nothing": "no change",
 }
 _UNITS_S = (("d", 86_400), ("h", 3_600), ("m", 60))
@@ -53,7 +54,7 @@ def plan(
     """
     from ingest.api import NotFoundError
     from ingest.cli.loading import loaded
-    from sinks.schema_diff import differences
+    from sinks.schema_diff import differences, differences_in
 
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
@@ -62,18 +63,15 @@ def plan(
     rows = []
     for name, specs in _declared(configuration).items():
         with _store(configuration, catalog, name, for_reading=True) as store:
-            found: list[TableSpec | None] = [None] * len(specs)
             try:
                 store.open()
             except NotFoundError:
                 if not store.capabilities.creates_tables:  # else the first write creates the store
                     raise
+                changes = [change for spec in specs for change in differences(spec, None)]
             else:
-                found = [store.describe_table(spec.name) for spec in specs]
-            for spec, table in zip(specs, found, strict=True):
-                rows += [
-                    _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
-                ]
+                changes = [change for spec in specs for change in differences_in(store, spec)]
+            rows += [_row(name, change) | {"apply": change.remedy(store).value} for change in changes]
     drift = [row for row in rows if row["apply"] != "nothing"]
     if out.is_json:
         found_in_text = {} if distribute is None else {"distribute": distribute}
@@ -238,7 +236,8 @@ def _shown(row: dict[str, Any]) -> tuple[str, ...]:
     from ingest.reference.readable import readable
 
     family = "" if row["family"] is None else readable(row["family"])
-    what = {"table": "missing", "family": "missing", "undeclared": "not declared"}.get(row["what"], row["what"])
+    names = {"table": "missing", "family": "missing", "undeclared": "not declared", "misplaced": "row in no bucket"}
+    what = names.get(row["what"], row["what"])
     values = (_text(row["what"], row[side], readable) for side in ("declared", "found"))
     return (row["table"], row["store"], family, what, *values)
 
@@ -260,14 +259,14 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
                 ("bloom", value.bloom),
             )
             return ", ".join(f"{name} {_text(name, option, readable)}" for name, option in options)
-        case tuple():
-            return ", ".join(map(readable, value)) or "none"
+        case bytes() | tuple():
+            return ", ".join(map(readable, (value,) if isinstance(value, bytes) else value)) or "none"
         case int() if what == "ttl":
             return next((f"{value // size}{unit}" for unit, size in _UNITS_S if value % size == 0), f"{value}s")
         case None:
             return {"ttl": "for ever", "undeclared": ""}.get(what, "nothing")
         case _:
-            return f"hash {value}" if what == "distribute" else str(value)
+            return f"hash {value}" if what in {"distribute", "misplaced"} else str(value)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

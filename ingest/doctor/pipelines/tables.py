@@ -5,10 +5,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from ingest.api import BucketsDifferError, NotFoundError, Scan, Store, StoreSettings, TableSpec
+from ingest.api.notation import shown_start
 from ingest.doctor.amounts import counted
 from ingest.doctor.connecting import CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
+from sinks.scanning.stored_rows import misplaced_row
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -81,8 +83,12 @@ def _missing(table: str, subject: str) -> Finding:
 
 
 def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Iterator[Finding]:
-    """A finding if the start of a pipeline that writes to the table would be refused."""
-    if declared is None or (recorded := store.buckets(declared.name)) == declared.buckets:
+    """A finding if a pipeline that writes to the table would not start, or if reads do not find all of its rows."""
+    if declared is None:
+        return
+    recorded = store.buckets(declared.name)
+    if recorded == declared.buckets:
+        yield from () if recorded is None else _misplaced(store, declared.name, recorded, subject)
         return
     if store.capabilities.creates_tables and not _has_rows(store, declared.name):
         return  # the start records the declared number
@@ -97,6 +103,21 @@ def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Ite
         why="a pipeline that writes to it does not start",
         docs=docs_of("tables"),
     )
+
+
+def _misplaced(store: Store[Any], table: str, buckets: int, subject: str) -> Iterator[Finding]:
+    key = misplaced_row(store, table, buckets)
+    if key is not None:
+        yield Finding(
+            "tables",
+            Severity.ERROR,
+            f'table "{table}" has the row key {shown_start(key)}, which is in none of its {buckets} buckets',
+            subject,
+            {"table": table},
+            hint="copy the rows into a new table; another program writes to this one, or created it again",
+            why="get and scan do not find such rows",
+            docs=docs_of("tables"),
+        )
 
 
 def _has_rows(store: Store[Any], table: str) -> bool:

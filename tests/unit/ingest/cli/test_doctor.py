@@ -297,12 +297,13 @@ pipelines: {p: {source: {files: {path: ./in.log}}, sinks: [attr2hbase: {table: t
     ("recorded", "rows", "message"),
     [
         (16, [Distribution(16).stored(b"row-1")], None),
+        (16, [b"row-1"], "which is in none of its 16 buckets"),
         (8, [], None),
         (8, [Distribution(8).stored(b"row-1")], "has `distribute: {hash: 8}`, but the file says that it has"),
         (None, [b"row-1"], "has no `distribute`, but the file says that it has `distribute: {hash: 16}`"),
     ],
 )
-def test_number_of_buckets_that_a_run_refuses_is_an_error(ingest, folder, recorded, rows, message):
+def test_rows_of_another_number_of_buckets_are_an_error(ingest, folder, recorded, rows, message):
     (folder / "p.yaml").write_text(SALTED)
     with closing(RocksDBStore(RocksDBSettings(path="./db"))) as store:
         store.open()
