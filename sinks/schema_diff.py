@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
-from sinks.scanning.stored_rows import check_stored_rows
+from sinks.scanning.stored_rows import check_stored_rows, misplaced_row
 
-Value = int | str | tuple[bytes, ...] | FamilySpec | TableSpec | None
-"""One side of a difference: an option, split points, or a whole family or table; None if absent."""
+Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | None
+"""One side of a difference: an option, a row key, split points, or a whole family or table; None if absent."""
 
 
 class Aspect(StrEnum):
@@ -24,6 +24,7 @@ class Aspect(StrEnum):
     UNDECLARED = "undeclared"
     SPLITS = "splits"
     DISTRIBUTE = "distribute"
+    MISPLACED = "misplaced"
 
 
 class Remedy(StrEnum):
@@ -34,6 +35,7 @@ class Remedy(StrEnum):
     DATA_LOSS = "data_loss"
     EMPTY_ONLY = "empty_only"
     BY_HAND = "by_hand"
+    NEW_TABLE = "new_table"
     NOTHING = "nothing"
 
 
@@ -45,7 +47,7 @@ class Difference:
     Attributes:
         family: None for a difference of the table as a whole.
         declared: as in the file; a time to live in seconds, None for ever.
-        found: the same in the store.
+        found: the same in the store; the stored key of a misplaced row.
     """
 
     table: str
@@ -81,6 +83,8 @@ class Difference:
             return Remedy.NOTHING
         if self.aspect is Aspect.DISTRIBUTE:
             return Remedy.EMPTY_ONLY
+        if self.aspect is Aspect.MISPLACED:
+            return Remedy.NEW_TABLE
         needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )
@@ -127,6 +131,26 @@ def differences(declared: TableSpec, found: TableSpec | None) -> list[Difference
     return result
 
 
+def differences_in(store: Store[Any], declared: TableSpec) -> list[Difference]:
+    """
+    All differences of a table in a store from its declaration; a misplaced row too, if a sample of the rows has one.
+
+    Args:
+        store: open, for reading or writing.
+        declared: the table's declaration.
+
+    Raises:
+        StoreError: the store is unavailable, or refuses to read the table.
+    """
+    found = store.describe_table(declared.name)
+    result = differences(declared, found)
+    if found is not None and declared.buckets is not None and found.buckets == declared.buckets:
+        row = misplaced_row(store, declared.name, declared.buckets)
+        if row is not None:
+            result.append(Difference(declared.name, Aspect.MISPLACED, None, declared.buckets, row))
+    return result
+
+
 def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, adopt: bool = False) -> SchemaChanges:
     """
     Reconcile a table as far as the store can, then read it back.
@@ -144,7 +168,7 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
         StoreError: the store is unavailable, or refuses the change.
     """
     found = store.describe_table(declared.name)
-    before = [one for one in differences(declared, found) if one.is_drift]
+    before = [one for one in differences_in(store, declared) if one.is_drift]
     if not before:
         return SchemaChanges((), (), ())
     refused = []
@@ -168,7 +192,7 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
                 store.change_family(declared.name, wanted)
             except SchemaError as error:
                 refused.append(error)
-    left = [one for one in differences(declared, store.describe_table(declared.name)) if one.is_drift]
+    left = [one for one in differences_in(store, declared) if one.is_drift]
     remaining = {(one.aspect, one.family) for one in left}
     done = [one for one in before if (one.aspect, one.family) not in remaining]
     return SchemaChanges(tuple(done), tuple(left), tuple(refused))

@@ -11,6 +11,7 @@ from ingest.api.cells import (
     Put,
     Row,
     TableSpec,
+    alias_rejection,
     family_rejection,
     rejection_reason,
     split_column,
@@ -18,6 +19,7 @@ from ingest.api.cells import (
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
 from ingest.api.errors import (
+    BucketsChangedError,
     BucketsDifferError,
     CatalogError,
     CheckpointError,
@@ -95,6 +97,7 @@ __all__ = [
     "MAX_TIME_MS",
     "RECORD_SCHEMA",
     "Batch",
+    "BucketsChangedError",
     "BucketsDifferError",
     "Buffered",
     "ByteSize",
@@ -176,6 +179,7 @@ __all__ = [
     "WriteCounts",
     "WriteOnceEvent",
     "WriteRejectedError",
+    "alias_rejection",
     "attribute_references",
     "family_rejection",
     "nanos_of",

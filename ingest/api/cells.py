@@ -153,6 +153,16 @@ def family_rejection(family: bytes) -> str | None:
     return f"1 to {MAX_FAMILY_BYTES} bytes, no leading dot, none of : / \\ and no control characters"
 
 
+def alias_rejection(table: str) -> str | None:
+    """
+    Why a table may not be called by this name; None if it may.
+
+    HBase has one table of the names `default:t` and `t`, but each would have its own table record.
+    """
+    name = table.removeprefix("default:")
+    return None if name == table else f'write "{name}": it is the same table of HBase'
+
+
 def split_column(column: bytes) -> tuple[bytes, bytes | None]:
     """Family and qualifier of `family:qualifier`; the qualifier is None for a bare `family`."""
     family, colon, qualifier = column.partition(b":")

@@ -24,6 +24,8 @@ Every error this product raises on purpose, and its disposition.
     │   │   └── NoTableError              table missing
     │   ├── WriteRejectedError     DIVERT these rows can never be written
     │   ├── SchemaError            STOP   the table differs from the configuration
+    │   │   └── BucketsDifferError        another number of buckets
+    │   │       └── BucketsChangedError RETRY  found while the pipeline runs: it is blocked
     │   └── IntegrityError         STOP   stored data is inconsistent
     ├── NotFoundError              STOP   something requested does not exist; exit 3
     ├── ConflictError              STOP   locked by another process, or already exists; exit 4
@@ -290,11 +292,21 @@ class BucketsDifferError(SchemaError):
             "table"
         )
         if found is None:
-            hint += "; if the rows were written with HBaseWD, run 'ingest table apply FILE --adopt TABLE'"
+            hint += (
+                "; if the rows are in these buckets, because HBaseWD wrote them or the table's record was lost, run "
+                "'ingest table apply FILE --adopt TABLE'"
+            )
         super().__init__(
             f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',
             hint=hint,
         )
+
+
+class BucketsChangedError(BucketsDifferError):
+    """The same, found while a pipeline writes the table: it is blocked until the record is the declared number."""
+
+    code = "buckets_changed"
+    disposition = Disposition.RETRY
 
 
 def _distributed(buckets: int | None) -> str:

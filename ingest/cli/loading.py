@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
+from ingest.api.notation import shown_start
 from ingest.catalog import SINGULAR, Catalog
 from ingest.cli.output import Output
 from ingest.config import load
@@ -87,4 +88,20 @@ def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], T
         if table not in tables:
             empty = f"the store has no tables yet: run 'ingest run --once {file}'"
             raise missing_table(table, tables, if_empty=empty)
-        yield store, TableReader(store, table)
+        reader = TableReader(store, table)
+        _warn_of_rows_outside(out, file, table, store, reader)
+        yield store, reader
+
+
+def _warn_of_rows_outside(out: Output, file: str, table: str, store: "Store[Any]", reader: "TableReader") -> None:
+    """Warn that a salted table has rows in none of its buckets; one short scan."""
+    from sinks.scanning.stored_rows import row_outside
+
+    if reader.distribution is not None:
+        for key in row_outside(store, table, reader.distribution):
+            buckets = reader.distribution.buckets
+            out.note(
+                f'warning: table "{table}" has rows that are in none of its {buckets} buckets and are not found, first '
+                f"{shown_start(key)}; 'ingest table plan {file}' checks the table",
+                "yellow",
+            )

@@ -22,6 +22,7 @@ _WORDS = {
     "data_loss": "only with --allow-data-loss",
     "empty_only": "only while the table is empty",
     "by_hand": "shows the command",
+    "new_table": "copy the rows into a new table",
     "nothing": "no change",
 }
 _UNITS_S = (("d", 86_400), ("h", 3_600), ("m", 60))
@@ -153,7 +154,12 @@ def _shown(change: "PlannedChange") -> tuple[str, ...]:
     from sinks.schema_diff import Aspect
 
     found = change.difference
-    words = {Aspect.TABLE: "missing", Aspect.FAMILY: "missing", Aspect.UNDECLARED: "not declared"}
+    words = {
+        Aspect.TABLE: "missing",
+        Aspect.FAMILY: "missing",
+        Aspect.UNDECLARED: "not declared",
+        Aspect.MISPLACED: "row in no bucket",
+    }
     values = (_text(found.aspect, value, readable) for value in (found.declared, found.found))
     family = "" if found.family is None else readable(found.family)
     return (found.table, change.store, family, words.get(found.aspect, found.aspect), *values)
@@ -176,14 +182,14 @@ def _text(what: str, value: "Value", readable: Callable[[bytes], str]) -> str:
                 ("bloom", value.bloom),
             )
             return ", ".join(f"{name} {_text(name, option, readable)}" for name, option in options)
-        case tuple():
-            return ", ".join(map(readable, value)) or "none"
+        case bytes() | tuple():
+            return ", ".join(map(readable, (value,) if isinstance(value, bytes) else value)) or "none"
         case int() if what == "ttl":
             return next((f"{value // size}{unit}" for unit, size in _UNITS_S if value % size == 0), f"{value}s")
         case None:
             return {"ttl": "for ever", "undeclared": ""}.get(what, "nothing")
         case _:
-            return f"hash {value}" if what == "distribute" else str(value)
+            return f"hash {value}" if what in {"distribute", "misplaced"} else str(value)
 
 
 def _plain(change: "PlannedChange") -> dict[str, Any]:

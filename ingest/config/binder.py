@@ -7,7 +7,14 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from ingest.api import CatalogError, ConfigInvalidError, ConfigSyntaxError, Model, StoreSettings
+from ingest.api import (
+    CatalogError,
+    ConfigInvalidError,
+    ConfigSyntaxError,
+    Model,
+    StoreSettings,
+    alias_rejection,
+)
 from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
@@ -227,6 +234,8 @@ class _Binder:
         tables = self._named("tables", _TABLE)
         for name, node in tables.entries.items():
             location = tables.keys[name]
+            if (hint := alias_rejection(name)) is not None:
+                self._problem(Kind.WRONG_TYPE, location, f'"{name}" is not a valid name', hint)
             if (store := text_under(node, "store")) is not None:
                 self._partial_config.store_uses.append(store)
             options = self._binding.options(TableOptions, _with_family_options(node), f"table {name}", location)

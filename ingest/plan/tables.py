@@ -8,7 +8,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration, declared_in
 from ingest.plan.stores import owned_store, reading_store_if_exists
 from ingest.suggest import did_you_mean
-from sinks.schema_diff import Difference, Remedy, differences, reconcile
+from sinks.schema_diff import Difference, Remedy, differences, differences_in, reconcile
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ def plan_tables(configuration: Configuration, catalog: Catalog) -> list[PlannedC
     for name, specs in _declared(configuration):
         with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
             for spec in specs:
-                found = store.describe_table(spec.name) if exists else None
-                planned += [PlannedChange(name, each, each.remedy(store)) for each in differences(spec, found)]
+                found = differences_in(store, spec) if exists else differences(spec, None)
+                planned += [PlannedChange(name, each, each.remedy(store)) for each in found]
     return planned
 
 

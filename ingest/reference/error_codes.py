@@ -88,6 +88,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         Disposition.RETRY,
         "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
     ),
+    "buckets_changed": (
+        api.BucketsChangedError,
+        "A running pipeline found a table with another number of buckets; most likely the table's record was lost.",
+    ),
     "buckets_differ": (
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",

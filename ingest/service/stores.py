@@ -150,11 +150,11 @@ def committers_of(
     for name, component in plan.stores.items():
         store = stores.get(name)
         declared = declared_in(name, configuration.tables.values())
+        families = None if store is None else family_registry(plan, name, store, declared)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline) / folder
-            committers[name] = StoreCommitter(store, family_registry(plan, name, store, declared), staged)
+            committers[name] = StoreCommitter(store, families, staged, declared=declared)
         else:
-            families = None if store is None else family_registry(plan, name, store, declared)
             committers[name] = StoreCommitter(
                 store, families, sender=partial(_sender, component), declared=_written(plan, name, declared)
             )

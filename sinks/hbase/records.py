@@ -72,7 +72,7 @@ class TableRecords:
             return
         mutation = ThriftMutation(column=_BUCKETS, value=wanted, writeToWAL=True)
         was_put = self._connection.call(
-            lambda client: client.checkAndPut(RECORDS.encode(), table.encode(), _BUCKETS, before, mutation, {}),
+            lambda client: client.checkAndPut(RECORDS.encode(), _row_of(table), _BUCKETS, before, mutation, {}),
             table=RECORDS,
         )
         if not was_put and (found := self.buckets(table)) != buckets:
@@ -86,7 +86,7 @@ class TableRecords:
         if not self._has_table:
             return None
         try:
-            cells = self._connection.read(RECORDS, "get", RECORDS.encode(), table.encode(), _BUCKETS, {})
+            cells = self._connection.read(RECORDS, "get", RECORDS.encode(), _row_of(table), _BUCKETS, {})
         except NotFoundError:
             self._has_table = False
             return None
@@ -111,3 +111,8 @@ def _without_family(error: StoreRefusedError) -> StoreRefusedError | None:
         f'table "{RECORDS}" has no family "{_FAMILY.decode()}": it is not a table of table records',
         hint=f'table records need the name "{RECORDS}": clone a snapshot of the table under another name, then drop it',
     )
+
+
+def _row_of(table: str) -> bytes:
+    """The row of a table's record: `default:t` and `t` are one table."""
+    return table.removeprefix("default:").encode()

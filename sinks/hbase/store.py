@@ -96,7 +96,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create what is missing; families of a live table and split points need `thrift2`."""
-        if spec.name == RECORDS:
+        if _has_records(spec.name):
             raise SchemaError(f'"{RECORDS}" is the table of records of this product', hint="choose another name")
         known = self.families(spec.name)
         recorded = self._records.buckets(spec.name)
@@ -161,7 +161,7 @@ class HBaseStore(Store[HBaseSettings]):
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
-        if table == RECORDS:
+        if _has_records(table):
             return None  # no event may change a record
         try:
             return self._reader.families(table)
@@ -218,6 +218,10 @@ class HBaseStore(Store[HBaseSettings]):
             if not isinstance(error.__cause__, AlreadyExists):
                 raise
             self.ensure_table(spec)  # another client has created it
+
+
+def _has_records(table: str) -> bool:
+    return table.removeprefix("default:") == RECORDS
 
 
 def _by_hand(message: str, command: str) -> SchemaError:

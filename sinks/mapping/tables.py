@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Event, MappingError
+from ingest.api import Event, MappingError, alias_rejection
 from ingest.api.notation import name_from_bytes
 from ingest.decorating.names import BoundedMemo
 from ingest.expressions import Template
 
-_LEGAL = re.compile(rb"(?!hbase:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_LEGAL = re.compile(rb"(?!hbase:|default:)(?:[A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MAX_NAMES = 1_000  # cached; a bound, since names come from the data
 
 
@@ -30,7 +30,7 @@ class TableNames:
 
     @staticmethod
     def is_legal(name: bytes) -> bool:
-        """Whether HBase allows a table of this name, with or without a namespace; its system tables are not allowed."""
+        """Whether HBase allows a table of this name, with or without a namespace; no system table and no alias."""
         return _LEGAL.fullmatch(name) is not None
 
     def of(self, event: Event) -> str:
@@ -47,14 +47,16 @@ class TableNames:
             raise MappingError(
                 f"the template gives {name_from_bytes(data)!r}, which is not the name of a table",
                 code="bad_table_name",
-                hint="a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
+                hint=alias_rejection(data.decode(errors="replace"))
+                or "a table is NAME or NAMESPACE:NAME, each of letters, digits, _ . - and with no . or - first",
             )
         return data.decode()
 
 
 def _legal(table: Template) -> Template:
     if table.constant is not None and not TableNames.is_legal(table.constant):
-        raise PydanticCustomError("wrong_type", '"{table}" is not the name of a table', {"table": table.text})
+        about = {"table": table.text, "hint": alias_rejection(table.constant.decode(errors="replace")) or ""}
+        raise PydanticCustomError("wrong_type", '"{table}" is not the name of a table', about)
     return table
 
 

@@ -11,7 +11,9 @@ from ingest.api.notation import shown_start
 from sinks.rowkeys.distribution import Distribution
 
 SAMPLED_ROWS = 100
-"""Number of rows checked at each end of a bucket."""
+"""Number of rows checked at each end of a bucket, before its number of buckets is recorded."""
+FEW_ROWS = 10
+"""The same, for a table whose number of buckets is recorded."""
 
 
 def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
@@ -31,28 +33,48 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
     """
     if declared.buckets is None:
         raise ValueError(f'table "{declared.name}" has no buckets')
-    distribution = Distribution(declared.buckets)
-    for key in chain(_outside(store, declared.name, distribution), _sample(store, declared.name, distribution)):
-        original = distribution.original(key)
-        if key != distribution.stored(original):
-            raise SchemaError(
-                f'table "{declared.name}" has the row key {shown_start(key)}, which `distribute: {{hash: '
-                f"{declared.buckets}}}` would store as {shown_start(distribution.stored(original))}",
-                code="not_distributed",
-                hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
-            )
+    key = misplaced_row(store, declared.name, declared.buckets, SAMPLED_ROWS)
+    if key is not None:
+        distribution = Distribution(declared.buckets)
+        raise SchemaError(
+            f'table "{declared.name}" has the row key {shown_start(key)}, which `distribute: {{hash: '
+            f"{declared.buckets}}}` would store as {shown_start(distribution.stored(distribution.original(key)))}",
+            code="not_distributed",
+            hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
+        )
 
 
-def _outside(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
-    """A row after the last bucket, if there is one."""
+def misplaced_row(store: Store[Any], table: str, buckets: int, sampled_rows: int = FEW_ROWS) -> bytes | None:
+    """
+    The stored key of a row that is not in the bucket of its original key; None if no such row was found.
+
+    Reads of a salted table do not find such a row. A table has some if it was dropped and created again without its
+    buckets, or if another program writes to it.
+
+    Args:
+        store: open, for reading or writing.
+        table: name of an existing table.
+        buckets: its number of buckets.
+        sampled_rows: number of rows checked at each end of a bucket. A row after the last bucket is always found.
+
+    Raises:
+        StoreError: the table cannot be read.
+    """
+    distribution = Distribution(buckets)
+    keys = chain(row_outside(store, table, distribution), _sample(store, table, distribution, sampled_rows))
+    return next((key for key in keys if key != distribution.stored(distribution.original(key))), None)
+
+
+def row_outside(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
+    """The key of the first row after the last bucket, if there is one."""
     end = prefix_end(distribution.prefixes[-1])
     if end is not None:
         yield from _keys(store, table, Scan(start=end, limit=1))
 
 
-def _sample(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:
+def _sample(store: Store[Any], table: str, distribution: Distribution, rows: int) -> Iterator[bytes]:
     for start, stop in distribution.intervals():
-        scan = Scan(start=start, stop=stop, limit=SAMPLED_ROWS, page_rows=SAMPLED_ROWS)
+        scan = Scan(start=start, stop=stop, limit=rows, page_rows=rows)
         yield from _keys(store, table, scan)
         yield from _keys(store, table, replace(scan, reverse=True))
 

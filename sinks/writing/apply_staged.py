@@ -8,7 +8,7 @@ from zlib import crc32
 import msgpack
 
 from ingest import failpoint
-from ingest.api import FileStore, IntegrityError, LifecycleError, Mutation, Store
+from ingest.api import ConflictError, FileStore, IntegrityError, LifecycleError, Mutation, Store
 from ingest.durable import on_disk
 from sinks.writing.sections import mutations_of
 from sinks.writing.staging import HEAD, METADATA, StagedFile, size_and_crc
@@ -49,8 +49,16 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
 
     Raises:
         IntegrityError: a file is missing or damaged; the message names file and position.
+        ConflictError: a table has another number of buckets than the rows in a file; nothing is written.
         StoreError: the store failed to write.
     """
+    for staged in files:
+        for table, buckets in staged.buckets.items():
+            if store.buckets(table) != buckets:
+                raise ConflictError(
+                    f'the number of buckets of table "{table}" changed after its rows were staged',
+                    hint="repeat the write; a service repeats it when it is started again",
+                )
     before_each = failpoint.sends()
     pending: dict[str, _DecodedSection] = {}
     size = 0

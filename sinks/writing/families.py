@@ -83,12 +83,15 @@ class FamilyRegistry:
         limit = self._limits.get(table, self._limits.get(None, 0))
         # one lock for count and creation: all pipelines of a service together stay below the limit
         with self._store.held() as store:
-            existing = store.families(table) or frozenset()
+            found = store.families(table)
+            existing = found or frozenset()
             missing = set(names) - existing - declared
             requested = sorted(missing - own)
             available = max(0, limit - len(existing - declared - own))
             created = tuple(FamilySpec(name) for name in [*sorted(missing & own), *requested[:available]])
-            buckets = spec.buckets if table in self._declared else store.buckets(table)
+            # only `table apply` changes the buckets of a table that exists
+            is_created = found is None and table in self._declared
+            buckets = spec.buckets if is_created else store.buckets(table)
             store.ensure_table(TableSpec(table, spec.families + created, spec.splits, buckets))
         if len(requested) > available:
             self._at_limit.add(table)

@@ -25,6 +25,7 @@ class Prepared:
         formats: table -> format of staged files, for tables that do not have the plain one.
         at_limit: tables that may get no more families.
         refused: rows that earlier attempts at this batch found refused.
+        buckets: declared table -> its number of buckets; tasks write nothing to a table with another record.
     """
 
     folder: str = ""
@@ -32,11 +33,13 @@ class Prepared:
     formats: Mapping[str, FileFormat] = field(default_factory=dict)
     at_limit: frozenset[str] = frozenset()
     refused: RefusedRows = field(default_factory=dict)
+    buckets: Mapping[str, int | None] = field(default_factory=dict)
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
         families = {table: sorted(names) for table, names in self.families.items()}
-        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), _flat(self.refused))
+        refused, buckets = _flat(self.refused), dict(self.buckets)
+        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, buckets)
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -45,10 +48,10 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, formats, at_limit, refused = msgpack.unpackb(message)
+        folder, families, formats, at_limit, refused, buckets = msgpack.unpackb(message)
         known = {table: frozenset(names) for table, names in families.items()}
         files = {table: FileFormat(*content) for table, content in formats.items()}
-        return cls(folder, known, files, frozenset(at_limit), _refused(refused))
+        return cls(folder, known, files, frozenset(at_limit), _refused(refused), buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class StoreResult:
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
-        staged = None if self.staged is None else (self.staged.path, self.staged.size_bytes)
+        file = self.staged
+        staged = None if file is None else (file.path, file.size_bytes, dict(file.buckets))
         needs = {table: sorted(names) for table, names in self.needs_families.items()}
         packed: bytes = msgpack.packb((staged, needs, _flat(self.refused)), unicode_errors="backslashreplace")
         return packed

@@ -129,7 +129,7 @@ class BufferedMutator:
         self._folded_bytes = 0
         self.families.begin(prepared.families, prepared.at_limit)
         for sender in self._senders:
-            sender.begin(spec.patience_s)
+            sender.begin(spec.patience_s, prepared.buckets)
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """

@@ -1,10 +1,20 @@
 """Chunks applied to a store with retries, and the result of each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from ingest.api import IngestError, Mutation, Put, StoreUnavailableError
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    BucketsChangedError,
+    IngestError,
+    Mutation,
+    NoTableError,
+    Put,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.writing.bisection import Refusal, apply_all_but_refused
@@ -60,8 +70,9 @@ class RetryingStore:
     """
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
-    Chunks have original row keys, and so have their results: the stored keys of a salted table exist only in the calls.
-    The number of buckets is read from the table record once in a flush cycle.
+    Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
+    for each call; the number of buckets is read from the table's record once in a flush cycle, and nothing is written
+    to a table whose record differs from its declaration.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -71,10 +82,17 @@ class RetryingStore:
         self._is_open = False
         self._results: list[CallResult] = []
         self._distributions: dict[str, Distribution | None] = {}
+        self._declared: Mapping[str, int | None] = {}
 
-    def begin(self) -> None:
-        """Start a flush cycle: what an earlier one read of the tables is read again."""
+    def begin(self, buckets: Mapping[str, int | None] = MappingProxyType({})) -> None:
+        """
+        Start a flush cycle: what an earlier one read of the tables is read again.
+
+        Args:
+            buckets: table -> its declared number of buckets; other tables are written as their records say.
+        """
         self._distributions.clear()
+        self._declared = buckets
 
     def apply(
         self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
@@ -115,7 +133,7 @@ class RetryingStore:
             distribution = self._distributions[chunk.table]
 
             def send(mutations: Sequence[Mutation]) -> None:
-                stored_ones = mutations if distribution is None else with_stored_keys(mutations, distribution)
+                stored_ones = mutations if distribution is None else _stored(mutations, distribution)
                 call(lambda store: store.apply(chunk.table, stored_ones), len(mutations))
 
             refused = apply_all_but_refused(chunk.mutations, send)
@@ -157,7 +175,16 @@ class RetryingStore:
             ) from bug
 
     def _read_record(self, store: Target, table: str) -> None:
-        self._distributions[table] = Distribution.of(store.buckets(table))
+        buckets = store.buckets(table)
+        self._check_buckets(table, buckets)
+        self._distributions[table] = Distribution.of(buckets)
+
+    def _check_buckets(self, table: str, recorded: int | None) -> None:
+        declared = self._declared.get(table, recorded)
+        if declared != recorded:
+            if self._store.families(table) is None:
+                raise NoTableError(f'there is no table "{table}"')
+            raise BucketsChangedError(table, declared, recorded)
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
@@ -172,3 +199,18 @@ class RetryingStore:
     def abandon(self) -> None:
         """Count chunks that ended after their flush cycle only in rows_sent."""
         self._results = [replace(result, stored=False, refused=()) for result in self._results]
+
+
+def _stored(mutations: Sequence[Mutation], distribution: Distribution) -> Sequence[Mutation]:
+    """The mutations with stored row keys."""
+    # a staging writer accepts every key, and its store would refuse the whole file
+    too_long = [index for index, one in enumerate(mutations) if len(one.row) >= MAX_ROW_KEY_BYTES]
+    if too_long:
+        raise WriteRejectedError(
+            f"the row key has {len(mutations[too_long[0]].row)} bytes; with its bucket it has more than the "
+            f"{MAX_ROW_KEY_BYTES} that are allowed",
+            indexes=too_long,
+            code="row_key_too_long",
+            hint="shorten it, for example with a hash of the long part",
+        )
+    return with_stored_keys(mutations, distribution)

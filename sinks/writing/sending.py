@@ -3,7 +3,8 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from ingest import failpoint
@@ -13,6 +14,7 @@ from sinks.writing.retry import Retry
 from sinks.writing.retrying_store import CallResult, RetryingStore, Target
 
 T = TypeVar("T")
+_NONE: Mapping[str, int | None] = MappingProxyType({})
 
 
 class Sender(ABC):
@@ -24,12 +26,13 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(self, patience_s: float) -> None:
+    def begin(self, patience_s: float, buckets: Mapping[str, int | None] = _NONE) -> None:
         """
         Start a flush cycle.
 
         Args:
             patience_s: how long a chunk may be in flight before a call raises.
+            buckets: table -> its declared number of buckets; other tables are written as their records say.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -85,10 +88,14 @@ class DirectSender(Sender):
         self._store = RetryingStore(store, retry or Retry(attempts=1), clock)
         self._error: BaseException | None = None
 
-    def begin(self, patience_s: float) -> None:  # noqa: ARG002 - nothing is ever in flight here
+    def begin(
+        self,
+        patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
+        buckets: Mapping[str, int | None] = _NONE,
+    ) -> None:
         """Start a flush cycle."""
         self._error = None
-        self._store.begin()
+        self._store.begin(buckets)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -148,7 +155,7 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, patience_s: float) -> None:
+    def begin(self, patience_s: float, buckets: Mapping[str, int | None] = _NONE) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._patience_s = patience_s
@@ -160,7 +167,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
-            self._store.begin()
+            self._store.begin(buckets)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

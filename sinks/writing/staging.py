@@ -11,7 +11,7 @@ each put. The section of such a file is [table, name, size, CRC-32, the store's 
 import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 from typing import IO, Any, NamedTuple
@@ -53,10 +53,16 @@ PLAIN = FileFormat()
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file of mutations that a task stages for the driver."""
+    """
+    A file of mutations that a task stages for the driver.
+
+    Attributes:
+        buckets: table -> number of buckets of the stored row keys in the file.
+    """
 
     path: str
     size_bytes: int
+    buckets: Mapping[str, int | None] = field(default_factory=dict)
 
 
 class StagingWriter:
@@ -75,6 +81,7 @@ class StagingWriter:
         self._table_files: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._formats: Mapping[str, FileFormat] = {}
+        self._buckets: dict[str, int | None] = {}
         self._path: Path | None = None
         self._file: IO[bytes] | None = None
         self._sections: list[object] = []
@@ -109,7 +116,7 @@ class StagingWriter:
             self._file.close()
         self._file = None
         self._table_files = []
-        staged = StagedFile(str(self._path), self._size_bytes)
+        staged = StagedFile(str(self._path), self._size_bytes, self._buckets)
         self._path = None
         return staged
 
@@ -122,6 +129,7 @@ class StagingWriter:
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations to the file."""
+        self._buckets[table] = self.buckets(table)
         puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
         if self._files is None or not _fill_a_file(puts):
             self._add(table, mutations)
@@ -185,6 +193,7 @@ class StagingWriter:
             with on_disk(table_file):
                 table_file.unlink(missing_ok=True)
         self._table_files = []
+        self._buckets = {}
         self._sections = []
         self._section_bytes = 0
         self._size_bytes = 0

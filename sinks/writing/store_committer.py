@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest.api import Batch, BucketsDifferError, Committer, TableSpec
+from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
@@ -44,23 +44,28 @@ class StoreCommitter(Committer):
         self._incoming = incoming
         self._new_sender = sender
         self._sender: Sender | None = None
-        self._distributed = [spec for spec in declared.values() if spec.buckets is not None]
+        self._declared = tuple(declared.values())
+        self._buckets = {name: spec.buckets for name, spec in declared.items()}
 
     def recover(self) -> None:
         """
         Open the store of the driver, and refuse tables whose number of buckets is not the declared one.
 
         Its first opening runs `prepare` of `DriverStore`. For a store that only the driver may write, the service
-        creates the declared tables there and removes files that an earlier process staged.
+        creates the declared tables there and removes files that an earlier process staged. A store that tasks write to
+        may be unavailable: the tasks compare the numbers too.
         """
         if self._store is not None:
             self._store.open()
-        if self._distributed and self._new_sender is not None:
+        if self._declared and self._new_sender is not None:
             sender = self._new_sender()
             try:
                 sender.begin(CHECK_S)
-                for spec in self._distributed:
+                for spec in self._declared:
                     sender.call(partial(_check_buckets, spec))
+            except StoreError as error:
+                if error.disposition is not Disposition.RETRY:
+                    raise
             finally:
                 sender.close()
 
@@ -76,11 +81,16 @@ class StoreCommitter(Committer):
             self._remove_all_but(batch.attempt)
         folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
         if self._families is None:
-            return Prepared(folder, refused=refused).packed()
+            return Prepared(folder, refused=refused, buckets=self._buckets).packed()
         for table, names in sorted(needed.items()):
             self._families.create(table, names)
         return Prepared(
-            folder, self._families.known(), self._families.formats(), self._families.at_limit(), refused
+            folder,
+            self._families.known(),
+            self._families.formats(),
+            self._families.at_limit(),
+            refused,
+            self._buckets,
         ).packed()
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -104,7 +114,7 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s)
+            sender.begin(patience_s, self._buckets)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.amounts import counted
+from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.doctor.connecting import Connection, Kind, connections
 from ingest.doctor.examination import Examination, Finding, Found, Key, Severity, Skipped
@@ -97,9 +98,10 @@ def _store(configuration: "Configuration", catalog: "Catalog", connection: Conne
         needs = (("ports", subject),)
     yield _connected(connection, needs)
     wanted = tables.names(configuration, connection.name)
-    if wanted and not settings.creates_tables:
+    if wanted and (settings.own_folder is not None or not settings.creates_tables):
         component = configuration.stores[connection.name]
-        run = partial(tables.readable, catalog, component, wanted, subject=subject)
+        declared = declared_in(connection.name, configuration.tables.values())
+        run = partial(tables.readable, catalog, component, wanted, declared=declared, subject=subject)
         yield _of("tables", subject, run, needs=(connection.kind.value,))
 
 

@@ -1,13 +1,17 @@
-"""Checks of the tables that a pipeline file writes: do they exist, and may they be read?"""
+"""Checks of the tables that a pipeline file writes: do they exist, may they be read, and are they as declared?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted
+from ingest.api import BucketsDifferError, Scan, Store, TableSpec
+from ingest.api.notation import shown_start
 from ingest.doctor.connecting import CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
-from ingest.plan.stores import reading_store
+from ingest.plan.stores import reading_store_if_exists
+from sinks.scanning.stored_rows import misplaced_row
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
@@ -25,16 +29,39 @@ def names(configuration: "Configuration", store: str) -> list[str]:
     return list(dict.fromkeys([*written, *declared]))
 
 
-def readable(catalog: "Catalog", component: "Component[Any]", tables: Sequence[str], *, subject: str) -> Found:
-    """Whether the tables exist and can be read; the right to write cannot be shown without writing."""
-    findings = []
-    with reading_store(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as store:
+def readable(
+    catalog: "Catalog",
+    component: "Component[Any]",
+    tables: Sequence[str],
+    *,
+    declared: Mapping[str, TableSpec],
+    subject: str,
+) -> Found:
+    """
+    Whether the tables exist, can be read, and have the declared number of buckets.
+
+    The right to write cannot be shown without writing.
+
+    Args:
+        catalog: has the class of the store.
+        component: the store.
+        tables: names of its tables.
+        declared: table -> its declaration, for those that have one.
+        subject: the store, for messages.
+    """
+    findings: list[Finding] = []
+    existing = 0
+    with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
+        if not exists:
+            return Found("the first write creates the store")
         for table in tables:
-            if store.families(table) is None:
-                findings.append(_missing(table, subject))
-            else:
+            if store.families(table) is not None:
+                existing += 1
                 store.get(table, _ANY_KEY)
-    return Found(f"{counted(len(tables) - len(findings), 'table')} can be read", tuple(findings))
+                findings += _differs(store, declared.get(table), subject)
+            elif not store.capabilities.creates_tables:
+                findings.append(_missing(table, subject))
+    return Found(f"{counted(existing, 'table')} can be read", tuple(findings))
 
 
 def _missing(table: str, subject: str) -> Finding:
@@ -48,3 +75,46 @@ def _missing(table: str, subject: str) -> Finding:
         why="a pipeline that writes to it is blocked until it exists",
         docs=docs_of("tables"),
     )
+
+
+def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Iterator[Finding]:
+    """A finding if a pipeline that writes to the table would not start, or if reads do not find all of its rows."""
+    if declared is None:
+        return
+    recorded = store.buckets(declared.name)
+    if recorded == declared.buckets:
+        yield from () if recorded is None else _misplaced(store, declared.name, recorded, subject)
+        return
+    if store.capabilities.creates_tables and not _has_rows(store, declared.name):
+        return  # the start records the declared number
+    error = BucketsDifferError(declared.name, declared.buckets, recorded)
+    yield Finding(
+        "tables",
+        Severity.ERROR,
+        error.message,
+        subject,
+        {"table": declared.name},
+        hint=error.hint or "",
+        why="a pipeline that writes to it does not start",
+        docs=docs_of("tables"),
+    )
+
+
+def _misplaced(store: Store[Any], table: str, buckets: int, subject: str) -> Iterator[Finding]:
+    key = misplaced_row(store, table, buckets)
+    if key is not None:
+        yield Finding(
+            "tables",
+            Severity.ERROR,
+            f'table "{table}" has the row key {shown_start(key)}, which is in none of its {buckets} buckets',
+            subject,
+            {"table": table},
+            hint="copy the rows into a new table; another program writes to this one, or created it again",
+            why="get and scan do not find such rows",
+            docs=docs_of("tables"),
+        )
+
+
+def _has_rows(store: Store[Any], table: str) -> bool:
+    with closing(store.scan(table, Scan(limit=1))) as rows:
+        return next(rows, None) is not None

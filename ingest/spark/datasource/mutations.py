@@ -1,6 +1,6 @@
 """Rows of a DataFrame as puts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -70,11 +70,7 @@ class RowMapper:
     def _cells(self, batch: pa.RecordBatch, keys: Sequence[object]) -> Iterator[dict[bytes, bytes]]:
         if not self.columns.columns:
             for key, pairs in zip(keys, batch.column(CELLS).to_pylist(), strict=True):
-                yield {
-                    _column(_key(key), name): value if isinstance(value, bytes) else value.encode()
-                    for name, value in pairs or ()
-                    if value is not None
-                }
+                yield _cells_of(key, pairs or ())
             return
         encoders = [(column.column, _encoder(column)) for column in self.columns]
         values = [batch.column(column.name).to_pylist() for column in self.columns]
@@ -98,18 +94,20 @@ def row_mapper(schema: types.StructType, options: WriteOptions) -> RowMapper:
     The mapper for the rows of a DataFrame.
 
     Raises:
-        ConfigError: a column is missing, has a type that cannot be written, or is not written.
+        ConfigError: a column is missing, has a type that cannot be written, or is not written; or two columns are
+            written to the same cell.
     """
     columns = options.columns
-    expected: dict[str, tuple[object, ...]] = {columns.row.name: _KEYS}
+    _check_columns(columns, options.time_column)
+    expected: list[tuple[str, tuple[object, ...]]] = [(columns.row.name, _KEYS)]
     if columns.columns:
-        expected |= {column.name: _WRITABLE[column.cell_type] for column in columns}
+        expected += [(column.name, _WRITABLE[column.cell_type]) for column in columns]
     else:
-        expected[CELLS] = _MAPS
+        expected.append((CELLS, _MAPS))
     if options.time_column is not None:
-        expected[options.time_column] = _TIMES
+        expected.append((options.time_column, _TIMES))
     found = {field.name: field.dataType for field in schema}
-    for name, allowed in expected.items():
+    for name, allowed in expected:
         if name not in found:
             hint = did_you_mean(name, found)
             if name == CELLS:
@@ -120,12 +118,29 @@ def row_mapper(schema: types.StructType, options: WriteOptions) -> RowMapper:
             raise ConfigError(
                 f'column "{name}" of the DataFrame is {found[name].simpleString()}', hint=f"cast it to {names}"
             )
+    written = {name for name, _ in expected}
     for name in found:
-        if name not in expected:
+        if name not in written:
             raise ConfigError(
                 f'column "{name}" of the DataFrame is not written', hint='drop it, or add it to .option("columns", …)'
             )
     return RowMapper(columns, options.time_ms, options.time_column)
+
+
+def _check_columns(columns: DeclaredColumns, time_column: str | None) -> None:
+    if time_column == columns.row.name:
+        raise ConfigError(
+            f'the option "time_column" names the row key, "{time_column}"', hint="name a column of type timestamp"
+        )
+    names: dict[bytes, str] = {}
+    for column in columns:
+        other = names.setdefault(column.column, column.name)
+        if other != column.name:
+            raise ConfigError(
+                f'the columns "{other}" and "{column.name}" of the DataFrame are both written to '
+                f"{shown(column.column)}",
+                hint='remove one of them from .option("columns", …)',
+            )
 
 
 def _type_name(each: Any) -> str:
@@ -137,6 +152,18 @@ def _key(key: object) -> bytes:
     if key is None:
         raise MappingError("a row has no key: its column is null", hint="filter such rows out")
     return key.encode() if isinstance(key, str) else bytes(key)  # type: ignore[call-overload]
+
+
+def _cells_of(key: object, pairs: Iterable[tuple[str, bytes | str | None]]) -> dict[bytes, bytes]:
+    r"""The cells of a map; it may have one column under two names, since `A` is also written `\x41`."""
+    cells: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        if value is not None:
+            column = _column(_key(key), name)
+            if column in cells:
+                raise MappingError(f"row {shown(_key(key))} has two values of the cell {shown(column)}")
+            cells[column] = value if isinstance(value, bytes) else value.encode()
+    return cells
 
 
 def _column(key: bytes, name: str) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.api import ConfigError, FuzzyPattern, Scan
+from ingest.api import ConfigError, FuzzyPattern, Scan, alias_rejection
 from ingest.api.cells import MAX_TIME_MS
 from ingest.api.notation import from_readable
 from ingest.formats.times import iso_milliseconds
@@ -82,6 +82,8 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
     """
     if not options.get("table"):
         raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
+    if (hint := alias_rejection(options["table"])) is not None:
+        raise ConfigError(f'the option "table" is "{options["table"]}"', hint=hint)
     config, store = options.get("config"), options.get("store")
     others = {name: value for name, value in options.items() if name not in _LOWER_CASE | _OF_SPARK}
     if config is None and store is None:

@@ -21,7 +21,6 @@ from ingest.api import (
     Batch,
     BucketsDifferError,
     ConfigError,
-    ConflictError,
     FileStore,
     MappingError,
     Put,
@@ -75,7 +74,9 @@ class WritePlan:
     def prepared(self) -> bytes:
         """What tasks know about the store."""
         name = self.table.name
-        return Prepared(self.folder, {name: self.families}, {name: FileFormat(self.compression, self.buckets)}).packed()
+        buckets = {} if self.table.declared is None else {name: self.buckets}
+        formats = {name: FileFormat(self.compression, self.buckets)}
+        return Prepared(self.folder, {name: self.families}, formats, buckets=buckets).packed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Written(WriterCommitMessage):
 
     Attributes:
         folder: of the staged files; "" where the task wrote to the store.
-        result: a packed `StoreResult`.
+        result: a packed `StoreResult`, also with the number of buckets of the staged rows.
     """
 
     folder: str
@@ -208,17 +209,14 @@ def commit(plan: WritePlan, messages: Messages) -> None:
     Apply the staged files of all tasks, and remove them; idempotent until they are removed.
 
     Raises:
-        ConflictError: another process writes the store, or the table changed since the write was planned.
+        ConflictError: another process writes the store, or the number of buckets of the table changed since the tasks
+            wrote; the plan may be newer than they are.
         StoreError: the store failed to write.
     """
     results = [StoreResult.unpacked(each.result) for each in messages if isinstance(each, Written)]
     staged = [result.staged for result in results if result.staged is not None]
     if staged:
         with _owned(plan.table.store()) as store:
-            if store.buckets(plan.table.name) != plan.buckets:
-                raise ConflictError(
-                    f'the number of buckets of table "{plan.table.name}" changed during the write', hint="write again"
-                )
             apply_staged(store, staged)
     _remove_staged(plan, messages)
 

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -12,9 +13,13 @@ from typing import Any, ClassVar
 import pytest
 
 from ingest import cli
+from ingest.api import FamilySpec, Put, TableSpec
 from ingest.doctor.pipelines import guide
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
 
 ROOT = Path(cli.__file__).resolve().parents[2]
 FILE = """\
@@ -273,6 +278,36 @@ def test_local_file_is_fine(ingest, pipeline, monkeypatch):
     assert passed["store", 'store "logs"'] == "does not exist yet, the first write creates it"
     assert passed["source", 'source of pipeline "ticks"'] == "2 files"
     assert passed["jars", "source files"] == "needs none"
+
+
+SALTED = """\
+version: 1
+stores: {db: {rocksdb: {path: ./db}}}
+tables: {t: {families: {f: {}}, distribute: {hash: 16}}, absent: {families: {f: {}}, distribute: {hash: 16}}}
+pipelines: {p: {source: {files: {path: ./in.log}}, sinks: [attr2hbase: {table: t}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("recorded", "rows", "message"),
+    [
+        (16, [Distribution(16).stored(b"row-1")], None),
+        (16, [b"row-1"], "which is in none of its 16 buckets"),
+        (8, [], None),
+        (8, [Distribution(8).stored(b"row-1")], "has `distribute: {hash: 8}`, but the file says that it has"),
+        (None, [b"row-1"], "has no `distribute`, but the file says that it has `distribute: {hash: 16}`"),
+    ],
+)
+def test_rows_of_another_number_of_buckets_are_an_error(ingest, folder, recorded, rows, message):
+    (folder / "p.yaml").write_text(SALTED)
+    with closing(RocksDBStore(RocksDBSettings(path="./db"))) as store:
+        store.open()
+        store.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=recorded))
+        store.apply("t", [Put(row, {b"f:q": b"v"}, 1) for row in rows])
+        content = ingest("doctor", "p.yaml", "--output", "json").json
+    found = [each for each in content["findings"] if each["check"] == "tables"]
+    assert [each["severity"] for each in found] == ([] if message is None else ["error"])
+    assert message is None or message in found[0]["message"]
 
 
 def test_wrong_file_is_reported_as_by_validate(ingest, folder):

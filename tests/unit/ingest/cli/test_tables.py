@@ -387,6 +387,42 @@ class TestTableOfHBaseWD:
         assert (result.code, result.out, hint in result.err) == (code, "", True)
 
 
+class TestRowsOutsideTheBuckets:
+    @pytest.fixture
+    def table(self, declare, store):
+        """A salted table with one row of its own, and one that another program wrote."""
+        store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),), buckets=16))
+        store.apply("other", [Put(row, {b"cf:q": b"v"}, 1000) for row in (Distribution(16).stored(b"a"), b"java-1")])
+        store.close()
+        declare(OTHER_SALTED)
+        return "other"
+
+    def test_difference_names_a_row(self, ingest, table):
+        planned = ingest(*PLAN, *JSON)
+        assert (planned.code, planned.json["differences"][-1]) == (
+            4,
+            {
+                "table": table,
+                "store": "logs",
+                "family": None,
+                "what": "misplaced",
+                "declared": 16,
+                "found": "java-1",
+                "apply": "new_table",
+            },
+        )
+        shown = ingest(*PLAN).out
+        assert ("row in no bucket" in shown, "copy the rows into a new table" in shown) == (True, True)
+        assert [row["what"] for row in ingest(*APPLY, *JSON).json["left"]] == ["misplaced"]
+
+    @pytest.mark.parametrize("command", [("scan",), ("get", "a")])
+    def test_reads_warn(self, ingest, table, command):
+        name, *row = command
+        result = ingest(name, "p.yaml", table, *row, *JSON)
+        assert (result.code, [each["row"] for each in result.lines]) == (0, ["a"])
+        assert 'in none of its 16 buckets and are not found, first "java-1"' in result.err
+
+
 class TestWhichStore:
     def test_table_of_the_file_is_found_without_a_store_name(self, ingest, folder):
         (folder / "p.yaml").write_text(STORES)

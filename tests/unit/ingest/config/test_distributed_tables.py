@@ -56,3 +56,13 @@ def test_number_of_buckets_is_checked(path: Path, buckets: str, problem: str | N
     path.write_text(FILE.replace("BUCKETS", buckets))
     found = problems_of(path)
     assert [each.startswith(problem or "?") for each in found] == ([] if problem is None else [True]), found
+
+
+@pytest.mark.parametrize(
+    ("place", "alias", "found"),
+    [("  t:", "  default:t:", "4:3"), ("table: t}", "table: 'default:t'}", "13:34")],
+)
+def test_table_has_one_name(path: Path, place: str, alias: str, found: str):
+    path.write_text(FILE.replace("BUCKETS", "4").replace(place, alias))
+    problems = problems_of(path)
+    assert any(each.startswith(f"{found}: wrong-type") and 'write "t"' in each for each in problems), problems

@@ -163,7 +163,7 @@ class TestTable:
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": b"shop"})
         assert only(mapper(table="logs_%{app}").map(event, BATCH_MS))[0] == "logs_shop"
 
-    @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a", b"hbase:meta"])
+    @pytest.mark.parametrize("app", [b"", b"a b", b"a/b", b"\xff", b"a:b:c", b".a", b"-a", b"hbase:meta", b"default:t"])
     def test_invalid_table_name_is_an_error(self, app):
         event = Event(b"", {"2hb_": b"r", "2hb_f:q": b"v", "app": app})
         assert error_of({"table": "%{app}"}, event) == "bad_table_name"

@@ -49,6 +49,14 @@ def test_table_is_created_with_its_declared_families(store: MemoryStore):
     assert families.known() == {"t": frozenset({b"web"})}
 
 
+@pytest.mark.parametrize("declared", [None, 16])
+def test_new_family_never_changes_the_number_of_buckets(store: MemoryStore, declared: int | None):
+    store.ensure_table(TableSpec("t", (FamilySpec(b"web"),), buckets=8))
+    families = FamilyRegistry(DriverStore(store), {"t": TableSpec("t", buckets=declared)}, {None: 2}, {})
+    families.create("t", [b"a"])
+    assert (store.families("t"), store.buckets("t")) == (frozenset({b"web", b"a"}), 8)
+
+
 def test_family_of_the_options_is_created_at_the_limit(store: MemoryStore):
     families = registry(store, limit=1)
     families.create("t", [b"a", b"b", b"sys"])

@@ -6,10 +6,14 @@ import pytest
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
+    Batch,
+    BucketsChangedError,
     BucketsDifferError,
+    ConflictError,
     Delete,
     FamilySpec,
     Mutation,
+    NoTableError,
     Put,
     Scan,
     TableSpec,
@@ -22,7 +26,9 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
-from sinks.writing.messages import Prepared
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.messages import Prepared, StoreResult, packed_probe
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
 from sinks.writing.store_committer import StoreCommitter
@@ -50,8 +56,8 @@ def sender(request, store):
     made.close()
 
 
-def send(sender: Sender, *mutations: Mutation) -> None:
-    sender.submit(Chunk("t", list(mutations)))
+def send(sender: Sender, *mutations: Mutation, table: str = "t") -> None:
+    sender.submit(Chunk(table, list(mutations)))
     sender.wait()
 
 
@@ -113,7 +119,7 @@ def test_rejected_read_of_the_table_record_refuses_no_row():
 
 
 @pytest.mark.parametrize("count", [3, MIN_FILE_PUTS])
-def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
+def test_staged_files_have_stored_keys_up_to_the_limit(tmp_path: Path, count: int):
     """Few puts are staged as mutations, many as a file of RocksDB."""
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
     store.open()
@@ -124,13 +130,22 @@ def test_staged_files_have_stored_keys(tmp_path: Path, count: int):
     staging.begin(str(tmp_path / "task"), {"t": frozenset([b"f"])}, formats)
     sender.begin(10.0)
     written = [b"row-%05d" % number for number in range(count)]
-    send(sender, *map(put, written))
+    too_long = put(b"r" * MAX_ROW_KEY_BYTES)
+    send(sender, *map(put, written), too_long)
+    (result,) = sender.take_results()
+    assert [(one.mutation, one.error.code) for one in result.refused] == [(too_long, "row_key_too_long")]
     staged = staging.finish()
     assert staged is not None
     apply_staged(store, [staged])
     assert keys(store) == sorted(map(Distribution(16).stored, written))
     assert [row.key for row in TableReader(store, "t").scan(Scan())] == written
     store.close()
+
+
+def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
+    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t")})
+    with pytest.raises(BucketsDifferError, match="the file says that it has no `distribute`"):
+        committer.recover()
 
 
 @pytest.mark.parametrize("buckets", [8, None])
@@ -143,3 +158,62 @@ def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int
     store.open()
     store.ensure_table(TableSpec("t", buckets=8))
     committer.recover()
+
+
+@pytest.mark.parametrize("recorded", [8, None])
+def test_table_whose_record_is_not_the_declared_number_is_not_written(
+    store: MemoryStore, sender: Sender, recorded: int | None
+):
+    sender.begin(10.0, {"t": 16})
+    send(sender, put(b"a"))
+    written = keys(store)
+    store._tables["t"].buckets = recorded  # its record is lost
+    sender.begin(10.0, {"t": 16})
+    with pytest.raises(BucketsChangedError, match=r"--adopt|hash: 8"):
+        send(sender, put(b"b"))
+    assert keys(store) == written
+
+
+def test_table_declared_without_buckets_is_not_written_in_buckets(store: MemoryStore, sender: Sender):
+    sender.begin(10.0, {"t": None})
+    with pytest.raises(BucketsChangedError):
+        send(sender, put(b"a"))
+    assert keys(store) == []
+
+
+def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
+    sender.begin(10.0, {"absent": 16})
+    with pytest.raises(NoTableError):
+        send(sender, put(b"a"), table="absent")
+
+
+def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemoryStore):
+    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
+    assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).buckets == {"t": 8}
+    with pytest.raises(BucketsChangedError):
+        committer.probe(packed_probe("t", [put(b"a")]), 10.0)
+    committer.close()
+    assert keys(store) == []
+
+
+@pytest.mark.parametrize("changed", [8, None])
+def test_commit_refuses_rows_that_were_staged_with_another_number(
+    store: MemoryStore, tmp_path: Path, changed: int | None
+):
+    driver = DriverStore(store)
+    committer = StoreCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
+    batch = Batch("b", 1, "a")
+    prepared = Prepared.unpacked(committer.prepare(batch, []))
+    staging = StagingWriter()
+    sender = DirectSender(staging)
+    staging.begin(f"{prepared.folder}/task", prepared.families, prepared.formats)
+    sender.begin(10.0)
+    send(sender, put(b"a"))
+    result = StoreResult.unpacked(StoreResult(staging.finish()).packed()).packed()
+    store.ensure_table(TableSpec("t", buckets=changed))
+    with pytest.raises(ConflictError, match="changed after its rows were staged"):
+        committer.commit(batch, [result])
+    assert keys(store) == []
+    store.ensure_table(SPEC)
+    committer.commit(batch, [result])
+    assert keys(store) == [Distribution(16).stored(b"a")]

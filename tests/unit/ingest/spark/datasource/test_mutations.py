@@ -84,9 +84,32 @@ def test_a_cell_without_a_family_is_named(name: str):
         puts_of("row binary, cells map<string,binary>", {}, (b"k", [(name, b"v")]))
 
 
+def test_two_values_of_one_cell_are_named():
+    cells = [("m:A", b"1"), (r"m:\x41", b"2")]
+    with pytest.raises(MappingError, match='row "k" has two values of the cell "m:A"'):
+        puts_of("row binary, cells map<string,binary>", {}, (b"k", cells))
+    cells = [("m:A", b"1"), (r"m:\x41", None)]
+    assert puts_of("row binary, cells map<string,binary>", {}, (b"k", cells)) == [Put(b"k", {b"m:A": b"1"}, NOW_MS)]
+
+
+def test_the_time_may_also_be_a_cell():
+    options = {"columns": "m:n as n int64", "time_column": "n"}
+    assert puts_of("row binary, n bigint", options, (b"k", 7)) == [Put(b"k", {b"m:n": INT64.pack(7)}, 7)]
+
+
 @pytest.mark.parametrize(
     ("ddl", "options", "message"),
     [
+        ("row bigint, x string", {"columns": "m:x", "time_column": "row"}, '"time_column" names the row key, "row"'),
+        ("k bigint, x string", {"columns": "row as k, m:x", "time_column": "k"}, '"time_column" names the row key'),
+        ("row binary, n timestamp", {"columns": "m:n", "time_column": "n"}, "is timestamp; cast it to string"),
+        ("row binary, n string", {"columns": "m:n", "time_column": "n"}, "cast it to timestamp or bigint"),
+        ("row binary, n int", {"columns": "m:n int32", "time_column": "n"}, "cast it to timestamp or bigint"),
+        (
+            "row binary, a string, b string",
+            {"columns": "m:q as a, m:q as b"},
+            'the columns "a" and "b" of the DataFrame are both written to "m:q"',
+        ),
         ("key binary, cells map<string,binary>", {}, 'the DataFrame has no column "row"'),
         ("row binary, x int", {}, 'the DataFrame has no column "cells"; it is a map<string,binary>; or declare'),
         ("row int, cells map<string,binary>", {}, 'column "row" of the DataFrame is int; cast it to binary or string'),

@@ -29,6 +29,7 @@ def test_options_of_a_streaming_query_are_no_options_of_the_store():
     ("options", "message"),
     [
         ({"config": "p.yaml"}, "the name of the table is missing"),
+        ({"config": "p.yaml", "table": "default:t"}, 'the option "table" is "default:t"; write "t"'),
         ({"table": "t"}, "neither a pipeline file nor a store is given"),
         ({"config": "p.yaml", "table": "t", "prefx": "a"}, 'there is no option "prefx"; did you mean "prefix"?'),
         ({"config": "p.yaml", "table": "t", "host": "h"}, "options of the store belong into p.yaml"),

@@ -114,14 +114,19 @@ def test_a_store_that_another_process_writes_is_refused(store: RocksDBStore, tmp
         writer.commit([message])
 
 
-def test_a_changed_number_of_buckets_is_refused(store: RocksDBStore, tmp_path: Path):
+@pytest.mark.parametrize("is_planned_again", [False, True], ids=["a batch", "a stream"])
+def test_a_changed_number_of_buckets_is_refused(store: RocksDBStore, tmp_path: Path, is_planned_again: bool):
+    """Spark plans the commit of a micro-batch again."""
     writer = writer_of(tmp_path, "salted")
     message = writer.write(batch(("k", "v")))
     store.open()
     store.ensure_table(TableSpec("salted", (FamilySpec(b"m"),), buckets=8))
     store.close()
+    if is_planned_again:
+        writer = writer_of(tmp_path, "salted")
     with pytest.raises(ConflictError, match="the number of buckets"):
         writer.commit([message])
+    assert rows_of(store, "salted", b"k") == ()
 
 
 def test_a_task_on_another_machine_is_refused(store: RocksDBStore, tmp_path: Path):
