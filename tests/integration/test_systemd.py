@@ -35,7 +35,7 @@ def test_systemd_receives_readiness_pings_and_stop(tmp_path: Path) -> None:
         Service(tmp_path, CONTENT) as service,
     ):
         systemd.bind(address)
-        systemd.settimeout(START_S)
+        systemd.settimeout(2 * START_S)  # Spark's start, and that of the pipeline
         service.start(env={"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1500000"})
         assert systemd.recv(1024) == b"READY=1", service.last_lines()
         # the endpoint serves, and the pipeline has been started

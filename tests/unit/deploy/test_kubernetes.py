@@ -14,7 +14,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.health import Health
-from ingest.service.pages import Pages
+from tests.support.endpoint import pages
 
 FOLDER = Path(__file__).resolve().parents[3] / "deploy/kubernetes"
 STATE = "/var/lib/attr2hbase"
@@ -126,8 +126,10 @@ class TestOperation:
     def test_probes_are_pages_of_the_service(self, probe, path):
         (container,) = pod()["containers"]
         assert container[probe]["httpGet"] == {"path": path, "port": "http"}
-        pages = Client(Pages(Health(["p"]), lambda: ("text/plain", b"")))
-        assert pages.get(path).status_code in {200, 503}
+        # the kubelet connects by the address of the pod
+        answer = Client(pages(Health(["p"]))).get(path, headers={"Host": "10.1.2.3:9464"})
+        assert answer.status_code in {200, 503}
+        assert answer.text.startswith(("live", "not ready"))
 
     def test_mounted_volumes_exist(self):
         sidecar = yaml.safe_load((FOLDER / "thrift/sidecar.yaml").read_text())["spec"]["template"]["spec"]
