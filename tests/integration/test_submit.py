@@ -3,6 +3,7 @@ The command of `ingest submit --print` runs the service under spark-submit, with
 it is stopped under load by SIGTERM to the pid of spark-submit, which completes the running batch, and restarted.
 """
 
+import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
@@ -99,9 +100,11 @@ def test_packed_environment_is_enough_for_driver_and_executors(
                 command_of=from_unpacked_archive,
             )
             assert f"{archive} is up to date" in service.log.read_text()
+        assert list(cluster.folder.glob("worker*/app-*/*/environment/bin/python"))
     finally:
         cluster.stop()
-    assert list(cluster.folder.glob("worker*/app-*/*/environment/bin/python"))
+        for folder in (cluster.folder, machine):  # some gigabytes
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.slow
