@@ -20,7 +20,7 @@ class EndpointTls:
     Secures the connections that the HTTP endpoint accepts.
 
     If a certificate file changes, the next connection uses the new content. If the new content cannot be used, the
-    previous one stays in use, and the log says so once.
+    previous one stays in use, and a warning is logged once.
 
     Called by the threads of the connections.
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafka.admin import NewTopic
+from kafka.errors import KafkaError
 
 from tests.support.local import KafkaServer, jars, new_cluster_id
 from tests.support.names import unique
@@ -70,9 +71,12 @@ class KafkaCluster:
         return topic
 
     def leader(self, topic: str) -> tuple[int, list[int]]:
-        """The broker that leads the partition of a topic, -1 without one, and the replicas in sync."""
-        with self._brokers[CONTROLLER].admin() as admin:
-            (partition,) = admin.describe_topics([topic])[0]["partitions"]
+        """The broker that leads the partition of a topic, and the replicas in sync; -1 and none if it is not known."""
+        try:
+            with self._brokers[CONTROLLER].admin() as admin:
+                (partition,) = admin.describe_topics([topic])[0]["partitions"]
+        except KafkaError:  # the client may have chosen a broker that was just killed
+            return -1, []
         return partition["leader_id"], list(partition["isr_nodes"])
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import kafka.errors
 import pytest
 
 from ingest.api import Disposition, IngestError, NotFoundError, SourceError, SourceUnavailableError
-from ingest.kafka.errors import translated, translating
+from ingest.kafka.errors import translated, translating, unreachable
 
 _EVERY = [
     kind
@@ -65,3 +65,27 @@ def test_error_of_a_file_is_translated():
 def test_own_errors_are_not_translated():
     with pytest.raises(NotFoundError, match="ours"), translating("x"):
         raise NotFoundError("ours")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "hint"),
+    [
+        (None, "source_unavailable", "is a Kafka broker running there"),
+        (
+            kafka.errors.KafkaConnectionError("111 ECONNREFUSED"),
+            "source_unavailable",
+            "is a Kafka broker running there",
+        ),
+        (kafka.errors.SaslAuthenticationFailedError("invalid credentials"), "login_failed", "sasl"),
+        (kafka.errors.UnsupportedSaslMechanismError("no"), "login_failed", "sasl"),
+        (kafka.errors.KafkaConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] mismatch"), "tls_failed", "check ca_file"),
+        (kafka.errors.KafkaConnectionError("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]"), "tls_failed", "check key_file"),
+        (kafka.errors.KafkaConnectionError("[SSL: SSLV3_ALERT_BAD_CERTIFICATE]"), "tls_failed", "check key_file"),
+        (kafka.errors.KafkaConnectionError("[SSL: TLSV1_ALERT_UNKNOWN_CA]"), "tls_failed", "check key_file"),
+    ],
+)
+def test_unreachable_cluster_has_the_code_of_its_reason(reason, code, hint):
+    error = unreachable("connecting failed", reason)
+    assert (error.code, error.disposition) == (code, Disposition.RETRY)
+    assert hint in (error.hint or "")
+    assert error.message == ("connecting failed" if reason is None else f"connecting failed ({reason})")
