@@ -73,5 +73,5 @@ def test_lost_hbase_table_is_restored_while_the_service_writes(ledger_run: Ledge
     run.make_table()
     run.start()
     with run.produce_in_background(rate=100):
-        kill_and_resume(run, begin_ms, {"between_sends": 2, "before_commit": 3})
+        kill_and_resume(run, begin_ms, {"after_last_send": 2, "before_commit": 3})
     run.finish()

@@ -10,24 +10,27 @@ import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
 from ingest.reference.readable import moment
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support import ticks
 from tests.support.audit import assert_same_table, rocksdb_table, table_of
 from tests.support.by_key import PIPELINE, content_of
+from tests.support.checkpoint import acknowledge
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
 HOUR_MS = 3_600_000
+LIMIT_S = 300.0  # 15 s on two free cores
 NOON_MS = 1_763_899_200_000
 
 
 def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code: int = 0) -> dict[str, Any]:
     """The JSON output of a replay; {} if it fails as expected."""
     times = ("--from", moment(begin_ms), "--to", moment(end_ms))
-    done = service.ingest("replay", *times, "--output", "json", *arguments)
+    done = service.ingest("replay", *times, "--output", "json", *arguments, timeout_s=LIMIT_S)
     assert done.returncode == code, done.stdout + done.stderr
     if code:
         return {"error": done.stderr}
@@ -35,20 +38,47 @@ def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code
     return content
 
 
-def test_lost_table_is_restored_cell_by_cell(kafka: Kafka, tmp_path: Path) -> None:
-    made = Ticks.produced(kafka, 1_200, partitions=2)
-    store = tmp_path / "store"
-    content = {
+def content_with_ticks(kafka: Kafka, made: Ticks, store: Path) -> dict[str, Any]:
+    """The tick pipeline into RocksDB."""
+    group = unique("group")
+    return {
         "stores": {"embedded": ticks.rocksdb(store)},
         "tables": {"t": ticks.table("embedded")},
         "pipelines": {
-            "ticks": ticks.pipeline(kafka, made.topic, "embedded", "t", group=unique("group"), max_events_per_batch=500)
+            PIPELINE: ticks.pipeline(kafka, made.topic, "embedded", "t", group=group, max_events_per_batch=500)
         },
     }
-    with Service(tmp_path, content) as service:
+
+
+def test_logged_batches_are_written_at_their_times(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 600, partitions=2)
+    service = Service(tmp_path, content_with_ticks(kafka, made, tmp_path / "store"))
+    log = BatchLog(tmp_path / "data" / "state" / "batches" / PIPELINE)
+    folder = service.checkpoint(PIPELINE).folder
+    (folder / "times").mkdir(parents=True)
+    begin = 0
+    for number, end in enumerate((100, 300)):
+        acknowledge(folder, number, {made.topic: {0: end, 1: end}})
+        (folder / "times" / str(number)).write_text(str(NOON_MS + 2 * number))
+        log.append(LoggedBatch(number, NOON_MS + 2 * number, {(made.topic, part): (begin, end) for part in (0, 1)}))
+        begin = end
+    log.close()
+
+    totals = replayed(service, ticks.FIRST_MS, ticks.FIRST_MS + HOUR_MS)
+    assert (totals["batches"], totals["read"], totals["stored"]) == (2, 600, 600)
+    expected = made.expected(service.checkpoint(PIPELINE), "t")
+    assert_same_table(table_of(expected, "t", versions=10), rocksdb_table(tmp_path / "store", "t"))
+    assert list((tmp_path / "data" / "state" / "replays" / PIPELINE).iterdir()) == []
+
+
+@pytest.mark.slow
+def test_lost_table_is_restored_cell_by_cell(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 1_200, partitions=2)
+    store = tmp_path / "store"
+    with Service(tmp_path, content_with_ticks(kafka, made, store)) as service:
         assert service.run_once() == 0, service.last_lines()
         before = rocksdb_table(store, "t")
-        checkpoint = service.checkpoint("ticks")
+        checkpoint = service.checkpoint(PIPELINE)
         assert_same_table(table_of(made.expected(checkpoint, "t"), "t", versions=10), before)
         acknowledged = checkpoint.acknowledged(made.topic)
         shutil.rmtree(store)
@@ -61,7 +91,6 @@ def test_lost_table_is_restored_cell_by_cell(kafka: Kafka, tmp_path: Path) -> No
         assert (totals["read"], totals["stored"], totals["batches"]) == (1_200, 1_200, len(checkpoint.commits()))
         assert_same_table(before, rocksdb_table(store, "t"))
         assert checkpoint.acknowledged(made.topic) == acknowledged
-        assert list((service.folder / "data" / "state" / "replays" / "ticks").iterdir()) == []
 
 
 @pytest.mark.slow
