@@ -85,7 +85,8 @@ def plan(
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
         only_loss = all(row["apply"] == "data_loss" for row in drift)
-        out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
+        if any(row["apply"] != "new_table" for row in drift):
+            out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
 

@@ -117,10 +117,7 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",
     ),
-    "dead_letters_too_large": (
-        IngestError,
-        "A micro-batch has more than 64 MiB of dead letters.",
-    ),
+    "dead_letters_too_large": (IngestError, "A micro-batch has more than 64 MiB of dead letters."),
     "decorator_timeout": (
         api.DecorateError,
         "A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop.",
@@ -131,17 +128,11 @@ _CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "There is no memory for an operation on a file of the service, or another process has locked the file.",
     ),
     "disk_denied": (api.StoreUnavailableError, "The service has no permission to read or write one of its files."),
-    "disk_failed": (
-        api.IntegrityError,
-        "A write to the disk failed, so the content of the file is unknown.",
-    ),
+    "disk_failed": (api.IntegrityError, "A write to the disk failed, so the content of the file is unknown."),
     "disk_full": (api.StoreUnavailableError, "There is no space left for the state or other files of the service."),
     "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
     "empty_row_key": (api.MappingError, "The template of the row key rendered empty text."),
-    "error_budget": (
-        IngestError,
-        "More records failed than error_budget allows.",
-    ),
+    "error_budget": (IngestError, "More records failed than error_budget allows."),
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch runs again with the current families.",
