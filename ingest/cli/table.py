@@ -74,7 +74,8 @@ def plan(
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
         only_loss = all(change.remedy is Remedy.DATA_LOSS for change in drift)
-        out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
+        if any(change.remedy is not Remedy.NEW_TABLE for change in drift):
+            out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
 

@@ -4,16 +4,25 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.api import BucketsChangedError, BucketsDifferError, FamilySpec, Put, Scan, TableSpec
 from ingest.cli import main
+from sinks.hbase.connection import Connection
+from sinks.hbase.records import RECORDS
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
+from sinks.schema_diff import reconcile
+from sinks.writing.buffer import Chunk
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
+from sinks.writing.sending import ThreadSender
+from sinks.writing.store_committer import StoreCommitter
 from tests.support.names import unique
 from tests.support.servers import HBase
 from tests.support.service import Service
@@ -243,3 +252,45 @@ def test_table_of_hbasewd_is_adopted(tables: Tables, store: HBaseStore, ingest) 
         )
     code, out, _ = ingest("scan", written, "--output", "json")
     assert [json.loads(line)["row"] for line in out.splitlines()] == [key.decode() for key in originals]
+
+
+def written(sender: ThreadSender, table: str, key: bytes) -> None:
+    """A flush cycle of one row, of a table that is declared with 4 buckets."""
+    sender.begin(60.0, {table: 4})
+    sender.submit(Chunk(table, [Put(key, {b"f:q": b"v"}, 1)]))
+    sender.wait()
+
+
+def test_table_without_its_record_is_not_written_until_it_is_adopted(store: HBaseStore) -> None:
+    spec = TableSpec(unique("lost"), (FamilySpec(b"f"),), buckets=4)
+    store.ensure_table(spec)
+    with closing(ThreadSender(HBaseStore(store.settings))) as sender:
+        written(sender, spec.name, b"a")
+        delete_record(store, spec.name)
+        with pytest.raises(BucketsChangedError):
+            written(sender, spec.name, b"b")
+        reconcile(store, spec, allow_data_loss=False, adopt=True)
+        written(sender, spec.name, b"b")
+    assert [row.key for row in store.scan(spec.name, Scan())] == sorted(map(Distribution(4).stored, (b"a", b"b")))
+
+
+def delete_record(store: HBaseStore, table: str) -> None:
+    with closing(Connection(store.settings)) as connection:
+        connection.open()
+        connection.call(lambda client: client.deleteAllRow(RECORDS.encode(), table.encode(), {}))
+
+
+def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) -> None:
+    table = unique("kept")
+    store.ensure_table(TableSpec(table, (FamilySpec(b"f"),), buckets=4))
+    declared = {table: TableSpec(table, (FamilySpec(b"f"),))}
+    FamilyRegistry(DriverStore(HBaseStore(store.settings)), declared, {None: 1}, {}).create(table, [b"g"])
+    assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
+    with pytest.raises(BucketsDifferError):
+        StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared).recover()
+
+
+def test_alias_of_a_table_has_its_record(store: HBaseStore) -> None:
+    table = unique("alias")
+    store.ensure_table(TableSpec(table, (FamilySpec(b"f"),), buckets=4))
+    assert (store.buckets(f"default:{table}"), store.families(f"default:{RECORDS}")) == (4, None)
