@@ -25,7 +25,8 @@ def get(
     from ingest.api import NotFoundError
     from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import check_families, columns_of, show
+    from ingest.cli.rows import columns_of, show
+    from sinks.scanning.families import check_families
 
     wanted = columns_of(columns)
     with reading(out, file, table) as (store, reader):

@@ -50,7 +50,8 @@ def scan(  # noqa: PLR0913 - the options of the command
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import check_families, columns_of, show
+    from ingest.cli.rows import columns_of, show
+    from sinks.scanning.families import check_families
 
     wanted = Scan(
         start=from_readable(start),
