@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from ingest.api import Scan, SchemaError, Store, TableSpec, successor
-from ingest.api.notation import shown_start
+from ingest.api.notation import shown, shown_start
 from sinks.rowkeys.distribution import Distribution
 
 SAMPLED_ROWS = 100
@@ -35,9 +35,15 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
     for key in chain(_outside(store, declared.name, distribution), _sample(store, declared.name, distribution)):
         original = distribution.original(key)
         if key != distribution.stored(original):
+            bucket, wanted = key[:1], distribution.stored(original)[:1]
+            reason = (
+                f"is not {shown(wanted)}, the bucket of the rest of the key"
+                if bucket in distribution.prefixes
+                else "is no bucket, so the rows are not salted"
+            )
             raise SchemaError(
-                f'table "{declared.name}" has the row key {shown_start(key)}, which `distribute: {{hash: '
-                f"{declared.buckets}}}` would store as {shown_start(distribution.stored(original))}",
+                f'table "{declared.name}" has the row key {shown_start(key)}: with `distribute: {{hash: '
+                f"{declared.buckets}}}`, its first byte {shown(bucket)} {reason}",
                 code="not_distributed",
                 hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
             )
