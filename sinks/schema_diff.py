@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
-from sinks.scanning.stored_rows import check_stored_rows
+from sinks.scanning.stored_rows import check_stored_rows, has_rows
 
 Value = int | str | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, split points, or a whole family or table; None if absent."""
@@ -33,6 +33,7 @@ class Remedy(StrEnum):
     CHANGE = "change"
     DATA_LOSS = "data_loss"
     EMPTY_ONLY = "empty_only"
+    COPY_ROWS = "copy_rows"
     BY_HAND = "by_hand"
     NOTHING = "nothing"
 
@@ -76,11 +77,11 @@ class Difference:
                 return False
 
     def remedy(self, store: Store[Any]) -> Remedy:
-        """How it can be reconciled in this store."""
+        """How it can be reconciled in this store, which is open."""
         if not self.is_drift:
             return Remedy.NOTHING
         if self.aspect is Aspect.DISTRIBUTE:
-            return Remedy.EMPTY_ONLY
+            return Remedy.COPY_ROWS if has_rows(store, self.table) else Remedy.EMPTY_ONLY
         needs_alter = self.aspect is not Aspect.TABLE or (
             isinstance(self.declared, TableSpec) and bool(self.declared.splits)
         )

@@ -21,7 +21,8 @@ _WORDS = {
     "make": "creates it",
     "change": "changes it",
     "data_loss": "only with --allow-data-loss",
-    "empty_only": "only while the table is empty",
+    "empty_only": "changes it: the table is empty",
+    "copy_rows": "cannot: the table has rows",
     "by_hand": "shows the command",
     "nothing": "no change",
 }
@@ -51,9 +52,9 @@ def plan(
     Example: ingest table plan pipeline.yaml
     Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
-    from ingest.api import NotFoundError
+    from ingest.api import BucketsDifferError, NotFoundError
     from ingest.cli.loading import loaded
-    from sinks.schema_diff import differences
+    from sinks.schema_diff import Aspect, differences
 
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
@@ -70,9 +71,13 @@ def plan(
                     raise
             else:
                 found = [store.describe_table(spec.name) for spec in specs]
+            is_local = configuration.stores[name].settings.own_folder is not None
             for spec, table in zip(specs, found, strict=True):
                 rows += [
-                    _row(name, change) | {"apply": change.remedy(store).value} for change in differences(spec, table)
+                    _row(name, change) | {"apply": change.remedy(store).value}
+                    for change in differences(spec, table)
+                    # those of buckets: a local store has no regions
+                    if not (is_local and spec.buckets is not None and change.aspect is Aspect.SPLITS)
                 ]
     drift = [row for row in rows if row["apply"] != "nothing"]
     if out.is_json:
@@ -86,8 +91,12 @@ def plan(
     if drift:
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
-        only_loss = all(row["apply"] == "data_loss" for row in drift)
-        out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
+        for row in drift:
+            if row["apply"] == "copy_rows":
+                out.note(str(BucketsDifferError(row["table"], row["declared"], row["found"])), "yellow")
+        remedies = {row["apply"] for row in drift} - {"copy_rows"}
+        if remedies:
+            out.next(f"ingest table apply {file}{' --allow-data-loss' if remedies == {'data_loss'} else ''}")
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
 
@@ -113,7 +122,8 @@ def apply(
     Change the tables in the stores to what "tables" declares, and show the changes as read back.
 
     Creates missing tables and families; changes versions, ttl, compression and bloom; never removes a table or family.
-    Exit code 4 if a difference remains, with the store's shell commands for it.
+    Exit code 4 if a difference remains: with the commands of the HBase shell if the Thrift server cannot make the
+    change, else with the reason.
 
     Example: ingest table apply pipeline.yaml
     Example: ingest table apply pipeline.yaml --adopt mytable
@@ -140,6 +150,12 @@ def apply(
         out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
     else:
         _print_changes(out, done, left)
+        for row in left:
+            if row["table"] in (adopt or ()) and row["what"] == "distribute" and row["found"] is not None:
+                record = _text("distribute", row["found"], str)
+                out.note(
+                    f'table "{row["table"]}" is not adopted: its buckets are already recorded ({record})', "yellow"
+                )
         for error in refused:
             out.note(error.message if error.command else str(error), "yellow")
         for command in commands:

@@ -14,6 +14,11 @@ SAMPLED_ROWS = 100
 """Number of rows checked at each end of a bucket."""
 
 
+def has_rows(store: Store[Any], table: str) -> bool:
+    """Whether an existing table has a row."""
+    return any(True for _ in _keys(store, table, Scan(limit=1)))
+
+
 def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
     """
     Refuse a table whose rows are not stored in the declared buckets.

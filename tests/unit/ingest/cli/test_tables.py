@@ -370,6 +370,22 @@ class TestTableOfHBaseWD:
         assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in originals]
         assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
 
+    def test_other_buckets_of_a_table_with_rows_are_no_change_to_apply(self, ingest, declare, store):
+        store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),), buckets=8))
+        store.apply("other", [Put(Distribution(8).stored(b"row"), {b"cf:q": b"1"}, 1000)])
+        store.close()
+        declare(OTHER_SALTED)
+        planned = ingest(*PLAN)
+        assert (planned.code, "next: " in planned.err, "copy the rows into a new table" in planned.err) == (
+            4,
+            False,
+            True,
+        )
+        assert [row["apply"] for row in ingest(*PLAN, *JSON).json["differences"]] == ["copy_rows"]
+        applied = ingest(*APPLY, "--adopt", "other")
+        assert applied.code == 4
+        assert 'table "other" is not adopted: its buckets are already recorded (hash 8)' in applied.err
+
     def test_table_with_another_row_is_not_adopted(self, ingest, declare, store):
         store.close()
         declare(SALTED)
