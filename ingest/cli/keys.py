@@ -62,7 +62,10 @@ def analyse(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     regions: Annotated[
-        int, typer.Option(min=2, max=1_000, metavar="N", help="Regions to propose split points for.")
+        int,
+        typer.Option(
+            min=2, max=1_000, metavar="N", help="Regions to propose split points for, unless the table is salted."
+        ),
     ] = 8,
     connect: Annotated[
         bool, typer.Option("--connect", help="Take the regions of existing tables from their stores.")
@@ -204,9 +207,19 @@ def _show(out: Output, analysed: _Analysed) -> None:
 
 def _layouts(analysed: _Analysed) -> "Iterator[tuple[str, Spread]]":
     keys = analysed.keys
-    current = "regions in the store" if analysed.regions_from == "store" else "split points of the file"
-    yield current if keys.current.layout.splits else "one region", keys.current
-    yield "proposed split points", keys.proposed
+    layout = keys.current.layout
+    is_regular = layout.distribution is not None and layout.splits == keys.proposed.layout.splits
+    if not layout.splits:
+        name = "one region"
+    elif analysed.regions_from == "store":
+        name = "regions in the store"
+    else:
+        name = f"as declared: salted, {layout.regions} buckets" if is_regular else "split points of the file"
+    yield name, keys.current
+    if layout.distribution is None:
+        yield "proposed split points", keys.proposed
+    elif not is_regular:
+        yield "one region for each bucket", keys.proposed
     for spread in keys.salted:
         yield f"salted, {spread.layout.regions} buckets", spread
 

@@ -1,6 +1,6 @@
 """`ingest table`: the tables a file declares, compared with those in the stores, and applied to them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,33 +52,13 @@ def plan(
     Example: ingest table plan pipeline.yaml
     Example: ingest table plan pipeline.yaml --from-hbasewd 'RowKeyDistributorByHashPrefix$OneByteSimpleHash--16'
     """
-    from ingest.api import BucketsDifferError, NotFoundError
     from ingest.cli.loading import loaded
-    from sinks.schema_diff import Aspect, differences
 
     configuration, catalog = loaded(out, file)
     distribute = None if from_hbasewd is None else {"hash": _buckets_of(from_hbasewd)}
     if distribute is not None and not out.is_json:
         out.line(f"distribute: {{hash: {distribute['hash']}}}")
-    rows = []
-    for name, specs in _declared(configuration).items():
-        with _store(configuration, catalog, name, for_reading=True) as store:
-            found: list[TableSpec | None] = [None] * len(specs)
-            try:
-                store.open()
-            except NotFoundError:
-                if not store.capabilities.creates_tables:  # else the first write creates the store
-                    raise
-            else:
-                found = [store.describe_table(spec.name) for spec in specs]
-            is_local = configuration.stores[name].settings.own_folder is not None
-            for spec, table in zip(specs, found, strict=True):
-                rows += [
-                    _row(name, change) | {"apply": change.remedy(store).value}
-                    for change in differences(spec, table)
-                    # those of buckets: a local store has no regions
-                    if not (is_local and spec.buckets is not None and change.aspect is Aspect.SPLITS)
-                ]
+    rows = _differences(configuration, catalog)
     drift = [row for row in rows if row["apply"] != "nothing"]
     if out.is_json:
         found_in_text = {} if distribute is None else {"distribute": distribute}
@@ -91,9 +71,7 @@ def plan(
     if drift:
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
-        for row in drift:
-            if row["apply"] == "copy_rows":
-                out.note(str(BucketsDifferError(row["table"], row["declared"], row["found"])), "yellow")
+        _print_rejected(out, drift)
         remedies = {row["apply"] for row in drift} - {"copy_rows"}
         if remedies:
             out.next(f"ingest table apply {file}{' --allow-data-loss' if remedies == {'data_loss'} else ''}")
@@ -150,12 +128,7 @@ def apply(
         out.json({"done": [_plain(row) for row in done], "left": [_plain(row) for row in left], "commands": commands})
     else:
         _print_changes(out, done, left)
-        for row in left:
-            if row["table"] in (adopt or ()) and row["what"] == "distribute" and row["found"] is not None:
-                record = _text("distribute", row["found"], str)
-                out.note(
-                    f'table "{row["table"]}" is not adopted: its buckets are already recorded ({record})', "yellow"
-                )
+        _print_not_adopted(out, left, adopt or ())
         for error in refused:
             out.note(error.message if error.command else str(error), "yellow")
         for command in commands:
@@ -221,6 +194,33 @@ def _store(
         store.close()
 
 
+def _differences(configuration: "Configuration", catalog: "Catalog") -> list[dict[str, Any]]:
+    """The differences of all declared tables, as rows."""
+    from ingest.api import NotFoundError
+    from sinks.schema_diff import Aspect, differences
+
+    rows: list[dict[str, Any]] = []
+    for name, specs in _declared(configuration).items():
+        with _store(configuration, catalog, name, for_reading=True) as store:
+            found: list[TableSpec | None] = [None] * len(specs)
+            try:
+                store.open()
+            except NotFoundError:
+                if not store.capabilities.creates_tables:  # else the first write creates the store
+                    raise
+            else:
+                found = [store.describe_table(spec.name) for spec in specs]
+            is_local = configuration.stores[name].settings.own_folder is not None
+            for spec, table in zip(specs, found, strict=True):
+                rows += [
+                    _row(name, change) | {"apply": change.remedy(store).value}
+                    for change in differences(spec, table)
+                    # those of buckets: a local store has no regions
+                    if not (is_local and spec.buckets is not None and change.aspect is Aspect.SPLITS)
+                ]
+    return rows
+
+
 def _row(store: str, difference: "Difference") -> dict[str, Any]:
     return {
         "table": difference.table,
@@ -240,6 +240,23 @@ def _print_changes(out: Output, done: list[dict[str, Any]], left: list[dict[str,
     if left:
         out.table((*columns, "still"), [_shown(row) for row in left])
         out.note(f"{counted(len(left), 'difference')} left", "yellow")
+
+
+def _print_rejected(out: Output, rows: list[dict[str, Any]]) -> None:
+    """Numbers of buckets that cannot be changed, with what to do instead."""
+    from ingest.api import BucketsDifferError
+
+    for row in rows:
+        if row["apply"] == "copy_rows":
+            out.note(str(BucketsDifferError(row["table"], row["declared"], row["found"])), "yellow")
+
+
+def _print_not_adopted(out: Output, left: list[dict[str, Any]], adopt: Sequence[str]) -> None:
+    """Tables of `--adopt` that have a record already."""
+    for row in left:
+        if row["table"] in adopt and row["what"] == "distribute" and row["found"] is not None:
+            record = _text("distribute", row["found"], str)
+            out.note(f'table "{row["table"]}" is not adopted: its buckets are already recorded ({record})', "yellow")
 
 
 def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> None:

@@ -62,6 +62,17 @@ def test_text_shows_layouts_prefixes_and_split_points(ingest, write):
     assert result.err == "200 kept\nnext: ingest table plan p.yaml\n"
 
 
+def test_salted_table_has_no_proposal(ingest, folder, write):
+    write(MIXED)
+    text = (folder / "p.yaml").read_text()
+    (folder / "p.yaml").write_text(text.replace("splits: []", "distribute: {hash: 16}"))
+    shown = ingest(*ANALYSE, "--lines", "rows.log", "--regions", 4).out
+    layouts = [line[:35].strip() for line in shown.splitlines()[3:8]]
+    assert layouts[0].startswith("as declared: salted, 16 buckets")
+    assert [name.split("  ")[0] for name in layouts[1:4]] == [f"salted, {number} buckets" for number in (8, 16, 32)]
+    assert "proposed" not in shown
+
+
 def test_increasing_keys_are_warned_of(ingest, write):
     write(INCREASING)
     result = ingest(*ANALYSE, "--lines", "rows.log")
