@@ -44,6 +44,11 @@ class TableReader:
         found = self._store.get(self._table, stored, columns=columns, versions=versions)
         return None if found is None else Row(row, found.cells)
 
+    def is_stored(self, key: bytes) -> bool:
+        """Whether a key is one as stored, with its bucket; False for a table without buckets."""
+        distribution = self.distribution
+        return distribution is not None and len(key) > 1 and distribution.stored(distribution.original(key)) == key
+
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
         Rows of a range, in byte order of their original keys; memory is bounded by one page for each bucket.

@@ -195,6 +195,15 @@ class TestGet:
         assert (result.code, result.out) == (3, "")
         assert 'no row "a3" in table "mytable"' in result.err
 
+    def test_key_with_its_bucket_has_a_hint(self, ingest, store):
+        store.ensure_table(TableSpec("salted", (FamilySpec(b"cf"),), buckets=16))
+        stored = Distribution(16).stored(b"row")
+        store.apply("salted", [Put(stored, {b"cf:q": b"1"}, 1000)])
+        assert ingest("get", "pipeline.yaml", "salted", "row").code == 0
+        refused = ingest("get", "pipeline.yaml", "salted", f"\\x{stored[0]:02x}row")
+        assert (refused.code, "write the row key without the bucket: row\n" in refused.err) == (3, True)
+        assert "without the bucket" not in ingest("get", "pipeline.yaml", "salted", "other").err
+
 
 STORES = """
 version: 1
