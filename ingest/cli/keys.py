@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _FIRST_LINES = 10_000  # of the source's files
 _MOST_REGIONS = 10  # shown as text
+_MOST_ERRORS = 3
 _BUCKETS = 16  # in the example of a salted table
 
 
@@ -110,6 +111,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
         _show(out, each)
     if not tables:
         out.note("no event is written to a table", "yellow")
+    for (component, code), number in sample.errors.most_common(_MOST_ERRORS):
+        out.note(f"failed: {component}: {code} {number:,}", "yellow")
     out.done(", ".join(f"{number:,} {outcome}" for outcome, number in sample.outcomes.items()) or "no events")
     out.next(f"ingest table plan {file}" if tables else f"ingest explain {file}")
 

@@ -11,6 +11,7 @@ from ingest.cli.output import Output, counted
 if TYPE_CHECKING:
     from ingest.api import Scan, ScanCounts
 
+_EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
 
 
@@ -77,7 +78,9 @@ def scan(  # noqa: PLR0913 - the options of the command
     if stats:
         _show_counts(out, counts)
     if not count and wanted != Scan(limit=wanted.limit, reverse=reverse, versions=versions):
-        out.done("no row matches")
+        start, stop = wanted.bounds()
+        is_empty = stop is not None and start >= stop
+        out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")

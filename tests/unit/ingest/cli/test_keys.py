@@ -142,6 +142,14 @@ def test_files_of_the_source_are_the_default(ingest, folder, write):
     assert found["tables"][0]["rows"] == 2
 
 
+def test_failures_are_counted_by_error(ingest, folder, write):
+    write(["a", "b"])
+    text = (folder / "p.yaml").read_text()
+    (folder / "p.yaml").write_text(text.replace("decorators:\n", "decorators:\n      - json\n"))
+    result = ingest(*ANALYSE, "--lines", "rows.log")
+    assert (result.code, "failed: json: bad_json 2\n2 failed\n" in result.err) == (0, True), result.err
+
+
 def test_no_rows(ingest, write):
     write(["drop"])
     result = ingest(*ANALYSE, "--lines", "rows.log")

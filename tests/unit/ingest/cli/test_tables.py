@@ -126,6 +126,14 @@ class TestScan:
         result = ingest("scan", "pipeline.yaml", "mytable", *options)
         assert (result.code, result.out, result.err) == (0, "", "no row matches\n")
 
+    @pytest.mark.parametrize("options", [("--start", "b", "--stop", "a"), ("--prefix", "a", "--start", "b")])
+    def test_options_that_exclude_each_other_are_named(self, ingest, store, options: tuple[str, ...]):
+        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        assert (result.code, result.err) == (
+            0,
+            "no row matches: no row key is within all of --prefix, --start, --stop and --after\n",
+        )
+
     @pytest.mark.parametrize(
         "options", [["--columns", "cf:q,other"], ["--columns", "cf:q", "--columns", "other:"]], ids=str
     )
