@@ -179,6 +179,8 @@ def _show(out: Output, page: "Page") -> None:
         out.line(f"It has no {word}s.")
     if page.cost is not None:
         out.line(f"Cost: about {page.cost}.", "dim")
+    if page.examples and page.component_type == "decorators":
+        out.line('In the examples, "after" lists only what differs from "before".', "dim")
     for example in page.examples:
         out.line()
         out.line(example.title, "cyan")

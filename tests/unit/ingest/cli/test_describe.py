@@ -188,6 +188,10 @@ def test_name_of_another_tool_has_a_suggestion(ingest, theirs, ours):
     assert f'hint: did you mean "{ours}"?' in ingest("describe", theirs).err
 
 
+def test_examples_say_that_after_lists_changes(ingest):
+    assert '"after" lists only what differs from "before"' in ingest("describe", "convert").out
+
+
 def test_key_of_the_file_has_a_page(ingest):
     shown = ingest("describe", "tables")
     assert (shown.code, shown.out.splitlines()[0]) == (0, "tables: each table")
