@@ -33,6 +33,13 @@ LAST = {"b64": "/wA="}
 
 
 class TestScan:
+    @pytest.mark.parametrize(
+        ("file", "hint"), [("pipelin.yaml", 'did you mean "pipeline.yaml"?'), ("x/y.yaml", "'ingest init' writes")]
+    )
+    def test_missing_file_has_a_hint(self, ingest, store, file: str, hint: str):
+        result = ingest("scan", file, "mytable")
+        assert (result.code, hint in result.err) == (3, True)
+
     def test_rows_as_json(self, ingest, store):
         lines = ingest(*SCAN, "--limit", 1).lines
         assert lines == [
