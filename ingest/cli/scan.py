@@ -78,8 +78,8 @@ def scan(  # noqa: PLR0913 - the options of the command
     if stats:
         _show_counts(out, counts)
     if not count and wanted != Scan(limit=wanted.limit, reverse=reverse, versions=versions):
-        start, stop = wanted.bounds()
-        is_empty = stop is not None and start >= stop
+        first, end = wanted.bounds()
+        is_empty = end is not None and first >= end
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
