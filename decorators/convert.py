@@ -168,8 +168,19 @@ class ConvertSettings(EditSettings):
 
     def replaces_text(self, name: str) -> bool:
         """Whether `pattern` matches the name, and the value is read as text."""
-        is_found = self.pattern is not None and self.pattern.search(name_to_bytes(name)) is not None
-        return is_found and self.decode not in _BINARY
+        return self._matches(name) and self.decode not in _BINARY
+
+    def writes_binary_to(self, name: str) -> bool:
+        """Whether `pattern` matches the name, and the result is not text."""
+        return self._matches(name) and self.writes_binary
+
+    @property
+    def pattern_literals(self) -> tuple[str, ...]:
+        """The literal parts of `pattern`."""
+        return () if self.pattern is None else self.pattern.literals
+
+    def _matches(self, name: str) -> bool:
+        return self.pattern is not None and self.pattern.search(name_to_bytes(name)) is not None
 
     def lint_warnings(self) -> Mapping[str, str]:
         """A type that depends on the value, for an attribute that is named."""

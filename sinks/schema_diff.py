@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
-from sinks.scanning.stored_rows import check_stored_rows, misplaced_row
+from sinks.scanning.stored_rows import check_stored_rows, has_rows, misplaced_row
 
 Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, a row key, split points, or a whole family or table; None if absent."""
@@ -78,11 +78,11 @@ class Difference:
                 return False
 
     def remedy(self, store: Store[Any]) -> Remedy:
-        """How it can be reconciled in this store."""
+        """How it can be reconciled in this store, which is open."""
         if not self.is_drift:
             return Remedy.NOTHING
         if self.aspect is Aspect.DISTRIBUTE:
-            return Remedy.EMPTY_ONLY
+            return Remedy.NEW_TABLE if has_rows(store, self.table) else Remedy.EMPTY_ONLY
         if self.aspect is Aspect.MISPLACED:
             return Remedy.NEW_TABLE
         needs_alter = self.aspect is not Aspect.TABLE or (

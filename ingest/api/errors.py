@@ -288,8 +288,8 @@ class BucketsDifferError(SchemaError):
 
     def __init__(self, table: str, declared: int | None, found: int | None) -> None:
         hint = (
-            "only 'ingest table apply' changes that, while the table has no rows; correct the file, or write to a new "
-            "table"
+            "the number of buckets changes only while the table has no rows, with 'ingest table apply'; else correct "
+            "the file, or copy the rows into a new table"
         )
         if found is None:
             hint += (

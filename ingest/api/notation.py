@@ -4,13 +4,14 @@ import base64
 import re
 import reprlib
 
-from ingest.api.errors import DecodeError
+from ingest.api.errors import ConfigError, DecodeError
 
 Notation = str | dict[str, str]
 
 _MAX_NAME_BYTES = 127  # in a message; the length of the longest family name
 _MAX_VALUE_BYTES = 60
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_BAD_ESCAPE = re.compile(r"\\x(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 
 
 def to_notation(value: bytes) -> Notation:
@@ -57,7 +58,18 @@ def from_notation(notation: object) -> bytes:
 
 
 def from_readable(text: str) -> bytes:
-    r"""The bytes of an argument: `\xNN` is a byte, all other text is UTF-8; a backslash before an `x` is `\x5c`."""
+    r"""
+    The bytes of an argument: `\xNN` is a byte, all other text is UTF-8; a backslash before an `x` is `\x5c`.
+
+    Raises:
+        ConfigError: `\x` without two hexadecimal digits.
+    """
+    bad = _BAD_ESCAPE.search(text)
+    if bad is not None:
+        raise ConfigError(
+            f'"{text}" has "{bad[0]}" at character {bad.start() + 1}, which is no byte',
+            hint=r"write \xNN with two hexadecimal digits, and \x5c for a backslash before an x",
+        )
     return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), name_to_bytes(text))
 
 

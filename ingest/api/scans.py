@@ -43,6 +43,9 @@ class FuzzyPattern:
         The pattern of a text: `?` is any byte, `\xNN` a byte, all other text is UTF-8.
 
         A literal `?` is written `\x3f`, and a backslash before an `x` is written `\x5c`.
+
+        Raises:
+            ConfigError: `\x` without two hexadecimal digits.
         """
         fixed = [from_readable(part) for part in text.split("?")]
         return cls(_FIXED.join(fixed), _ANY.join(bytes(len(part)) for part in fixed))

@@ -183,6 +183,15 @@ class Settings(Model):
         """Whether it reads an attribute of this name as text and replaces it, because a pattern matches the name."""
         return False
 
+    def writes_binary_to(self, name: str) -> bool:  # noqa: ARG002 - for decorators with a pattern of names
+        """Whether it replaces an attribute of this name by binary form, because a pattern matches the name."""
+        return False
+
+    @property
+    def pattern_literals(self) -> tuple[str, ...]:
+        """Literal parts of a pattern of names: checks build names from them that two patterns may both match."""
+        return ()
+
     def lint_warnings(self) -> Mapping[str, str]:
         """Option -> a warning about a valid value that is probably a mistake; reported at its place."""
         return {}

@@ -51,4 +51,16 @@ def register(application: typer.Typer, function: Callable[..., None], name: str,
     run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined] # inspect's own way to declare it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
     del run.__wrapped__  # else typer reads the signature of the function
-    application.command(name, rich_help_panel=panel or None, no_args_is_help=False)(run)
+    help_text = unwrapped(inspect.getdoc(function) or "")
+    application.command(name, help=help_text, rich_help_panel=panel or None, no_args_is_help=False)(run)
+
+
+def unwrapped(text: str) -> str:
+    """The text with each paragraph on one line, which typer breaks at the width of the terminal."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line or not lines or not lines[-1] or line.startswith("Example:"):
+            lines.append(line)
+        else:
+            lines[-1] += f" {line.strip()}"
+    return "\n".join(lines)

@@ -7,6 +7,9 @@ import typer
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.reference.options import ConfigurationSection, OptionRow
     from ingest.reference.pages import Page
 
 _WIDTH = 120  # columns of a page that is not on a terminal
@@ -17,7 +20,9 @@ def describe(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help='A component, a function, "expressions" or "error"; default: a list of components.'
+            metavar="NAME",
+            help='A component, a function, a key of the file such as "tables", "expressions" or "error"; default: a '
+            "list of components.",
         ),
     ] = None,
     code: Annotated[
@@ -27,11 +32,14 @@ def describe(
     """
     List all decorators, sinks, stores and sources, or show one with its options and examples, or explain an error.
 
-    Functions of expressions have pages too; "expressions" shows the language and all functions.
+    Functions of expressions have pages too; "expressions" shows the language and all functions. Keys of the file that
+    are no components have pages: secrets, service, spark, tables, pipelines, dead_letters and tests.
 
     Example: ingest describe split
 
     Example: ingest describe row_key
+
+    Example: ingest describe tables
 
     Example: ingest describe expressions
 
@@ -93,8 +101,13 @@ def _in_list(page: "Page") -> dict[str, Any]:
 
 
 def _one(out: Output, name: str) -> None:
+    from ingest.reference.options import configuration_sections
     from ingest.reference.pages import pages_named
 
+    sections = [section for section in configuration_sections() if section.key == name]
+    if sections:
+        _sections(out, sections)
+        return
     found = pages_named(name)
     if out.is_json:
         out.json([_plain(page) for page in found])
@@ -102,6 +115,36 @@ def _one(out: Output, name: str) -> None:
     for page in found:
         _show(out, page)
     out.next("ingest describe")
+
+
+def _sections(out: Output, sections: "list[ConfigurationSection]") -> None:
+    if out.is_json:
+        out.json(
+            [
+                {"type": "configuration", "name": section.key, "title": section.title, "text": section.text}
+                | {"options": _plain_options(section.options)}
+                for section in sections
+            ]
+        )
+        return
+    for section in sections:
+        out.line(section.title.replace("`", ""), "bold")
+        out.line(section.text)
+        _options(out, "option", section.options)
+        out.line()
+    out.next("ingest describe")
+
+
+def _options(out: Output, word: str, options: "Sequence[OptionRow]") -> None:
+    rows = [(each.name, each.type, each.default, each.doc) for each in options]
+    out.table((word, "type", "default", "description"), rows, width=_WIDTH)
+
+
+def _plain_options(options: "Sequence[OptionRow]") -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
+        for each in options
+    ]
 
 
 def _expressions(out: Output) -> None:
@@ -131,12 +174,13 @@ def _show(out: Output, page: "Page") -> None:
     out.line()
     word = "parameter" if page.component_type == FUNCTIONS_TYPE else "option"
     if page.options:
-        rows = [(each.name, each.type, each.default, each.doc) for each in page.options]
-        out.table((word, "type", "default", "description"), rows, width=_WIDTH)
+        _options(out, word, page.options)
     else:
         out.line(f"It has no {word}s.")
     if page.cost is not None:
         out.line(f"Cost: about {page.cost}.", "dim")
+    if page.examples and page.component_type == "decorators":
+        out.line('In the examples, "after" lists only what differs from "before".', "dim")
     for example in page.examples:
         out.line()
         out.line(example.title, "cyan")
@@ -153,10 +197,7 @@ def _plain(page: "Page") -> dict[str, Any]:
         "text": page.text,
         "provider": page.provider,
         "alias_of": page.alias_of,
-        "options": [
-            {"name": each.name, "type": each.type, "default": each.default, "doc": each.doc, "example": each.example}
-            for each in page.options
-        ],
+        "options": _plain_options(page.options),
         "examples": [{"title": each.title, "lines": list(each.lines)} for each in page.examples],
     }
 

@@ -102,6 +102,7 @@ def doctor(  # noqa: PLR0913 - the options of the command
     from ingest.api import ConfigError
     from ingest.doctor.examination import Severity, worst
     from ingest.doctor.hbase.gathering import Sources
+    from ingest.suggest import did_you_mean
 
     about: dict[str, object] = {}
     sources = Sources(
@@ -116,14 +117,14 @@ def doctor(  # noqa: PLR0913 - the options of the command
         servers=servers,
     )
     if target == HBASE:
-        if file is None and site is None and jmx is None:
-            raise ConfigError("nothing to check", hint="give FILE, --site hbase-site.xml, or --jmx URL")
+        if file is None and sources in (Sources(), Sources(interval_s=sources.interval_s, servers=servers)):
+            raise ConfigError("nothing to check", hint="give FILE, --site hbase-site.xml, --jmx URL, or --heap SIZE")
         outcomes, about = _of_hbase(out, file, sources)
     else:
         if file is not None or sources != Sources():
             raise ConfigError(
                 "a second file and options such as --site are for a region server",
-                hint=f"write 'ingest doctor hbase {file or target} …'",
+                hint=did_you_mean(target, [HBASE]) or f"write 'ingest doctor hbase {file or target} …'",
             )
         outcomes = _of_file(out, target)
     if out.is_json:

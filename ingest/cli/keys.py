@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FIRST_LINES = 10_000  # of the source's files
 _MOST_REGIONS = 10  # shown as text
+_MOST_ERRORS = 3
 _BUCKETS = 16  # in the example of a salted table
 
 
@@ -47,7 +48,12 @@ def analyse(  # noqa: PLR0913 - the options of the command
     ] = None,
     regions: Annotated[
         int,
-        typer.Option(min=2, max=1_000, metavar="N", help="Number of regions that even split points make."),
+        typer.Option(
+            min=2,
+            max=1_000,
+            metavar="N",
+            help="Number of regions that even split points make, unless the table is salted.",
+        ),
     ] = 8,
     connect: Annotated[
         bool, typer.Option("--connect", help="Take the regions of existing tables from their stores.")
@@ -88,6 +94,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
         _show(out, each)
     if not tables:
         out.note("no event is written to a table", "yellow")
+    for (component, code), number in sample.errors.most_common(_MOST_ERRORS):
+        out.note(f"failed: {component}: {code} {number:,}", "yellow")
     out.done(", ".join(f"{number:,} {outcome}" for outcome, number in sample.outcomes.items()) or "no events")
     out.next(f"ingest table plan {file}" if tables else f"ingest explain {file}")
 
@@ -154,9 +162,19 @@ def _show(out: Output, analysed: "TableAnalysis") -> None:
 
 def _layouts(analysed: "TableAnalysis") -> "Iterator[tuple[str, Spread]]":
     keys = analysed.keys
-    current = "regions in the store" if analysed.is_from_store else "split points of the file"
-    yield current if keys.current.layout.splits else "one region", keys.current
-    yield "even split points" if keys.even.layout.distribution is None else "one region for each bucket", keys.even
+    layout = keys.current.layout
+    is_regular = layout.distribution is not None and layout.splits == keys.even.layout.splits
+    if not layout.splits:
+        name = "one region"
+    elif analysed.is_from_store:
+        name = "regions in the store"
+    else:
+        name = f"as declared: salted, {layout.regions} buckets" if is_regular else "split points of the file"
+    yield name, keys.current
+    if layout.distribution is None:
+        yield "even split points", keys.even
+    elif not is_regular:
+        yield "one region for each bucket", keys.even
     for spread in keys.salted:
         yield f"salted, {spread.layout.regions} buckets", spread
 

@@ -13,6 +13,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.api import ScanCounts
 
+_EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
 
 
@@ -52,7 +53,8 @@ def scan(  # noqa: PLR0913 - the options of the command
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import check_families, columns_of, show
+    from ingest.cli.rows import columns_of, show
+    from sinks.scanning.families import check_families
 
     wanted = Scan(
         start=from_readable(start),
@@ -79,7 +81,9 @@ def scan(  # noqa: PLR0913 - the options of the command
     if stats:
         _show_counts(out, counts)
     if not count and not wanted.is_of_all_rows:
-        out.done("no row matches")
+        first, end = wanted.bounds()
+        is_empty = end is not None and first >= end
+        out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
     out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")

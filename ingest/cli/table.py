@@ -1,6 +1,6 @@
 """`ingest table`: the tables a file declares, compared with those in the stores, and applied to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +20,7 @@ _WORDS = {
     "make": "creates it",
     "change": "changes it",
     "data_loss": "only with --allow-data-loss",
-    "empty_only": "only while the table is empty",
+    "empty_only": "changes it: the table is empty",
     "by_hand": "shows the command",
     "new_table": "copy the rows into a new table",
     "nothing": "no change",
@@ -73,9 +73,10 @@ def plan(
     if drift:
         if not out.is_json:
             out.note(counted(len(drift), "difference"), "yellow")
-        only_loss = all(change.remedy is Remedy.DATA_LOSS for change in drift)
-        if any(change.remedy is not Remedy.NEW_TABLE for change in drift):
-            out.next(f"ingest table apply {file}{' --allow-data-loss' if only_loss else ''}")
+            _print_rejected(out, drift)
+        remedies = {change.remedy for change in drift} - {Remedy.NEW_TABLE}
+        if remedies:
+            out.next(f"ingest table apply {file}{' --allow-data-loss' if remedies == {Remedy.DATA_LOSS} else ''}")
         raise typer.Exit(DIFFERS)
     _nothing_to_do(out, file, configuration)
 
@@ -101,7 +102,8 @@ def apply(
     Change the tables in the stores to what "tables" declares, and show the changes as read back.
 
     Creates missing tables and families; changes versions, ttl, compression and bloom; never removes a table or family.
-    Exit code 4 if a difference remains, with the store's shell commands for it.
+    Exit code 4 if a difference remains: with the commands of the HBase shell if the Thrift server cannot make the
+    change, else with the reason.
 
     Example: ingest table apply pipeline.yaml
     Example: ingest table apply pipeline.yaml --adopt mytable
@@ -118,6 +120,7 @@ def apply(
         out.json({"done": [_plain(change) for change in applied.done], "left": left, "commands": commands})
     else:
         _print_changes(out, applied)
+        _print_not_adopted(out, applied.left, adopt or ())
         for error in applied.refused:
             out.note(error.message if error.command else str(error), "yellow")
         for command in commands:
@@ -140,6 +143,28 @@ def _print_changes(out: Output, applied: "AppliedChanges") -> None:
     if applied.left:
         out.table((*columns, "still"), [_shown(change) for change in applied.left])
         out.note(f"{counted(len(applied.left), 'difference')} left", "yellow")
+
+
+def _print_rejected(out: Output, drift: Iterable["PlannedChange"]) -> None:
+    """Numbers of buckets that cannot be changed, with what to do instead."""
+    from ingest.api import BucketsDifferError
+    from sinks.schema_diff import Aspect, Remedy
+
+    for change in drift:
+        match change.difference.aspect, change.remedy, change.difference.declared, change.difference.found:
+            case Aspect.DISTRIBUTE, Remedy.NEW_TABLE, (int() | None) as declared, (int() | None) as found:
+                out.note(str(BucketsDifferError(change.difference.table, declared, found)), "yellow")
+
+
+def _print_not_adopted(out: Output, left: Iterable["PlannedChange"], adopt: Collection[str]) -> None:
+    """Tables of `--adopt` that have a record already."""
+    from sinks.schema_diff import Aspect
+
+    for difference in (change.difference for change in left if change.difference.table in adopt):
+        if difference.aspect is Aspect.DISTRIBUTE and difference.found is not None:
+            record = _text("distribute", difference.found, str)
+            note = f'table "{difference.table}" is not adopted: its buckets are already recorded ({record})'
+            out.note(note, "yellow")
 
 
 def _nothing_to_do(out: Output, file: str, configuration: "Configuration") -> None:

@@ -31,7 +31,7 @@ def _check_keys(
 
 def _check_encoded(decorator: Component[Settings], earlier: Sequence[Component[Settings]], binding: Binding) -> None:
     """A value that is converted twice is not restored by reading it once."""
-    for other in earlier:
+    for index, other in enumerate(earlier):
         if not other.settings.writes_binary:
             continue
         prefix = other.settings.other_names
@@ -44,10 +44,35 @@ def _check_encoded(decorator: Component[Settings], earlier: Sequence[Component[S
                 f'the pattern matches names that start with "{prefix}", whose numbers the {other.kind} on line '
                 f"{_line(other)} has already converted"
             )
+        elif name := _matched_by_both(decorator, other, earlier[:index]):
+            message = (
+                f'the pattern matches names such as "{name}", which the {other.kind} on line {_line(other)} has '
+                "already converted"
+            )
         else:
             continue
         hint = "its bytes may look like text: convert each value once"
         binding.warning(Kind.DOUBTFUL, decorator.place("pattern"), message, hint)
+
+
+def _matched_by_both(
+    decorator: Component[Settings], other: Component[Settings], before: Sequence[Component[Settings]]
+) -> str | None:
+    """
+    A name that both patterns match, of those that are set before and those built from the patterns.
+
+    Conditions that differ may exclude each other, so such decorators have none.
+    """
+    later, first = decorator.settings, other.settings
+    if later.when and first.when and later.when != first.when:
+        return None
+    names = sorted({name for each in before for name in each.settings.sets()})
+    starts = sorted({each.settings.other_names or "" for each in before})
+    literals = dict.fromkeys([*first.pattern_literals, *later.pattern_literals])
+    built = [start + end for start in (*starts, *literals) for end in ("x", *literals)]
+    whole = [each for each in literals if each[-1].isalnum()]
+    candidates = [*names, *whole, *built, *literals]
+    return next((name for name in candidates if first.writes_binary_to(name) and later.replaces_text(name)), None)
 
 
 def _line(component: Component[Settings]) -> int:

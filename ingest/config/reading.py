@@ -1,5 +1,6 @@
 """Reads a file into one tree of nodes: included files are merged, variables expanded, limits enforced."""
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ingest.config.nodes import (
 from ingest.config.problems import Kind, Place, Problem
 from ingest.config.variables import Expander, NoSecrets, SecretCommand, SecretDirectory, SecretSource
 from ingest.masks import Masks
+from ingest.suggest import did_you_mean
 
 STDIN = "-"
 MAX_FILES = 50  # included by one configuration
@@ -60,9 +62,19 @@ def read(path: str | Path, env: Mapping[str, str]) -> Document:
         content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == STDIN else _content(Path(file))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise NotFoundError(f'cannot read "{file}": {reason}') from error
+        hint = _hint_for(Path(file)) if isinstance(error, FileNotFoundError) else None
+        raise NotFoundError(f'cannot read "{file}": {reason}', hint=hint) from error
     name, folder = ("<stdin>", Path()) if file == STDIN else (file, Path(file).parent)
     return _document(content, name, folder, env)
+
+
+def _hint_for(missing: Path) -> str:
+    """A file of the same folder with a similar name, or how to write one."""
+    with contextlib.suppress(OSError):
+        files = [str(path) for path in missing.parent.iterdir() if path.suffix in {".yaml", ".yml"}]
+        if similar := did_you_mean(str(missing), files):
+            return similar
+    return "'ingest init' writes a pipeline file"
 
 
 def read_text(text: str, name: str, env: Mapping[str, str]) -> Document:

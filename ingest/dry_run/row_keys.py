@@ -18,10 +18,12 @@ class RowKeySample:
 
     Attributes:
         outcomes: outcome of an event, as `explain` shows it -> number of events.
+        errors: decorator or sink, and error code -> number of events that failed so.
     """
 
     def __init__(self) -> None:
         self.outcomes = Counter[str]()
+        self.errors = Counter[tuple[str, str]]()
         self._keys: dict[Table, list[tuple[int, bytes]]] = {}
 
     def add(self, dry_run: DryRun, given: Iterable[Given], on_event: Callable[[int], None] = lambda _: None) -> None:
@@ -47,6 +49,8 @@ class RowKeySample:
         for number, output in enumerate(dry_run.run(timed()), start=1):
             line: Mapping[str, Any] = output.line
             self.outcomes[line["outcome"]] += 1
+            if (error := line["error"]) is not None:
+                self.errors[error["decorator"] or "source", error["code"]] += 1
             for put in line["puts"]:
                 key = from_notation(put.get("key", put["row"]))  # `row` is as stored
                 self._keys.setdefault((put["store"], put["table"]), []).append((times_ms[line["input"]], key))

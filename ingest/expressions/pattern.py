@@ -93,6 +93,11 @@ class Pattern:
             _sub=compiled.sub,
         )
 
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """The literal parts of the text, in order; of a class or a look-ahead too, so a match need not contain them."""
+        return tuple(re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PLAIN.findall(self.text))
+
     def replace(self, replacement: bytes, data: bytes) -> bytes:
         """The data with every match replaced by literal bytes."""
         return self._sub(lambda _match: replacement, data, 0)

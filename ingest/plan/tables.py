@@ -8,7 +8,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration, declared_in
 from ingest.plan.stores import owned_store, reading_store_if_exists
 from ingest.suggest import did_you_mean
-from sinks.schema_diff import Difference, Remedy, differences, differences_in, reconcile
+from sinks.schema_diff import Aspect, Difference, Remedy, differences, differences_in, reconcile
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class AppliedChanges:
 
 def plan_tables(configuration: Configuration, catalog: Catalog) -> list[PlannedChange]:
     """
-    All differences of the declared tables, in the order of the stores and their tables.
+    The differences of the declared tables, in the order of the stores and their tables.
+
+    The split points that buckets make are left out for a local store, which has no regions.
 
     Raises:
         NotFoundError: a store does not exist, and no write creates it.
@@ -51,10 +53,15 @@ def plan_tables(configuration: Configuration, catalog: Catalog) -> list[PlannedC
     """
     planned: list[PlannedChange] = []
     for name, specs in _declared(configuration):
+        is_local = configuration.stores[name].settings.own_folder is not None
         with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
             for spec in specs:
                 found = differences_in(store, spec) if exists else differences(spec, None)
-                planned += [PlannedChange(name, each, each.remedy(store)) for each in found]
+                planned += [
+                    PlannedChange(name, each, each.remedy(store))
+                    for each in found
+                    if not (is_local and spec.buckets is not None and each.aspect is Aspect.SPLITS)
+                ]
     return planned
 
 

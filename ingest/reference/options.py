@@ -142,21 +142,45 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigurationSection:
+    """
+    The options of one part of a file that is no component.
+
+    Attributes:
+        key: the top-level key, or the option of a pipeline, under which they are.
+        title: heading of the section.
+    """
+
+    key: str
+    title: str
+    text: str
+    options: tuple[OptionRow, ...]
+
+
+def configuration_sections() -> list[ConfigurationSection]:
+    """All options that do not belong to components, in the order of the reference."""
+    sections: list[tuple[str, str, type[Model]]] = [
+        ("secrets", "`secrets`", SecretsOptions),
+        ("service", "`service`", ServiceOptions),
+        ("spark", "`spark`", SparkOptions),
+        ("tables", "`tables`: each table", TableOptions),
+        ("pipelines", "`pipelines`: each pipeline, besides `source`, `decorators` and `sinks`", PipelineOptions),
+        *(("dead_letters", f"`dead_letters: {{{kind}: …}}`", model) for kind, model in DEAD_LETTERS.items()),
+        ("tests", "`tests`: each test", CaseOptions),
+    ]
+    return [
+        ConfigurationSection(key, title, inspect.cleandoc(model.__doc__ or ""), tuple(option_rows(model)))
+        for key, title, model in sections
+    ]
+
+
 def configuration_page() -> str:
     """The page of all options that do not belong to components."""
     parts = ["# Configuration", "Top-level keys of a file:"]
     parts.append(
         "\n".join(["| key | |", "|---|---|", *(f"| `{key}` | {cell(doc)} |" for key, doc in TOP_KEYS.items())])
     )
-    sections: list[tuple[str, type[Model]]] = [
-        ("`secrets`", SecretsOptions),
-        ("`service`", ServiceOptions),
-        ("`spark`", SparkOptions),
-        ("`tables`: each table", TableOptions),
-        ("`pipelines`: each pipeline, besides `source`, `decorators` and `sinks`", PipelineOptions),
-        *((f"`dead_letters: {{{kind}: …}}`", model) for kind, model in DEAD_LETTERS.items()),
-        ("`tests`: each test", CaseOptions),
-    ]
-    for title, model in sections:
-        parts += [f"## {title}", inspect.cleandoc(model.__doc__ or ""), options_table(option_rows(model))]
+    for section in configuration_sections():
+        parts += [f"## {section.title}", section.text, options_table(section.options)]
     return "\n\n".join(parts) + "\n"

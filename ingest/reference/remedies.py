@@ -75,8 +75,8 @@ REMEDIES: Mapping[str, str] = {
     "batch_slow": "Check the machine's disks and the workers; the batch resumes by itself.",
     "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "
     "pipeline resumes by itself.",
-    "buckets_differ": "Declare the number that the message names, or write to a new table. For a table that was "
-    "written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
+    "buckets_differ": "Declare the number that the message names, or copy the rows into a new table. For a table "
+    "that was written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "catalog": "Install the package or module in the message, or correct the name.",

@@ -7,13 +7,18 @@ from itertools import chain
 from typing import Any
 
 from ingest.api import Scan, SchemaError, Store, TableSpec, prefix_end
-from ingest.api.notation import shown_start
+from ingest.api.notation import shown, shown_start
 from sinks.rowkeys.distribution import Distribution
 
 SAMPLED_ROWS = 100
 """Number of rows checked at each end of a bucket, before its number of buckets is recorded."""
 FEW_ROWS = 10
 """The same, for a table whose number of buckets is recorded."""
+
+
+def has_rows(store: Store[Any], table: str) -> bool:
+    """Whether an existing table has a row."""
+    return any(True for _ in _keys(store, table, Scan(limit=1)))
 
 
 def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
@@ -36,9 +41,15 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
     key = misplaced_row(store, declared.name, declared.buckets, SAMPLED_ROWS)
     if key is not None:
         distribution = Distribution(declared.buckets)
+        bucket, expected = key[:1], distribution.stored(distribution.original(key))[:1]
+        reason = (
+            f"is not {shown(expected)}, the bucket of the rest of the key"
+            if bucket in distribution.prefixes
+            else "is no bucket, so the rows are not salted"
+        )
         raise SchemaError(
-            f'table "{declared.name}" has the row key {shown_start(key)}, which `distribute: {{hash: '
-            f"{declared.buckets}}}` would store as {shown_start(distribution.stored(distribution.original(key)))}",
+            f'table "{declared.name}" has the row key {shown_start(key)}: with `distribute: {{hash: '
+            f"{declared.buckets}}}`, its first byte {shown(bucket)} {reason}",
             code="not_distributed",
             hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
         )

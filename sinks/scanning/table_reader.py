@@ -41,6 +41,11 @@ class TableReader:
         stored = row if self.distribution is None else self.distribution.stored(row)
         return get_stored(self._store, self._table, stored, self.distribution, columns=columns, versions=versions)
 
+    def is_stored(self, key: bytes) -> bool:
+        """Whether a key is one as stored, with its bucket; False for a table without buckets."""
+        distribution = self.distribution
+        return distribution is not None and len(key) > 1 and distribution.stored(distribution.original(key)) == key
+
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
         Rows of a range, in byte order of their original keys; memory is bounded by one page for each bucket.

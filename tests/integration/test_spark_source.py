@@ -180,6 +180,34 @@ def test_cells_of_one_table_are_written_to_another(session: SparkSession, tmp_pa
     assert found.count() == ROWS
 
 
+def test_rows_of_a_table_are_copied_into_one_with_other_buckets(session: SparkSession, tmp_path: Path) -> None:
+    """The steps of docs/guides/row-keys.md, within one store."""
+    store = {"rocksdb": {"path": str(tmp_path / "data")}}
+    names = declared(tmp_path, "plain", store, {})
+    frame(session).write.format("attr2hbase").options(**names, columns=COLUMNS).mode("append").save()
+    for source, table, buckets in (("plain", "salted", 4), ("salted", "resalted", 8)):
+        names = declared(tmp_path, table, store, {"distribute": {"hash": buckets}})
+        rows = session.read.format("attr2hbase").options(**names | {"table": source}).load()
+        rows.write.format("attr2hbase").options(**names).mode("append").save()
+        found = session.read.format("attr2hbase").options(**names, columns=COLUMNS).load()
+        assert (found.count(), found.exceptAll(frame(session)).count()) == (ROWS, 0)
+        assert found.rdd.getNumPartitions() == buckets
+
+
+@ON_ROCKSDB
+def test_sql_inserts_rows_into_a_view(session: SparkSession, tmp_path: Path, target: Target) -> None:
+    names = declared(tmp_path, "inserted", {"rocksdb": {"path": str(tmp_path / "data")}}, {})
+    session.read.format("attr2hbase").options(**target.options, columns="row utf8, m:n as n int32").load().limit(
+        0
+    ).write.format("attr2hbase").options(**names, columns="row utf8, m:n as n int32").mode("append").save()
+    options = ", ".join(f"{name} '{value}'" for name, value in names.items())
+    session.sql(
+        f"CREATE TEMPORARY VIEW inserted USING attr2hbase OPTIONS ({options}, columns 'row utf8, m:n as n int32')"
+    )
+    session.sql("INSERT INTO inserted SELECT 'k1', 200")
+    assert [tuple(row) for row in session.table("inserted").collect()] == [("k1", 200)]
+
+
 def test_a_declaration_with_another_number_of_buckets_is_refused(
     session: SparkSession, tmp_path: Path, target: Target
 ) -> None:

@@ -64,8 +64,8 @@ def gathered(
         NotFoundError: a file does not exist, or a server does not answer.
     """
     jmx = None if sources.jmx is None else sources.jmx.rstrip("/").removesuffix(_JMX)
+    first = _samples(sources, jmx, written, clock)  # first: errors then name the URL as given, not its /conf
     properties, configuration = _configuration(sources.site, jmx)
-    first = _samples(sources, jmx, written, clock)
     second = None
     if (jmx or sources.metrics) and sources.interval_s > 0:
         pause(sources.interval_s)

@@ -16,6 +16,9 @@ MAX_BYTES = 16 << 20
 """Of a configuration; all properties of HBase and Hadoop with their defaults take half a megabyte."""
 
 _DEFAULTS = "-default.xml"
+_HINT = (
+    "--site takes the path of hbase-site.xml, as in /etc/hbase/conf/hbase-site.xml, or the URL http://HOST:16030/conf"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,9 @@ def read_site(path: str) -> Properties:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise NotFoundError(f'"{path}" cannot be read: {reason}', hint="--site takes hbase-site.xml") from error
+        raise NotFoundError(f'"{path}" cannot be read: {reason}', hint=_HINT) from error
     if len(content) > MAX_BYTES:
-        raise ConfigError(f'"{path}" is larger than {MAX_BYTES >> 20} MiB', hint="--site takes hbase-site.xml")
+        raise ConfigError(f'"{path}" is larger than {MAX_BYTES >> 20} MiB', hint=_HINT)
     return parsed(content, path)
 
 
@@ -98,7 +101,7 @@ class _Reader:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
             place = f"{self._name}:{error.lineno}:{error.offset + 1}"
-            raise ConfigError(f"{place}: not XML: {expat.ErrorString(error.code)}") from error
+            raise ConfigError(f"{place}: not XML: {expat.ErrorString(error.code)}", hint=_HINT) from error
         return self._found
 
     def _refuse_doctype(self, *_: object) -> None:

@@ -180,7 +180,8 @@ def _time_ms(text: str) -> int:
         time_ms = int(text) if text.isascii() and text.isdecimal() else iso_milliseconds(text.encode())
     except ValueError as error:
         raise ConfigError(
-            f'the option "time" is "{text}": {error}', hint='write milliseconds since 1970, or "2026-01-31T12:00:00Z"'
+            f'the option "time" is "{text}", which is no time with a zone',
+            hint='write milliseconds since 1970, or "2026-01-31T12:00:00Z"',
         ) from error
     if not 0 <= time_ms <= MAX_TIME_MS:
         raise ConfigError(f'the option "time" is "{text}"', hint=f"write a time from 0 to {MAX_TIME_MS} ms since 1970")

@@ -31,6 +31,7 @@ from ingest.spark.datasource.partitions import (
 from ingest.spark.datasource.tables import SourceTable
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from sinks.rowkeys.distribution import Distribution
+from sinks.scanning.families import check_families
 from sinks.scanning.stored_keys import get_stored, scan_stored
 
 
@@ -64,6 +65,7 @@ class TableSourceReader(DataSourceReader):
     def partitions(self) -> list[TablePartition]:
         """One partition for each region and bucket, divided further if the option `minPartitions` is larger."""
         with self._table.reading() as store:
+            check_families(store, self._table.name, self._options.scan.columns)
             spec = store.describe_table(self._table.name)
             distribution = None if spec is None else Distribution.of(spec.buckets)
             ranges = stored_ranges(self._ranges, distribution)

@@ -16,7 +16,6 @@ from ingest.api import FuzzyPattern, Scan, next_key, prefix_end
         ("a\\x00?\\xfF", b"a\x00\x00\xff", "0010"),
         ("\\x3f?", b"?\x00", "01"),
         ("\\x5cx41", b"\\x41", "0000"),
-        ("\\x?1", b"\\x\x001", "0010"),
         ("\\?", b"\\\x00", "01"),
         ("ö?", b"\xc3\xb6\x00", "001"),
     ],

@@ -188,6 +188,23 @@ def test_name_of_another_tool_has_a_suggestion(ingest, theirs, ours):
     assert f'hint: did you mean "{ours}"?' in ingest("describe", theirs).err
 
 
+def test_examples_say_that_after_lists_changes(ingest):
+    assert '"after" lists only what differs from "before"' in ingest("describe", "convert").out
+
+
+def test_key_of_the_file_has_a_page(ingest):
+    shown = ingest("describe", "tables")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "tables: each table")
+    assert [name for name in ("families.*.versions", "splits", "distribute.hash") if name not in shown.out] == []
+    (page,) = ingest("describe", "tables", "--output", "json").json
+    assert (page["name"], "splits" in {option["name"] for option in page["options"]}) == ("tables", True)
+
+
+@pytest.mark.parametrize(("name", "key"), [("table", "tables"), ("distribute", "tables"), ("shuffle_partition", "")])
+def test_option_of_the_file_leads_to_its_key(ingest, name, key):
+    assert (f"'ingest describe {key}' shows the options" in ingest("describe", name).err) is bool(key)
+
+
 @pytest.mark.parametrize("name", ["bucket", "salt"])
 def test_name_of_salting_leads_to_the_table(ingest, name):
     assert "hint: to distribute row keys over N buckets, declare the table with `distribute: {hash: N}`" in (

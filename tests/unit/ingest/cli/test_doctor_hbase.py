@@ -139,18 +139,27 @@ class TestSite:
     def test_damaged_file_is_named_with_its_line(self, ingest, folder):
         (folder / "s.xml").write_text("<configuration>\n<property>\n")
         result = ingest("doctor", "hbase", "--site", "s.xml")
-        assert (result.code, result.err) == (2, "error: s.xml:3:1: not XML: no element found\n")
+        assert result.code == 2
+        assert result.err.startswith("error: s.xml:3:1: not XML: no element found\n")
+        assert "--site takes the path of hbase-site.xml" in result.err
+
+    def test_configuration_is_by_default_that_of_hbase(self, ingest):
+        options = ("--heap", "16GiB", "--write-rate", "50MiB", "--regions", "50")
+        result = ingest("doctor", "hbase", *options, "--output", "json")
+        assert (result.code, result.json["inputs"]["configuration"]) == (1, "HBase's defaults")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["hbase"], "nothing to check"),
+        (["hbase", "--interval", "5s", "--servers", "3"], "nothing to check"),
+        (["hbsae", "--heap", "16GiB"], 'did you mean "hbase"?'),
         (["p.yaml", "--jmx", "http://rs1:16030"], "a second file and options such as --site are for a region server"),
         (["p.yaml", "q.yaml"], "a second file and options such as --site are for a region server"),
         (["hbase", "--site", "s.xml", "--heap", "16"], '--heap: "16" is not a size'),
         (["hbase", "--site", "s.xml", "--interval", "60"], '--interval: "60" is not a duration'),
-        (["hbase", "--jmx", "rs1:16030"], '"rs1:16030/conf" is not a URL'),
+        (["hbase", "--jmx", "rs1:16030"], '"rs1:16030/jmx" is not a URL'),
     ],
 )
 def test_wrong_use_is_refused(ingest, folder, arguments, message):
@@ -244,7 +253,7 @@ class TestLive:
 
     def test_server_that_does_not_answer_is_an_error(self, ingest, unused_port):
         result = ingest("doctor", "hbase", "--jmx", f"http://127.0.0.1:{unused_port}/jmx")
-        assert (result.code, "does not answer" in result.err) == (3, True)
+        assert (result.code, f':{unused_port}/jmx" does not answer' in result.err) == (3, True)
 
 
 FILE = """\

@@ -62,13 +62,15 @@ def test_text_shows_layouts_prefixes_and_split_points(ingest, write):
     assert result.err == "200 kept\nnext: ingest table plan p.yaml\n"
 
 
-def test_salted_table_has_one_region_for_each_bucket(ingest, folder, write):
+def test_salted_table_has_no_even_split_points(ingest, folder, write):
     write(MIXED)
     file = folder / "p.yaml"
     file.write_text(file.read_text().replace("splits: []", "distribute: {hash: 16}"))
-    shown = [line.split() for line in ingest(*ANALYSE, "--lines", "rows.log").out.splitlines()]
-    assert [words[:7] for words in shown if "for" in words] == [["one", "region", "for", "each", "bucket", "16", "0"]]
-    assert not any("even" in words for words in shown)
+    shown = ingest(*ANALYSE, "--lines", "rows.log", "--regions", 4).out
+    layouts = [line[:35].strip() for line in shown.splitlines()[3:8]]
+    assert layouts[0].startswith("as declared: salted, 16 buckets")
+    assert [name.split("  ")[0] for name in layouts[1:4]] == [f"salted, {number} buckets" for number in (8, 16, 32)]
+    assert "even" not in shown
 
 
 def test_increasing_keys_are_warned_of(ingest, write):
@@ -138,6 +140,14 @@ def test_files_of_the_source_are_the_default(ingest, folder, write):
     found = ingest(*ANALYSE, "--output", "json").json
     assert found["events"] == {"kept": 2, "dropped": 1}
     assert found["tables"][0]["rows"] == 2
+
+
+def test_failures_are_counted_by_error(ingest, folder, write):
+    write(["a", "b"])
+    text = (folder / "p.yaml").read_text()
+    (folder / "p.yaml").write_text(text.replace("decorators:\n", "decorators:\n      - json\n"))
+    result = ingest(*ANALYSE, "--lines", "rows.log")
+    assert (result.code, "failed: json: bad_json 2\n2 failed\n" in result.err) == (0, True), result.err
 
 
 def test_no_rows(ingest, write):

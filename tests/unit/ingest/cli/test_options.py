@@ -28,6 +28,12 @@ def test_every_command_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_paragraphs_of_the_help_are_broken_by_the_terminal_alone(name):
+    paragraphs = COMMANDS[name].help.split("\n\n")
+    assert [each for each in paragraphs if "\n" in each.replace("\nExample: ", "")] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_used_by_a_test(name):
     folder = Path(__file__).resolve().parents[3]
     files = [*folder.glob("unit/ingest/cli/test_*.py"), *folder.glob("integration/test_*.py")]

@@ -33,6 +33,13 @@ LAST = {"b64": "/wA="}
 
 
 class TestScan:
+    @pytest.mark.parametrize(
+        ("file", "hint"), [("pipelin.yaml", 'did you mean "pipeline.yaml"?'), ("x/y.yaml", "'ingest init' writes")]
+    )
+    def test_missing_file_has_a_hint(self, ingest, store, file: str, hint: str):
+        result = ingest("scan", file, "mytable")
+        assert (result.code, hint in result.err) == (3, True)
+
     def test_rows_as_json(self, ingest, store):
         lines = ingest(*SCAN, "--limit", 1).lines
         assert lines == [
@@ -126,6 +133,14 @@ class TestScan:
         result = ingest("scan", "pipeline.yaml", "mytable", *options)
         assert (result.code, result.out, result.err) == (0, "", "no row matches\n")
 
+    @pytest.mark.parametrize("options", [("--start", "b", "--stop", "a"), ("--prefix", "a", "--start", "b")])
+    def test_options_that_exclude_each_other_are_named(self, ingest, store, options: tuple[str, ...]):
+        result = ingest("scan", "pipeline.yaml", "mytable", *options)
+        assert (result.code, result.err) == (
+            0,
+            "no row matches: no row key is within all of --prefix, --start, --stop and --after\n",
+        )
+
     @pytest.mark.parametrize(
         "options", [["--columns", "cf:q,other"], ["--columns", "cf:q", "--columns", "other:"]], ids=str
     )
@@ -194,6 +209,15 @@ class TestGet:
         result = ingest("get", "pipeline.yaml", "mytable", "a3")
         assert (result.code, result.out) == (3, "")
         assert 'no row "a3" in table "mytable"' in result.err
+
+    def test_key_with_its_bucket_has_a_hint(self, ingest, store):
+        store.ensure_table(TableSpec("salted", (FamilySpec(b"cf"),), buckets=16))
+        stored = Distribution(16).stored(b"row")
+        store.apply("salted", [Put(stored, {b"cf:q": b"1"}, 1000)])
+        assert ingest("get", "pipeline.yaml", "salted", "row").code == 0
+        refused = ingest("get", "pipeline.yaml", "salted", f"\\x{stored[0]:02x}row")
+        assert (refused.code, "write the row key without the bucket: row\n" in refused.err) == (3, True)
+        assert "without the bucket" not in ingest("get", "pipeline.yaml", "salted", "other").err
 
 
 STORES = """
@@ -369,6 +393,22 @@ class TestTableOfHBaseWD:
         scanned = ingest("scan", "p.yaml", "other", *JSON).lines
         assert [(row["row"], row["cells"][0][3]) for row in scanned] == [(row.decode(),) * 2 for row in originals]
         assert ingest(*APPLY, "--adopt", "other").err == "all tables are as declared\n"
+
+    def test_other_buckets_of_a_table_with_rows_are_no_change_to_apply(self, ingest, declare, store):
+        store.ensure_table(TableSpec("other", (FamilySpec(b"cf"),), buckets=8))
+        store.apply("other", [Put(Distribution(8).stored(b"row"), {b"cf:q": b"1"}, 1000)])
+        store.close()
+        declare(OTHER_SALTED)
+        planned = ingest(*PLAN)
+        assert (planned.code, "next: " in planned.err, "copy the rows into a new table" in planned.err) == (
+            4,
+            False,
+            True,
+        )
+        assert [row["apply"] for row in ingest(*PLAN, *JSON).json["differences"]] == ["new_table"]
+        applied = ingest(*APPLY, "--adopt", "other")
+        assert applied.code == 4
+        assert 'table "other" is not adopted: its buckets are already recorded (hash 8)' in applied.err
 
     def test_table_with_another_row_is_not_adopted(self, ingest, declare, store):
         store.close()

@@ -66,8 +66,39 @@ def test_conversion_of_binary_members_is_a_warning(problems, decorator):
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ("convert: {pattern: '^2hb_m:', encode: int64, on_invalid: keep}", AUTO % "^2hb_m:", "2hb_m:x"),
+        (AUTO % "^2hb_m:", "convert: {pattern: '^2hb_m:rx', encode: int64}", "2hb_m:rx"),
+        (AUTO % "^2hb_m:", "convert: {pattern: 'rx$', encode: hex}", "2hb_m:rx"),
+        (AUTO % "^2hb_m:(?!id$)", "convert: {pattern: '^2hb_m:(rx|tx)$', encode: int64}", "2hb_m:rx"),
+        ("convert: {pattern: '^2hb_', decode: int32, encode: int64}", AUTO % "^2hb_m:", "2hb_m:x"),
+    ],
+)
+def test_second_pattern_for_converted_values_is_a_warning(problems, first, second, name):
+    what = f'the pattern matches names such as "{name}", which the convert on line 8 has already converted'
+    found = problems("json: {prefix: '2hb_m:'}", first, second, KEY)
+    assert [each.partition("doubtful: ")[2] for each in found] == [f"warning: {what}; {HINT}"]
+
+
+def test_second_pattern_for_a_name_that_is_set_before_is_a_warning(problems):
+    first, second = AUTO % "^2hb_m:r[a-z]$", AUTO % "x$"
+    (warning,) = problems("json", "value: {attribute: '2hb_m:rx', value: '%{rx}'}", first, second, KEY)
+    assert 'names such as "2hb_m:rx"' in warning
+
+
+@pytest.mark.parametrize(
     "decorators",
     [
+        (AUTO % "^2hb_m:", AUTO % "^2hb_n:"),
+        (AUTO % "^2hb_m:(?!took$)", AUTO % "^2hb_m:took$"),
+        (AUTO % "^2hb_m:took$", AUTO % "^2hb_m:(?!took$)"),
+        (AUTO % "^2hb_m:", "convert: {pattern: '^2hb_m:', decode: int64}"),
+        ("convert: {pattern: '^2hb_m:', decode: hex}", AUTO % "^2hb_m:"),
+        (
+            "convert: {pattern: '^2hb_m:', encode: auto, when: \"%{a} == '1'\"}",
+            "convert: {pattern: '^2hb_m:', encode: int64, when: \"%{a} != '1'\"}",
+        ),
         (INT32, AUTO % "^2hb_m:(?!took$)"),
         (AUTO % "^2hb_m:", INT32),
         (INT32.replace("int32", "hex"), AUTO % "^2hb_m:"),

@@ -67,9 +67,16 @@ def test_table_is_adopted(configured, tmp_path: Path):
     store.apply("a", [Put(Distribution(8).stored(b"row"), {b"f:q": b"v"}, 1)])
     store.close()
     configuration = configured({"a": {"store": "one", "families": {"f": {}}, "distribute": {"hash": 8}}})
-    distribute = [("one", "a", Aspect.DISTRIBUTE, Remedy.EMPTY_ONLY)]
+    distribute = [("one", "a", Aspect.DISTRIBUTE, Remedy.NEW_TABLE)]
+    assert of(plan_tables(configuration, Catalog())) == distribute
     assert of(apply_tables(configuration, Catalog()).left) == distribute
     assert of(apply_tables(configuration, Catalog(), adopt=["a"]).done) == distribute
+
+
+def test_local_table_with_buckets_has_no_split_points_to_compare(configured):
+    configuration = configured({"a": {"store": "one", "families": {"f": {}}, "distribute": {"hash": 8}}})
+    apply_tables(configuration, Catalog())
+    assert plan_tables(configuration, Catalog()) == []
 
 
 def test_only_declared_tables_with_buckets_are_adopted(configured):

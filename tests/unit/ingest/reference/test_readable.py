@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -38,7 +40,16 @@ def test_bytes_are_shown_as_readable_text(value, shown):
 
 
 def test_escapes_may_be_in_upper_case():
-    assert from_readable("k\\xFF\\x0a\\xZZ") == b"k\xff\n\\xZZ"
+    assert from_readable("k\\xFF\\x0a") == b"k\xff\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("a\\xzz", '"\\xzz" at character 2'), ("\\x41\\x0", '"\\x0" at character 5'), ("\\x", '"\\x" at character 1')],
+)
+def test_escape_without_two_digits_is_refused(text, place):
+    with pytest.raises(ConfigError, match=re.escape(place)):
+        from_readable(text)
 
 
 @pytest.mark.parametrize(

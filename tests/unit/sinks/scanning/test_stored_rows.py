@@ -44,6 +44,22 @@ def test_one_row_at_the_edge_of_a_bucket_is_refused(key: bytes):
         check_stored_rows(table([*written(16), key]), TableSpec("t", FAMILIES, buckets=16))
 
 
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (
+            b"monday",
+            '"monday": with `distribute: {hash: 16}`, its first byte "m" is no bucket, so the rows are not salted',
+        ),
+        (b"\x0frow-0001", 'its first byte "\\x0f" is not "\\x0b", the bucket of the rest of the key'),
+    ],
+)
+def test_message_says_why_a_row_is_not_in_its_bucket(key: bytes, reason: str):
+    with pytest.raises(SchemaError) as refused:
+        check_stored_rows(table([key]), TableSpec("t", FAMILIES, buckets=16))
+    assert reason in refused.value.message
+
+
 def test_rows_of_a_round_robin_distributor_are_refused():
     rows = [bytes([number % 12]) + key for number, key in enumerate(KEYS)]
     with pytest.raises(SchemaError):

@@ -91,7 +91,7 @@ def test_a_batch_write_needs_no_time():
     [
         ({}, "a streaming write needs the timestamp of its cells"),
         ({"time": "1", "time_column": "at"}, "exclude each other"),
-        ({"time": "yesterday"}, 'the option "time" is "yesterday"'),
+        ({"time": "yesterday"}, 'the option "time" is "yesterday", which is no time with a zone; write milliseconds'),
         ({"time": "9223372036854775807"}, "write a time from 0 to"),
         ({"time": "1", "prefix": "a"}, 'the option "prefix" only applies to a read'),
     ],

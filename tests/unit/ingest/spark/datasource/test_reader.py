@@ -79,6 +79,14 @@ def test_declared_columns_have_their_types(folder: Path, table: str):
     assert [row for part in rows for row in part] == [("k007", 7, "t", '{"a": 1}', None)]
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_column_of_an_unknown_family_is_refused(folder: Path, table: str):
+    reader = reader_of(folder, table, {"columns": "row utf8, n:n int64"})
+    with pytest.raises(NotFoundError, match='there is no family "n" in table') as raised:
+        reader.partitions()
+    assert raised.value.hint == "there is m"
+
+
 def test_versions_have_their_times(folder: Path):
     rows = rows_of(reader_of(folder, "salted", {"versions": "2", "stop": "k001", "prefix": "k"}))
     ((_, cells),) = [row for part in rows for row in part]
