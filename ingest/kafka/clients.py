@@ -118,12 +118,13 @@ class _LastFailure(logging.Handler):
     def __init__(self, clients: Sequence[KafkaNetClient]) -> None:
         super().__init__(logging.WARNING)
         self._clients = clients
+        self._caller = threading.current_thread()
         self.error: BaseException | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        # clients of other pipelines write to the same log; each client has a thread of its own
+        # clients of other pipelines write to the same log; a client connects in its own thread, or in the caller's
         threads = [client._net._io_thread for client in self._clients]  # noqa: SLF001 - the log does not name the client
-        if threading.current_thread() not in threads:
+        if threading.current_thread() not in (self._caller, *threads):
             return
         if str(record.msg).startswith("Bootstrap connection") and isinstance(record.args, tuple):
             reason = record.args[1]
