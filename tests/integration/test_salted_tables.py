@@ -168,7 +168,7 @@ def test_other_number_of_buckets_is_refused_while_the_table_has_rows(tables: Tab
         tables.other,
         BUCKETS,
         8,
-        "copy_rows",
+        "new_table",
     )
     tables.write(other=8)
     code, out, err = ingest("table apply")
