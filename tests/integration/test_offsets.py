@@ -61,7 +61,7 @@ class TestShow:
         assert (after["batch"], after["batch_time_ms"], after["uncommitted"]) == (3, 1763899200000, None)
         assert [(each["acknowledged"], each["lag"]) for each in after["partitions"]] == [(2, 3), (0, 0)]
 
-        text, summary = run_command(service, "offsets", "show", str(service.file))
+        text, summary = run_command(service, "offsets", "show", str(service.file), "--pipeline", PIPELINE)
         assert "3 of 2025-11-23T12:00:00.000Z" in text
         assert "lag 3" in summary
 
@@ -91,7 +91,8 @@ class TestReset:
 
     def reset(self, service: Service, to: str, *more: str, code: int = 0) -> tuple[str, str]:
         """Run the command; returns stdout and stderr."""
-        return run_command(service, "offsets", "reset", str(service.file), "--to", to, *more, code=code)
+        chosen = ("--pipeline", PIPELINE, "--to", to)
+        return run_command(service, "offsets", "reset", str(service.file), *chosen, *more, code=code)
 
     def killed_reset(self, service: Service, to: str, point: str) -> None:
         """Run the command until a failpoint kills it."""

@@ -29,7 +29,7 @@ NOON_MS = 1_763_899_200_000
 
 def replayed(service: Service, begin_ms: int, end_ms: int, *arguments: str, code: int = 0) -> dict[str, Any]:
     """The JSON output of a replay; {} if it fails as expected."""
-    times = ("--from", moment(begin_ms), "--to", moment(end_ms))
+    times = ("--from", moment(begin_ms), "--to", moment(end_ms), "--rate", "1000000")
     done = service.ingest("replay", *times, "--output", "json", *arguments, timeout_s=LIMIT_S)
     assert done.returncode == code, done.stdout + done.stderr
     if code:

@@ -48,6 +48,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.mapping.mapper import Skipped
 from sinks.memory import MemorySettings, MemoryStore
+from sinks.writing import staging
 from sinks.writing.messages import StoreResult
 from sinks.writing.sections import SECTION_BYTES
 from sinks.writing.store_committer import StoreCommitter
@@ -243,7 +244,7 @@ def test_full_disk_blocks_and_fails_no_event(spec, monkeypatch, on_error, size):
     task = live_task(plan(sink(on_error=on_error), decorators=TICK, on_error=on_error))
     records = [record(key, f"1:{'x' * size}", offset) for offset, key in enumerate("abcd")]
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", full)
+        patched.setattr(staging, "open_private", full)
         receipt = task.run(records, spec)
     assert (receipt.status, receipt.code) == (TaskStatus.BLOCKED, "disk_full")
     assert "No space left" in receipt.message

@@ -100,8 +100,10 @@ class Frame:
         ]
 
     def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
-        name, plan, spec = self.function.args
-        return list(worker.process(name, plan, replace(spec, task_id=str(number)), iter([as_batch(records)])))
+        name, plan, log_level, spec = self.function.args
+        return list(
+            worker.process(name, plan, log_level, replace(spec, task_id=str(number)), iter([as_batch(records)]))
+        )
 
 
 @dataclass
@@ -577,7 +579,7 @@ def test_batch_that_outlives_its_query_does_not_change_the_state_of_the_next(tmp
         raise Py4JNetworkError("cancelled")
 
     def outlive(_attempt: int) -> None:
-        folder = Path(Prepared.unpacked(second.function.args[2].prepared["logs"]).folder)
+        folder = Path(Prepared.unpacked(second.function.args[3].prepared["logs"]).folder)
         folder.mkdir(parents=True)
         may_end.set()
         thread.join(10)
