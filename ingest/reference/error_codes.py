@@ -232,7 +232,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "start_slow": (
         Disposition.RETRY,
-        "A pipeline has been starting for more than 30 seconds: a store, a sink, the source or Spark hangs.",
+        "A pipeline has been starting for more than 20 seconds: a store, a sink, the source or Spark hangs.",
     ),
     "stopped": (IngestError, "A task reported an error that stops the pipeline."),
     "stopped_by_event": (

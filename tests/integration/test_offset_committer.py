@@ -19,7 +19,7 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
 from tests.support.names import unique
-from tests.support.servers import Kafka
+from tests.support.servers import Given, Kafka
 from tests.support.waiting import reached
 
 LIMIT_S = 20.0
@@ -31,7 +31,7 @@ class Offsets:
     def __init__(self, kafka: Kafka, folder: Path) -> None:
         self.kafka = kafka
         self.topic, self.group = kafka.create_topic("committed", partitions=2), unique("group")
-        kafka.produce(self.topic, ["a", "b", "c"])
+        kafka.produce(self.topic, [Given("a", partition=0), Given("b", partition=1), Given("c", partition=0)])
         self._now_s = 0.0
         self._folder = folder
         self.acknowledge(0, {0: 1, 1: 1})

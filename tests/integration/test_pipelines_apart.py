@@ -95,7 +95,7 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
         service.wait_for_state("blocked", "hangs")
         assert service.states() == {"hangs": "blocked", "damaged": "failed", "refused": "failed", "good": "running"}
         reasons = {each["name"]: each["reason"] for each in json.loads(service.get("/pipelines")[1])["pipelines"]}
-        assert reasons["hangs"].startswith("start_slow: the start has run for over 10 s")
+        assert reasons["hangs"].startswith("start_slow: the start has run for over 20 s")
         assert "offsets/0" in reasons["damaged"]
         assert str(tmp_path / "locked") in reasons["refused"]
         status, text = service.get("/readyz")

@@ -16,6 +16,7 @@ from kafka.admin import NewTopic
 
 from tests.support.local import HBaseServer, KafkaServer, ServerProcess, jars
 from tests.support.names import unique
+from tests.support.waiting import reached
 
 HBaseProcess = Literal["hbase", "thrift", "thrift2"]
 
@@ -164,6 +165,15 @@ class Kafka:
                 bootstrap_servers=self.brokers, linger_ms=10, batch_size=256 * 1024, max_request_size=16 * 1024 * 1024
             )
         return self._producer
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic and wait until it is gone; the shared producer forgets it, else it logs that it is missing."""
+        with self.admin() as admin:
+            admin.delete_topics([topic])
+            assert reached(lambda: topic not in admin.list_topics(), 20.0)
+        if self._producer is not None:
+            self._producer.close(timeout=5)
+            self._producer = None
 
     def kill(self) -> None:
         """Kill the broker with SIGKILL."""
