@@ -1,4 +1,4 @@
-"""`ingest status`, `pause`, `resume` and `flush`: a running service from its pipeline file."""
+"""`ingest status`, `pause`, `resume`, `flush`, `reload` and `log-level`: a running service from its pipeline file."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -33,12 +33,11 @@ def status(
 
     Example: ingest status pipeline.yaml
     """
-    from ingest.cli.loading import loaded, pipeline_of
-    from ingest.service.client import ServiceClient
+    from ingest.cli.loading import pipeline_of
 
-    configuration, _ = loaded(out, file)
+    configuration, client = _service(out, file)
     wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
-    found = [each for each in ServiceClient(configuration).status() if wanted in (None, each["name"])]
+    found = [each for each in client.status() if wanted in (None, each["name"])]
     _show(out, found)
 
 
@@ -97,12 +96,9 @@ def reload(out: Output, file: FileArgument) -> None:
     Example: ingest reload pipeline.yaml
     """
     from ingest.api import ConfigError
-    from ingest.cli.loading import loaded
-    from ingest.service.client import ServiceClient
 
-    configuration, _ = loaded(out, file)
+    configuration, client = _service(out, file)
     out.problems(configuration.report)
-    client = ServiceClient(configuration)
     client.reload()
     while (found := client.reload_status())["phase"] not in ("done", "refused"):
         time.sleep(_POLL_S)
@@ -134,20 +130,25 @@ def log_level(
 
     Example: ingest log-level pipeline.yaml debug
     """
-    from ingest.cli.loading import loaded
-    from ingest.service.client import ServiceClient
-
-    configuration, _ = loaded(out, file)
-    ServiceClient(configuration).set_log_level(level.value)
+    _, client = _service(out, file)
+    client.set_log_level(level.value)
     out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
 
 def _target(out: Output, file: str, pipeline: str | None) -> tuple[str, "Configuration", "ServiceClient"]:
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import pipeline_of
+
+    configuration, client = _service(out, file)
+    return pipeline_of(configuration, pipeline).name, configuration, client
+
+
+def _service(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
+    """A checked pipeline file, and the client of its service."""
+    from ingest.cli.loading import loaded
     from ingest.service.client import ServiceClient
 
     configuration, _ = loaded(out, file)
-    return pipeline_of(configuration, pipeline).name, configuration, ServiceClient(configuration)
+    return configuration, ServiceClient(configuration)
 
 
 def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str, otherwise: str) -> bool:

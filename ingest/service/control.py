@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -135,10 +135,7 @@ class Control:
         Raises:
             NotFoundError: there is no such pipeline.
         """
-        with self._lock:
-            self._check(pipeline)
-            self._pauses.set(pipeline)
-            self._paused[pipeline] = True
+        self._set_paused(pipeline, self._pauses.set, is_paused=True)
 
     def resume(self, pipeline: str) -> None:
         """
@@ -147,10 +144,7 @@ class Control:
         Raises:
             NotFoundError: there is no such pipeline.
         """
-        with self._lock:
-            self._check(pipeline)
-            self._pauses.clear(pipeline)
-            self._paused[pipeline] = False
+        self._set_paused(pipeline, self._pauses.clear, is_paused=False)
 
     def flush(self, pipeline: str) -> None:
         """
@@ -174,6 +168,12 @@ class Control:
             has_flush = pipeline in self._flushes
             self._flushes.discard(pipeline)
             return has_flush
+
+    def _set_paused(self, pipeline: str, record: Callable[[str], None], *, is_paused: bool) -> None:
+        with self._lock:
+            self._check(pipeline)
+            record(pipeline)
+            self._paused[pipeline] = is_paused
 
     def _check(self, pipeline: str) -> None:
         if pipeline not in self._paused:
