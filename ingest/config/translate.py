@@ -261,18 +261,24 @@ def model_at(annotation: object, path: NodePath) -> type[BaseModel] | None:
     return None
 
 
-def secret_scalars(annotation: object, node: Node) -> Iterator[ScalarNode]:
-    """The scalars of options that are secrets."""
+def typed_nodes(annotation: object, node: Node) -> Iterator[tuple[object, Node]]:
+    """A node and those in it, each with every type that it may have: options models, and what their options take."""
     for branch in branches(annotation):
-        if branch is SecretStr and isinstance(node, ScalarNode):
-            yield node
-        elif isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, MappingNode):
+        yield branch, node
+        if isinstance(branch, type) and issubclass(branch, Model) and isinstance(node, MappingNode):
             for name, child in node.entries.items():
                 if (field := branch.model_fields.get(name)) is not None:
-                    yield from secret_scalars(field.annotation, child)
+                    yield from typed_nodes(field.annotation, child)
         elif get_origin(branch) is dict and isinstance(node, MappingNode):
             for child in node.entries.values():
-                yield from secret_scalars(get_args(branch)[1], child)
+                yield from typed_nodes(get_args(branch)[1], child)
         elif get_origin(branch) is list and isinstance(node, SequenceNode):
             for child in node.items:
-                yield from secret_scalars(get_args(branch)[0], child)
+                yield from typed_nodes(get_args(branch)[0], child)
+
+
+def secret_scalars(annotation: object, node: Node) -> Iterator[ScalarNode]:
+    """The scalars of options that are secrets."""
+    for kind, found in typed_nodes(annotation, node):
+        if kind is SecretStr and isinstance(found, ScalarNode):
+            yield found
