@@ -99,8 +99,8 @@ def reload(out: Output, file: FileArgument) -> None:
 
     configuration, client = _service(out, file)
     out.problems(configuration.report)
-    client.reload()
-    while (found := client.reload_status())["phase"] not in ("done", "refused"):
+    number = client.reload()
+    while (found := client.reload_status())["id"] < number or found["phase"] not in ("done", "refused"):
         time.sleep(_POLL_S)
     if out.is_json:
         out.json(found)
