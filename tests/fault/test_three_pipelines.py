@@ -49,7 +49,7 @@ def rate_of_backlog(run: LedgerRun) -> float:
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_half_an_hour_beside_a_failed_and_a_blocked_pipeline(ledger_run: LedgerRuns, hbase: HBase) -> None:
-    run = ledger_run("three pipelines", store="rocksdb", batch_size=10_000)
+    run = ledger_run("three pipelines", store="rocksdb", batch_size=10_000, sink={"store": "store"})
     table = unique("blocked")
     run.service.write(with_neighbours(run, hbase, table))
     made = run.service.ingest("table apply")

@@ -93,7 +93,7 @@ def with_neighbour(content: Mapping[str, Any], name: str, *, table: str, store: 
     families = next(iter(content["tables"].values()))["families"]
     added = {
         "tables": {table: {"store": store, "families": families}},
-        "pipelines": {name: {**first, "source": source, "sinks": [{"attr2hbase": {"table": table}}]}},
+        "pipelines": {name: {**first, "source": source, "sinks": [{"attr2hbase": {"table": table, "store": store}}]}},
     }
     return merged(content, added)
 
