@@ -25,6 +25,7 @@ class _Pipeline:
     newest: deque[tuple[float, int, int]] = field(default_factory=deque)
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[tuple[str, int], int] = field(default_factory=dict)
+    max_rate: int | None = None
 
 
 class Activity:
@@ -91,6 +92,11 @@ class Activity:
         with self._lock:
             self._of(pipeline).lags[topic, partition] = records
 
+    def limited(self, pipeline: str, max_rate: int | None) -> None:
+        """A pipeline is built with this maximum rate, records per second; None without a limit."""
+        with self._lock:
+            self._of(pipeline).max_rate = max_rate
+
     def remove(self, pipeline: str) -> None:
         """Forget a pipeline that the service does not have any more."""
         with self._lock:
@@ -115,6 +121,7 @@ class Activity:
                     "read_per_s": round(sum(read for _, read, _ in found.newest) / seconds, 1),
                     "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
                 },
+                "max_rate": found.max_rate,
                 "batch": found.batch,
                 "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
                 "errors": list(found.errors),

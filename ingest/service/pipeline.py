@@ -17,6 +17,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.service.batches import batch_recorder
@@ -184,6 +185,7 @@ class LivePipeline:
             observer=self.observer,
             record=self._record,
             max_tasks=max_tasks(session),
+            limiter=RateLimiter(self._pipeline.max_rate),
             hide=self._shared.configuration.masks.hide,
         )
 
@@ -214,11 +216,21 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
     pipeline = shared.configuration.pipelines[plan.pipeline]
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
+    shared.activity.limited(plan.pipeline, pipeline.max_rate)
     with ExitStack() as opened:
         checkpoint = _checkpoint(shared, pipeline, opened)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
-        source = open_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
+        every_s = 0.0 if shared.once else pipeline.trigger_every_s
+        source = open_source(
+            shared.catalog,
+            pipeline,
+            checkpoint,
+            times,
+            start_from,
+            shared.metrics,
+            max_records=records_per_batch(pipeline.max_rate, every_s),
+        )
         stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)

@@ -18,6 +18,7 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
@@ -163,16 +164,18 @@ class RangeReplay:
                 runner = _Runner(self._configuration, self._pipeline, self._catalog, opened)
                 if not plan.resumes:
                     self._state.start(plan.pieces)
-                self._run(runner, plan, _Pace(rate), on_progress)
+                self._run(runner, plan, RateLimiter(rate), on_progress)
             self._state.finish()
         return totals
 
     def _run(
-        self, runner: "_Runner", plan: RangePlan, pace: "_Pace", on_progress: Callable[[ReplayTotals], None]
+        self, runner: "_Runner", plan: RangePlan, limiter: RateLimiter, on_progress: Callable[[ReplayTotals], None]
     ) -> None:
         totals = plan.totals
         on_progress(totals)
         for piece in plan.pieces[totals.batches :]:
+            time.sleep(limiter.delay_s())
+            limiter.start()
             try:
                 counts = runner.run(piece)
                 totals.add(counts)
@@ -189,8 +192,8 @@ class RangeReplay:
                     code=error.code,
                     hint="finished micro-batches are not run again; run the same command again",
                 ) from error
+            limiter.finish(counts.records)
             on_progress(totals)
-            pace.wait(counts.records)
 
 
 class _Runner:
@@ -277,21 +280,6 @@ class _Observer:
             read=counts.read,
             seconds=round(seconds, 3),
         )
-
-
-class _Pace:
-    """Waits between micro-batches, so that the average rate is not exceeded."""
-
-    def __init__(self, rate: float | None) -> None:
-        self._rate = rate
-        self._started_s = time.monotonic()
-        self._records = 0
-
-    def wait(self, records: int) -> None:
-        """Wait after a micro-batch with this number of records."""
-        self._records += records
-        if self._rate is not None:
-            time.sleep(max(0.0, self._started_s + self._records / self._rate - time.monotonic()))
 
 
 def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) -> dict[Part, tuple[int, int]]:

@@ -24,6 +24,7 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import current_level, logger
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -80,6 +81,7 @@ class Job(LoopHost):
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
+        limiter: delays the micro-batches of a query; None without a limit.
         hide: masks the secrets of the configuration.
         clock: monotonic seconds.
 
@@ -101,6 +103,7 @@ class Job(LoopHost):
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         max_tasks: int | None = None,
+        limiter: RateLimiter | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,6 +116,7 @@ class Job(LoopHost):
         self._observer = observer
         self._record = record
         self._max_tasks = max_tasks
+        self._limiter = limiter or RateLimiter(None)
         self._hide = hide
         self._clock = clock
         self._before_commit = failpoint.point("before_commit")
@@ -162,6 +166,8 @@ class Job(LoopHost):
 
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable: a return acknowledges it, an exception does not."""
+        # idle meanwhile: nothing of the batch runs and no task slot is held, so a pause or a stop need not wait
+        self._stopping.wait(self._limiter.delay_s())
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
@@ -199,6 +205,7 @@ class Job(LoopHost):
             IngestError: it cannot be made durable; the tables may have a part of it.
         """
         started = self._clock()
+        self._limiter.start()
         micro_batch = MicroBatch(
             name=name,
             time_ms=batch_time_ms,
@@ -220,6 +227,7 @@ class Job(LoopHost):
         self.until_possible(partial(self._record, batch_id, batch_time_ms))
         self._check_not_stopping()
         self.finished_batch = batch_id
+        self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
 

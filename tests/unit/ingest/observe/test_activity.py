@@ -61,6 +61,15 @@ def test_codes_of_dead_letters_are_bounded():
     assert found["other"] == 50 - MAX_ERRORS
 
 
+def test_maximum_rate_is_that_of_the_newest_build():
+    activity = Activity()
+    assert activity.of("p")["max_rate"] is None
+    activity.limited("p", 100)
+    assert activity.of("p")["max_rate"] == 100
+    activity.limited("p", None)
+    assert activity.of("p")["max_rate"] is None
+
+
 def test_lag_is_summed_over_partitions():
     activity = Activity()
     assert activity.of("p")["lag"] is None

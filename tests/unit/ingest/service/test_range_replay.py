@@ -1,9 +1,5 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
-from types import SimpleNamespace
-
-import pytest
-
 from ingest.service import range_replay
 from ingest.service.replay_state import RangeRequest
 from ingest.spark.streaming.batch_log import LoggedBatch
@@ -36,20 +32,3 @@ def test_only_durable_records_are_selected():
 
 def test_without_a_checkpoint_all_records_are_selected():
     assert range_replay._up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
-
-
-@pytest.mark.parametrize(("rate", "slept"), [(None, []), (100.0, [0.5, 2.0])])
-def test_rate_is_an_average(monkeypatch: pytest.MonkeyPatch, rate: float | None, slept: list[float]):
-    clock = [50.0]
-    waits = []
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        clock[0] += seconds
-
-    monkeypatch.setattr(range_replay, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    pace = range_replay._Pace(rate)
-    clock[0] += 0.5
-    pace.wait(100)  # after half a second
-    pace.wait(200)
-    assert waits == slept

@@ -35,6 +35,7 @@ from ingest.dead_letters import buffer
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.loop import StoppedError
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.receipt import Counts, Receipt, TaskStatus
@@ -219,6 +220,7 @@ class Bench:
         self.clock = clock
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
+        self.limiter = RateLimiter(None)
         self.job = self.job_of(self.plan)
 
     def job_of(self, plan: Plan) -> Job:
@@ -240,6 +242,7 @@ class Bench:
             observer=self.observer,
             record=self.record,
             max_tasks=self.max_tasks,
+            limiter=self.limiter,
             hide=self.hide,
             clock=self.clock,
         )
@@ -416,6 +419,36 @@ def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.published == []
     assert isinstance(bench.job.failure, AbandonedError)
+
+
+def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path: Path):
+    bench = Bench(tmp_path)
+    now = [100.0]
+    waits: list[float] = []
+
+    class Stopping(RateLimiter):
+        """Stops the job when a batch has to wait."""
+
+        def delay_s(self) -> float:
+            waits.append(super().delay_s())
+            if waits[-1]:
+                assert job.idle.is_set()
+                job.stop()
+            return waits[-1]
+
+    bench.limiter = Stopping(2 / 3600, lambda: now[0])
+    job = bench.job_of(bench.plan)
+    job.on_batch(Frame([records(*TICK)]), 0)
+    again = Frame([records(*TICK)])
+    with pytest.raises(AbandonedError, match="batch 1 runs again"):
+        job.on_batch(again, 1)
+    assert (waits, again.attempts) == ([0.0, 3600.0], 0)
+    assert bench.batch_times.known(1) is None
+    # the next start of the query observes the rate of the last one
+    now[0] += 3600.0
+    job = job.restarted()
+    job.on_batch(again, 1)
+    assert (waits[2:], again.attempts) == ([0.0], 1)
 
 
 def test_refused_batches_never_start(tmp_path: Path):
