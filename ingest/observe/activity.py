@@ -26,6 +26,8 @@ class _Pipeline:
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[tuple[str, int], int] = field(default_factory=dict)
     max_rate: int | None = None
+    busy: int = 0
+    throttle: Callable[[], float] = lambda: 1.0
 
 
 class Activity:
@@ -97,6 +99,16 @@ class Activity:
         with self._lock:
             self._of(pipeline).max_rate = max_rate
 
+    def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
+        """Set the function that returns in which fraction of the time a pipeline may write now."""
+        with self._lock:
+            self._of(pipeline).throttle = ratio
+
+    def attempted(self, pipeline: str, counts: Counts) -> None:
+        """An attempt at a batch ended, durable or not."""
+        with self._lock:
+            self._of(pipeline).busy += counts.busy
+
     def remove(self, pipeline: str) -> None:
         """Forget a pipeline that the service does not have any more."""
         with self._lock:
@@ -122,6 +134,7 @@ class Activity:
                     "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
                 },
                 "max_rate": found.max_rate,
+                "throttle": {"ratio": round(found.throttle(), 3), "busy_answers": found.busy},
                 "batch": found.batch,
                 "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
                 "errors": list(found.errors),

@@ -111,6 +111,18 @@ METRICS = (
     ),
     Metric("ingest_retries_total", Kind.COUNTER, "calls", "Retried calls to stores, in acknowledged batches."),
     Metric(
+        "ingest_busy_answers_total",
+        Kind.COUNTER,
+        "answers",
+        "Calls in all attempts that a store refused because it is overloaded, as with RegionTooBusyException.",
+    ),
+    Metric(
+        "ingest_throttle_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of time in which a pipeline may write; below 1 after busy answers of a store.",
+    ),
+    Metric(
         "ingest_batch_attempts_total",
         Kind.COUNTER,
         "attempts",
@@ -219,6 +231,12 @@ class Metrics:
         with self._lock:
             self._add("ingest_batch_attempts_total", pipeline, 1)
             self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
+            self._add("ingest_busy_answers_total", pipeline, counts.busy)
+
+    def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
+        """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
+        with self._lock:
+            self._gauges["ingest_throttle_ratio"].labels(pipeline).set_function(ratio)
 
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
         """Count an acknowledged micro-batch; `attempted` counts its rows sent."""

@@ -17,6 +17,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
@@ -170,6 +171,9 @@ class LivePipeline:
 
     def _job(self, session: Session) -> Job:
         budget = self._pipeline.error_budget
+        back_pressure = BackPressure()
+        self._shared.metrics.throttled(self.name, back_pressure.ratio)
+        self._shared.activity.throttled(self.name, back_pressure.ratio)
         return Job(
             pipeline=self.name,
             plan=packed(self._plan),
@@ -186,6 +190,7 @@ class LivePipeline:
             record=self._record,
             max_tasks=max_tasks(session),
             limiter=RateLimiter(self._pipeline.max_rate),
+            back_pressure=back_pressure,
             hide=self._shared.configuration.masks.hide,
         )
 

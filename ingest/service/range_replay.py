@@ -161,21 +161,18 @@ class RangeReplay:
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals
             if totals.batches < len(plan.pieces):
-                runner = _Runner(self._configuration, self._pipeline, self._catalog, opened)
+                runner = _Runner(self._configuration, self._pipeline, self._catalog, RateLimiter(rate), opened)
                 if not plan.resumes:
                     self._state.start(plan.pieces)
-                self._run(runner, plan, RateLimiter(rate), on_progress)
+                self._run(runner, plan, on_progress)
             self._state.finish()
         return totals
 
-    def _run(
-        self, runner: "_Runner", plan: RangePlan, limiter: RateLimiter, on_progress: Callable[[ReplayTotals], None]
-    ) -> None:
+    def _run(self, runner: "_Runner", plan: RangePlan, on_progress: Callable[[ReplayTotals], None]) -> None:
         totals = plan.totals
         on_progress(totals)
         for piece in plan.pieces[totals.batches :]:
-            time.sleep(limiter.delay_s())
-            limiter.start()
+            time.sleep(runner.delay_s())
             try:
                 counts = runner.run(piece)
                 totals.add(counts)
@@ -192,14 +189,20 @@ class RangeReplay:
                     code=error.code,
                     hint="finished micro-batches are not run again; run the same command again",
                 ) from error
-            limiter.finish(counts.records)
             on_progress(totals)
 
 
 class _Runner:
     """The pipeline on a Spark session, and its stores; closed with `opened`."""
 
-    def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, opened: ExitStack) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        limiter: RateLimiter,
+        opened: ExitStack,
+    ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         stores = driver_stores(configuration, [plan], opened)
         committers = committers_of(configuration, plan, stores, folder="replay")
@@ -239,8 +242,13 @@ class _Runner:
             publish=dead_letters.publish,
             observer=self._observer,
             max_tasks=max_tasks(session),
+            limiter=limiter,
             hide=configuration.masks.hide,
         )
+
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start."""
+        return self._job.delay_s()
 
     def run(self, piece: Piece) -> Counts:
         """Run a piece until it is durable, with its dead letters."""

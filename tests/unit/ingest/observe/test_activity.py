@@ -70,6 +70,15 @@ def test_maximum_rate_is_that_of_the_newest_build():
     assert activity.of("p")["max_rate"] is None
 
 
+def test_throttle_is_that_of_now_and_busy_answers_add_up():
+    activity = Activity()
+    assert activity.of("p")["throttle"] == {"ratio": 1.0, "busy_answers": 0}
+    activity.throttled("p", lambda: 0.12345)
+    activity.attempted("p", Counts(busy=2))
+    activity.attempted("p", Counts(busy=3))
+    assert activity.of("p")["throttle"] == {"ratio": 0.123, "busy_answers": 5}
+
+
 def test_lag_is_summed_over_partitions():
     activity = Activity()
     assert activity.of("p")["lag"] is None

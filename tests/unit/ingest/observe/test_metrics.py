@@ -68,6 +68,7 @@ def test_acknowledged_batch_is_counted_once():
         write_calls=2,
         retries=1,
         flush_s=[0.002, 0.3],
+        busy=4,
     )
     metrics.attempted("ticks", counts)
     metrics.observe_batch("ticks", counts, 0.4)
@@ -82,6 +83,7 @@ def test_acknowledged_batch_is_counted_once():
         'ingest_bytes_total{pipeline="ticks"}': 340,
         'ingest_write_calls_total{pipeline="ticks"}': 2,
         'ingest_retries_total{pipeline="ticks"}': 1,
+        'ingest_busy_answers_total{pipeline="ticks"}': 4,
         'ingest_flush_seconds_count{pipeline="ticks"}': 2,
         'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
         'ingest_batch_seconds_count{pipeline="ticks"}': 1,
@@ -102,6 +104,17 @@ def test_repeated_attempt_counts_only_rows_sent():
     shown = samples(metrics)
     names = ["rows_sent", "batch_attempts", "events_read", "events_stored", "cells"]
     assert [shown[f'ingest_{name}_total{{pipeline="ticks"}}'] for name in names] == [10, 2, 5, 5, 5]
+
+
+def test_throttle_is_read_at_each_scrape_until_the_pipeline_is_removed():
+    metrics = fresh("ticks")
+    name = 'ingest_throttle_ratio{pipeline="ticks"}'
+    assert name not in samples(metrics)
+    ratios = iter((0.5, 0.75))
+    metrics.throttled("ticks", lambda: next(ratios))
+    assert [samples(metrics)[name] for _ in range(2)] == [0.5, 0.75]
+    metrics.remove("ticks")
+    assert name not in samples(metrics)
 
 
 def test_declared_pipeline_starts_at_zero_without_an_acknowledgement():

@@ -34,6 +34,7 @@ from ingest.config.model import Component
 from ingest.dead_letters import buffer
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import Plan
@@ -221,6 +222,7 @@ class Bench:
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
         self.limiter = RateLimiter(None)
+        self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
 
     def job_of(self, plan: Plan) -> Job:
@@ -243,6 +245,7 @@ class Bench:
             record=self.record,
             max_tasks=self.max_tasks,
             limiter=self.limiter,
+            back_pressure=self.back_pressure,
             hide=self.hide,
             clock=self.clock,
         )
@@ -449,6 +452,34 @@ def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path:
     job = job.restarted()
     job.on_batch(again, 1)
     assert (waits[2:], again.attempts) == ([0.0], 1)
+
+
+def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path)
+    bench.back_pressure = BackPressure(lambda: now[0])
+    bench.clock = lambda: now[0]
+    job = bench.job_of(bench.plan)
+
+    class Busy(Frame):
+        """The first attempt runs for four seconds and is blocked."""
+
+        def collect(self) -> Iterable[Row]:
+            rows = super().collect()
+            now[0] += 4.0
+            if self.attempts > 1:
+                return rows
+            receipt = Receipt(TaskStatus.BLOCKED, "store_busy", "RegionTooBusyException", counts=Counts(busy=3))
+            return [Row(*pair) for pair in receipt.rows()]
+
+    job.on_batch(Busy([records(*TICK)]), 0)
+    assert "store_busy" in bench.observer.reported
+    assert 0.5 <= bench.back_pressure.ratio() < 1.0
+    assert job.delay_s() > 0.0
+    # without busy answers the pipeline recovers
+    now[0] += 1_000.0
+    job.on_batch(Frame([records(*TICK)]), 1)
+    assert (bench.back_pressure.ratio(), job.delay_s()) == (1.0, 0.0)
 
 
 def test_refused_batches_never_start(tmp_path: Path):
