@@ -24,6 +24,7 @@ from ingest.plan.codec import packed
 from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
+from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
@@ -246,6 +247,8 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
+        if not shared.once:
+            watch_retention(pipeline, checkpoint, shared.metrics, shared.activity, opened)
         return LivePipeline(
             shared,
             plan,

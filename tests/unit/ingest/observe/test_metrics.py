@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import MAX_LABEL_VALUES, MAX_PARTITIONS, METRICS, Metrics, reference
+from ingest.observe.metrics import MAX_LABEL_VALUES, METRICS, Metrics, reference
+from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.receipt import Counts
 
 REQUIRED = {
@@ -182,6 +183,19 @@ def test_lag_of_too_many_partitions_is_summed():
     shown = samples(metrics)
     assert len(shown) == MAX_PARTITIONS + 1
     assert shown['ingest_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
+
+
+def test_retention_of_too_many_partitions_is_their_maximum():
+    metrics = fresh()
+    own = {("t", number): 0.1 for number in range(MAX_PARTITIONS)}
+    for extra in (0.9, 0.4):
+        metrics.retention("ticks", own | {("u", 0): extra, ("u", 1): 0.2})
+    shown = samples(metrics)
+    assert len(shown) == MAX_PARTITIONS + 1
+    assert shown['ingest_retention_used_ratio{partition="7",pipeline="ticks",topic="t"}'] == 0.1
+    assert shown['ingest_retention_used_ratio{partition="other",pipeline="ticks",topic="other"}'] == 0.4
+    metrics.remove("ticks")
+    assert samples(metrics) == {}
 
 
 def test_path_that_is_not_utf8_is_rendered():
