@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 BATCH_S = 2.0
-"""Seconds of records at the maximum rate in a micro-batch; its fixed cost of 0.3 s is then a sixth of the time."""
+"""Seconds of records at the maximum rate in a micro-batch; with fewer, the fixed cost of each limits the rate."""
 
 
 class RateLimiter:
