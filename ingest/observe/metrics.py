@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from ingest.observe.health import State
-from ingest.observe.partitions import Partitions
+from ingest.observe.partitions import MAX_PARTITIONS, Partitions
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
@@ -211,7 +211,6 @@ class Metrics:
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
-        self._retentions: dict[str, Partitions] = {}
         for metric in METRICS:
             if not metric.of_process:
                 self._register(metric)
@@ -233,7 +232,6 @@ class Metrics:
             for gauge in self._gauges.values():
                 gauge.remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
-            self._retentions.pop(pipeline, None)
 
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """Count an attempt at a micro-batch, whatever its outcome."""
@@ -290,14 +288,14 @@ class Metrics:
         self._on_lag(pipeline, topic, partition, records)
 
     def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
-        """Set the used retention of all partitions; those after the first `MAX_PARTITIONS` have their maximum."""
+        """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""
+        partitions = sorted(used)
         with self._lock:
-            known = self._retentions.setdefault(pipeline, Partitions())
             gauge = self._gauges["ingest_retention_used_ratio"]
-            for (topic, partition), ratio in used.items():
-                if known.is_own((topic, partition)):
-                    gauge.labels(pipeline, topic, str(partition)).set(ratio)
-            others = [ratio for part, ratio in used.items() if not known.is_own(part)]
+            gauge.remove_by_labels({"pipeline": pipeline})  # a deleted topic must not keep its last value
+            for topic, partition in partitions[:MAX_PARTITIONS]:
+                gauge.labels(pipeline, topic, str(partition)).set(used[topic, partition])
+            others = [used[part] for part in partitions[MAX_PARTITIONS:]]
             if others:
                 gauge.labels(pipeline, OTHER, OTHER).set(max(others))
 

@@ -198,6 +198,18 @@ def test_retention_of_too_many_partitions_is_their_maximum():
     assert samples(metrics) == {}
 
 
+def test_retention_of_a_deleted_topic_has_no_series():
+    metrics = fresh("other")
+    before = samples(metrics)
+    metrics.retention("other", {("t", 0): 0.3})
+    metrics.retention("ticks", {("t", 0): 0.6, ("gone", 0): 0.9})
+    metrics.retention("ticks", {("t", 0): 0.7})
+    assert samples(metrics) == before | {
+        'ingest_retention_used_ratio{partition="0",pipeline="other",topic="t"}': 0.3,
+        'ingest_retention_used_ratio{partition="0",pipeline="ticks",topic="t"}': 0.7,
+    }
+
+
 def test_path_that_is_not_utf8_is_rendered():
     metrics = fresh()
     metrics.lag("files", "/data/\udcff.log", 0, 1)
