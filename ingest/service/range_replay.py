@@ -18,6 +18,7 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
@@ -160,19 +161,18 @@ class RangeReplay:
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals
             if totals.batches < len(plan.pieces):
-                runner = _Runner(self._configuration, self._pipeline, self._catalog, opened)
+                runner = _Runner(self._configuration, self._pipeline, self._catalog, RateLimiter(rate), opened)
                 if not plan.resumes:
                     self._state.start(plan.pieces)
-                self._run(runner, plan, _Pace(rate), on_progress)
+                self._run(runner, plan, on_progress)
             self._state.finish()
         return totals
 
-    def _run(
-        self, runner: "_Runner", plan: RangePlan, pace: "_Pace", on_progress: Callable[[ReplayTotals], None]
-    ) -> None:
+    def _run(self, runner: "_Runner", plan: RangePlan, on_progress: Callable[[ReplayTotals], None]) -> None:
         totals = plan.totals
         on_progress(totals)
         for piece in plan.pieces[totals.batches :]:
+            time.sleep(runner.delay_s())
             try:
                 counts = runner.run(piece)
                 totals.add(counts)
@@ -190,13 +190,19 @@ class RangeReplay:
                     hint="finished micro-batches are not run again; run the same command again",
                 ) from error
             on_progress(totals)
-            pace.wait(counts.records)
 
 
 class _Runner:
     """The pipeline on a Spark session, and its stores; closed with `opened`."""
 
-    def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, opened: ExitStack) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        limiter: RateLimiter,
+        opened: ExitStack,
+    ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         stores = driver_stores(configuration, [plan], opened)
         committers = committers_of(configuration, plan, stores, folder="replay")
@@ -236,8 +242,13 @@ class _Runner:
             publish=dead_letters.publish,
             observer=self._observer,
             max_tasks=max_tasks(session),
+            limiter=limiter,
             hide=configuration.masks.hide,
         )
+
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start."""
+        return self._job.delay_s()
 
     def run(self, piece: Piece) -> Counts:
         """Run a piece until it is durable, with its dead letters."""
@@ -277,21 +288,6 @@ class _Observer:
             read=counts.read,
             seconds=round(seconds, 3),
         )
-
-
-class _Pace:
-    """Waits between micro-batches, so that the average rate is not exceeded."""
-
-    def __init__(self, rate: float | None) -> None:
-        self._rate = rate
-        self._started_s = time.monotonic()
-        self._records = 0
-
-    def wait(self, records: int) -> None:
-        """Wait after a micro-batch with this number of records."""
-        self._records += records
-        if self._rate is not None:
-            time.sleep(max(0.0, self._started_s + self._records / self._rate - time.monotonic()))
 
 
 def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) -> dict[Part, tuple[int, int]]:

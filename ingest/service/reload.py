@@ -213,6 +213,7 @@ def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
     return [
         pipeline.fingerprint,
         pipeline.trigger_every_s,
+        pipeline.max_rate,
         pipeline.error_budget,
         [(each.kind, each.settings) for each in components],
         [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],
