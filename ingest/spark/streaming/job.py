@@ -71,6 +71,8 @@ class Job(LoopHost):
 
     Args:
         pipeline: its name.
+        task_name: of the pipeline in worker processes, each of which keeps one plan for each name; that of the pipeline
+            if None. A replay has another plan than the query that may run at the same time.
         batch_times: of the query; None for a replay, which passes its times to `run_batch`.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
@@ -100,11 +102,13 @@ class Job(LoopHost):
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
+        task_name: str | None = None,
         max_tasks: int | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
+        self._task_name = task_name or pipeline
         self._plan = plan
         self._batch_times = batch_times
         self._committers = committers
@@ -240,7 +244,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
-        task = partial(process, self._pipeline, self._plan, current_level().value, spec)
+        task = partial(process, self._task_name, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
             raise LifecycleError("tasks run only within a batch")

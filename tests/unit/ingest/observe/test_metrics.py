@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import MAX_LABEL_VALUES, MAX_PARTITIONS, METRICS, Metrics, reference
+from ingest.observe.metric_table import METRICS, reference
+from ingest.observe.metrics import MAX_LABEL_VALUES, MAX_PARTITIONS, Metrics
 from ingest.receipt import Counts
 
 REQUIRED = {

@@ -12,9 +12,11 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of, token_file
 from ingest.service.client import NotRunningError, ServiceClient, write_url
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from tests.support.authority import Authority
@@ -45,7 +47,8 @@ class Running:
     def __init__(self, made: Configuration) -> None:
         self.configuration = made
         self.control = Control(Pauses(made.state_dir), made.pipelines)
-        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, access_of(made))
+        self.duties = Duties(Metrics(process=False))
+        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.duties, access_of(made))
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
         write_url(made.state_dir, self.endpoint.url)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from ingest.service import range_replay
+from ingest.service.cancellation import Cancellation
 from ingest.service.replay_state import RangeRequest
 from ingest.spark.streaming.batch_log import LoggedBatch
 
@@ -38,18 +39,26 @@ def test_without_a_checkpoint_all_records_are_selected():
     assert range_replay._up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
 
 
-@pytest.mark.parametrize(("rate", "slept"), [(None, []), (100.0, [0.5, 2.0])])
-def test_rate_is_an_average(monkeypatch: pytest.MonkeyPatch, rate: float | None, slept: list[float]):
-    clock = [50.0]
-    waits = []
+class Waits(Cancellation):
+    """Notes the waits, and lets the clock pass."""
 
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        clock[0] += seconds
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = 50.0
+        self.seconds: list[float] = []
 
-    monkeypatch.setattr(range_replay, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    pace = range_replay._Pace(rate)
-    clock[0] += 0.5
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        self.clock += seconds
+        return False
+
+
+@pytest.mark.parametrize(("rate", "waited"), [(None, []), (100.0, [0.5, 2.0])])
+def test_rate_is_an_average(monkeypatch: pytest.MonkeyPatch, rate: float | None, waited: list[float]):
+    waits = Waits()
+    monkeypatch.setattr(range_replay, "time", SimpleNamespace(monotonic=lambda: waits.clock))
+    pace = range_replay._Pace(rate, waits)
+    waits.clock += 0.5
     pace.wait(100)  # after half a second
     pace.wait(200)
-    assert waits == slept
+    assert waits.seconds == waited
