@@ -204,6 +204,10 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
         dead = each["totals"]["dead_lettered"]
         if dead:
             out.note(f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow")
+        for duty in each["duties"]:
+            parts = f", {duty['done']:,} of {duty['total']:,} parts" if duty["total"] else ""
+            reason = f", {duty['reason']}" if duty["reason"] else ""
+            out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

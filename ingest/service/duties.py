@@ -25,7 +25,7 @@ STOP_S = 5.0
 _log = logger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Entry:
     """
     A duty with its status.

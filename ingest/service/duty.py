@@ -120,13 +120,11 @@ class DutyContext:
 
     Attributes:
         slots: number of task slots; None on a cluster, where it changes.
-        is_busy: whether a pipeline runs a micro-batch.
     """
 
     shared: Shared
     session: Session
     slots: int | None
-    is_busy: Callable[[], bool] = lambda: False
 
     @property
     def tasks(self) -> int:

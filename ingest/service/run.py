@@ -149,14 +149,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             service_manager=ServiceManager.of_environment(os.environ),
         )
         opened.callback(duties.close)
-        duties.start(
-            DutyContext(
-                shared,
-                session,
-                max_tasks(session),
-                is_busy=lambda: not all(pipeline.query.is_idle() for pipeline in supervisor.pipelines),
-            )
-        )
+        duties.start(DutyContext(shared, session, max_tasks(session)))
         recovery()
         errors += supervisor.run()
         totals = {name: Totals() for name in plans}
