@@ -50,11 +50,11 @@ class ServiceReplay:
 
         Args:
             on_progress: called with the totals.
-            on_state: called with each new state and reason.
+            on_state: called with each state and reason until then.
 
         Raises:
             NotRunningError: the service has ended; the replay can be resumed.
-            ConflictError: the replay was cancelled.
+            ConflictError: the replay was cancelled, or the service stops.
             IngestError: it has failed, with its code, hint and exit code.
         """
         shown: tuple[str, str] | None = None
@@ -63,11 +63,11 @@ class ServiceReplay:
                 duty = self._duty
                 if duty["result"] is not None:
                     on_progress(ReplayTotals.from_json(duty["result"]))
+                if duty["state"] not in ("waiting", "running"):
+                    return _result(duty)
                 if shown != (duty["state"], duty["reason"]):
                     shown = duty["state"], duty["reason"]
                     on_state(*shown)
-                if duty["state"] not in ("waiting", "running"):
-                    return _result(duty)
                 time.sleep(POLL_S)
                 self._duty = self._asked()
         except KeyboardInterrupt:
@@ -91,7 +91,7 @@ def _result(duty: dict[str, Any]) -> ReplayTotals:
     if duty["state"] == "done":
         return ReplayTotals.from_json(duty["result"])
     if duty["state"] == "cancelled":
-        raise ConflictError(f"the replay was {duty['reason']}", code="duty_cancelled", hint=_RESUMES)
+        raise ConflictError(f"the replay has not finished: {duty['reason']}", code="duty_cancelled", hint=_RESUMES)
     failure = duty["error"]
     error = DutyFailedError(failure["message"], code=failure["code"], hint=failure["hint"])
     error.exit_code = failure["exit_code"]

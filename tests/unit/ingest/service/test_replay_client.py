@@ -62,7 +62,7 @@ def test_totals_are_those_of_the_duty():
     )
     totals, progress, states = followed(client)
     assert (totals.read, progress) == (30, [10, 10, 20, 30])
-    assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", ""), ("done", "")]
+    assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", "")]
     assert client.sent == [("p", {"start": "x"})]
 
 
@@ -75,7 +75,7 @@ def test_failure_has_its_code_hint_and_exit_code():
 
 
 def test_cancelled_replay_is_an_error():
-    with pytest.raises(ConflictError, match="was cancelled while it ran") as caught:
+    with pytest.raises(ConflictError, match="not finished: cancelled while it ran") as caught:
         followed(Client(duty("cancelled", 10, reason="cancelled while it ran")))
     assert caught.value.code == "duty_cancelled"
 
