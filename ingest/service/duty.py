@@ -1,7 +1,9 @@
 """One duty: a batch job that a service runs beside its pipelines."""
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -11,6 +13,8 @@ from ingest.service.cancellation import Cancellation
 from ingest.service.pipeline import Shared
 from ingest.spark.streaming.reading import Session
 
+MAX_REST_S = 60.0
+"""Of the rest after a part; the part may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
 """Called by a duty with its progress."""
 
@@ -120,11 +124,13 @@ class DutyContext:
 
     Attributes:
         slots: number of task slots; None on a cluster, where it changes.
+        busy_s: the seconds in which micro-batches of the pipelines ran so far, added up.
     """
 
     shared: Shared
     session: Session
     slots: int | None
+    busy_s: Callable[[], float] = lambda: 0.0
 
     @property
     def tasks(self) -> int:
@@ -155,12 +161,28 @@ class DutyRun:
         tasks: each Spark job of the duty has at most this number of partitions, and one job runs at a time.
         cancellation: requested when the duty must end; `Duty.run` then raises an error soon.
         report: called with the progress.
+        clock: monotonic seconds.
     """
 
     context: DutyContext
     tasks: int
     cancellation: Cancellation
     report: Report
+    clock: Callable[[], float] = time.monotonic
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """
+        A block with one Spark job, or a few short ones. After it the duty rests as long as micro-batches of the
+        pipelines ran meanwhile, at most as long as the block took.
+
+        So pipelines that always have records have all slots for about half of the time, whatever the tasks of the duty
+        cost in CPU and disk.
+        """
+        started_s, busy_s = self.clock(), self.context.busy_s()
+        yield
+        worked_s = self.clock() - started_s
+        self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_REST_S)))
 
 
 class Duty(ABC):
@@ -168,7 +190,8 @@ class Duty(ABC):
     A batch job that a service runs beside its pipelines, when no other duty runs.
 
     Its Spark jobs run one at a time, each with at most `DutyRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
-    runs one task for each partition, so this bounds the task slots that the duty takes.
+    runs one task for each partition, so this bounds the task slots that the duty takes. They run in blocks of
+    `DutyRun.part`, each of which takes at most a minute.
 
     Attributes:
         kind: name of the kind of duty, in the status and in metrics.

@@ -17,6 +17,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
+from ingest.receipt import Counts
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
@@ -189,24 +190,30 @@ class RangeReplay:
         totals, number = plan.totals, len(plan.pieces)
         on_progress(totals, number)
         for piece in plan.pieces[totals.batches :]:
-            try:
-                counts = runner.run(piece)
-                totals.add(counts)
-                self._state.progress(totals)
-            except PositionLostError as error:
-                raise PositionLostError(
-                    f"stopped after {totals.batches} of {number} micro-batches: the topics have deleted "
-                    f"records of the next one since the replay was planned ({error.message})",
-                    hint=f'remove "{self._state.plan_file}" and run the same command again, which makes a new plan',
-                ) from error
-            except IngestError as error:
-                raise ReplayStoppedError(
-                    f"stopped after {totals.batches} of {number} micro-batches: {error}",
-                    code=error.code,
-                    hint="finished micro-batches are not run again; run the same command again",
-                ) from error
-            on_progress(totals, number)
+            with self._host.part():
+                counts = self._run_piece(runner, piece, totals, number)
+                on_progress(totals, number)
             pace.wait(counts.records)
+
+    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> Counts:
+        """Run a piece and store the progress; returns its counts."""
+        try:
+            counts = runner.run(piece)
+            totals.add(counts)
+            self._state.progress(totals)
+        except PositionLostError as error:
+            raise PositionLostError(
+                f"stopped after {totals.batches} of {number} micro-batches: the topics have deleted "
+                f"records of the next one since the replay was planned ({error.message})",
+                hint=f'remove "{self._state.plan_file}" and run the same command again, which makes a new plan',
+            ) from error
+        except IngestError as error:
+            raise ReplayStoppedError(
+                f"stopped after {totals.batches} of {number} micro-batches: {error}",
+                code=error.code,
+                hint="finished micro-batches are not run again; run the same command again",
+            ) from error
+        return counts
 
 
 class _Pace:

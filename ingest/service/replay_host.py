@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from ingest.api import ConflictError
 from ingest.config.model import Configuration
@@ -43,6 +43,10 @@ class ReplayHost(ABC):
     def max_tasks(self, session: Session) -> int | None:
         """The maximum number of tasks at a time; None for one for each partition of Kafka."""
 
+    @abstractmethod
+    def part(self) -> AbstractContextManager[None]:
+        """Surrounds one micro-batch; may wait at its end."""
+
 
 class OwnProcess(ReplayHost):
     """A session for the replay alone, with all task slots."""
@@ -76,6 +80,10 @@ class OwnProcess(ReplayHost):
         """All slots."""
         return max_tasks(session)
 
+    def part(self) -> AbstractContextManager[None]:
+        """Does nothing."""
+        return nullcontext()
+
 
 class RunningService(ReplayHost):
     """The session and the stores of a service, which its pipelines use at the same time."""
@@ -108,3 +116,7 @@ class RunningService(ReplayHost):
     def max_tasks(self, session: Session) -> int | None:  # noqa: ARG002 - a duty leaves slots to the pipelines
         """Those of a duty."""
         return self._run.tasks
+
+    def part(self) -> AbstractContextManager[None]:
+        """Rests after the micro-batch, so that the pipelines keep their rate."""
+        return self._run.part()

@@ -149,7 +149,14 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             service_manager=ServiceManager.of_environment(os.environ),
         )
         opened.callback(duties.close)
-        duties.start(DutyContext(shared, session, max_tasks(session)))
+        duties.start(
+            DutyContext(
+                shared,
+                session,
+                max_tasks(session),
+                busy_s=lambda: sum(pipeline.query.busy_s() for pipeline in supervisor.pipelines),
+            )
+        )
         recovery()
         errors += supervisor.run()
         totals = {name: Totals() for name in plans}

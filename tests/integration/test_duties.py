@@ -26,7 +26,7 @@ HOUR_MS = 3_600_000
 KEPT = {"keep": "10000d"}
 LIVE, OLD = "live", "old"
 EVENTS = 1_200_000
-WINDOW_S = 8.0
+WINDOW_S = 6.0
 
 
 def with_lost_batches(service: Service, pipeline: str, topic: str, ends: Sequence[int]) -> None:
@@ -106,7 +106,7 @@ def test_pipeline_keeps_half_of_its_rate_beside_a_duty(kafka: Kafka, tmp_path: P
     with Service(tmp_path / "service", content) as service:
         with_lost_batches(service, OLD, old.topic, range(10_000, 200_001, 10_000))
         service.start()
-        service.wait_for(lambda: stored(service) >= EVENTS / 10, "warm", 300)
+        service.wait_for(lambda: stored(service) >= EVENTS / 20, "warm", 300)
         alone = [rate(service, WINDOW_S)]
         request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
@@ -123,5 +123,10 @@ def test_pipeline_keeps_half_of_its_rate_beside_a_duty(kafka: Kafka, tmp_path: P
         service.post(f"/duties/{duty}/cancel")
         service.wait_for(lambda: about()["state"] == "cancelled", "cancelled")
         alone.append(rate(service, WINDOW_S))
+
+        # a stop does not wait for a duty, and leaves a replay that can be resumed
+        assert service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())[0] == 202
+        service.wait_for(lambda: service.metric("ingest_duties", duty="replay", state="running") == 1, "running again")
         assert service.stop() == 0, service.last_lines()
+    assert [each.suffix for each in (service.folder / "data" / "state" / "replays" / OLD).iterdir()].count(".plan") == 1
     assert beside >= sum(alone) / len(alone) / 2, (alone, beside)

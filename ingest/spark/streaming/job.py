@@ -27,6 +27,7 @@ from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.busy_time import BusyTime
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA
 from ingest.spark.streaming.worker import process
 
@@ -119,6 +120,7 @@ class Job(LoopHost):
         self._max_tasks = max_tasks
         self._hide = hide
         self._clock = clock
+        self._busy = BusyTime(clock)
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.finished_batch: int | None = None
@@ -159,6 +161,10 @@ class Job(LoopHost):
         for committer in self._committers.values():
             committer.stop_probe()
 
+    def busy_s(self) -> float:
+        """Seconds in which batches of the query ran, since its first start; that of a running one counts."""
+        return self._busy.seconds()
+
     def stage_s(self) -> float:
         """Seconds since the current stage (an attempt, a commit, a publication) started; 0 if none runs."""
         started = self._stage_started
@@ -170,9 +176,10 @@ class Job(LoopHost):
         try:
             self._check_may_start(batch_id)
             assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
-            with self._stage():  # a hanging disk is visible as a long stage
-                batch_time_ms = self._batch_times.of(batch_id)
-            self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
+            with self._busy.running():
+                with self._stage():  # a hanging disk is visible as a long stage
+                    batch_time_ms = self._batch_times.of(batch_id)
+                self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error

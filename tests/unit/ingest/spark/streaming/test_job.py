@@ -452,6 +452,21 @@ def test_partitions_are_coalesced_to_the_maximum_number_of_tasks(tmp_path: Path)
         assert bench.keys() == [b"a", b"b", b"c", b"d"]
 
 
+def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path, clock=lambda: now[0])
+
+    def take_three_seconds(_attempt: int) -> None:
+        now[0] += 3
+
+    bench.job.on_batch(Frame([records(("a", "1:2"))], before=take_three_seconds), 0)
+    now[0] += 50
+    restarted = bench.job.restarted()
+    assert restarted.busy_s() == 6  # the first attempt finds that families are missing
+    restarted.on_batch(Frame([records(("b", "1:2"))], before=take_three_seconds), 1)
+    assert restarted.busy_s() == 9
+
+
 def test_worker_keeps_the_plans_of_a_pipeline_and_its_replay(tmp_path: Path):
     bench = Bench(tmp_path)
     replay = bench.job_of(replace(bench.plan, is_replay=True), "p+replay")
