@@ -216,6 +216,10 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
             out.note(f"{each['name']}: {text}", "yellow")
+        for duty in each["duties"]:
+            parts = f", {duty['done']:,} of {duty['total']:,} parts" if duty["total"] else ""
+            reason = f", {duty['reason']}" if duty["reason"] else ""
+            out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

@@ -39,7 +39,7 @@ TOP_KEYS = {
     "secrets": "Where `${secret:NAME}` is read from.",
     "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines; default: ./data/state. "
     "A relative path starts at the current folder of the process, not at this file.",
-    "service": "The process: HTTP endpoint, log, shutdown.",
+    "service": "The process: HTTP endpoint, log, shutdown, duties.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
     "tables": "Name -> desired definition of a table.",
@@ -198,6 +198,7 @@ class _Binder:
         service, spark = self._section("service", ServiceOptions), self._section("spark", SparkOptions)
         if isinstance(service, ServiceOptions):
             self._partial_config.service = service
+            self._partial_config.service_places = locations(self._root.entries["service"])
         if isinstance(spark, SparkOptions):
             self._partial_config.spark = spark
             self._partial_config.spark_places = locations(self._root.entries["spark"])

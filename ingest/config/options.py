@@ -153,6 +153,16 @@ class LogOptions(Model):
     format: Literal["json", "console"] = option("Format of a line.", default="json")
 
 
+class DutyOptions(Model):
+    """Batch jobs that the service runs beside its pipelines, one at a time, such as a replay."""
+
+    tasks: int = option(
+        "Maximum number of Spark tasks of a duty that run at a time; at least one task slot remains for the pipelines.",
+        default=1,
+        ge=1,
+    )
+
+
 class ServiceOptions(Model):
     """The process that runs the pipelines."""
 
@@ -161,6 +171,7 @@ class ServiceOptions(Model):
     )
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
+    duties: DutyOptions = option("Batch jobs beside the pipelines.", default={}, example={"tasks": 2})
 
 
 class SparkOptions(Model):

@@ -167,6 +167,16 @@ class Control:
             self._check(pipeline)
             self._flushes.add(pipeline)
 
+    def check(self, pipeline: str) -> None:
+        """
+        Check that there is a pipeline.
+
+        Raises:
+            NotFoundError: there is not.
+        """
+        with self._lock:
+            self._check(pipeline)
+
     def is_paused(self, pipeline: str) -> bool:
         """Whether a pipeline is to be paused."""
         with self._lock:

@@ -61,6 +61,11 @@ class Reloader:
         self._built: list[LivePipeline] = []
 
     @property
+    def shared(self) -> Shared:
+        """Of the pipelines that run now, or are being built."""
+        return self._shared
+
+    @property
     def status(self) -> ReloadStatus:
         """How far the newest reload has come."""
         return self._control.reload_status

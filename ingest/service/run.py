@@ -19,6 +19,8 @@ from ingest.plan.assemble import Plan, plan_of
 from ingest.service.access import access_of
 from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
@@ -30,7 +32,7 @@ from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
-from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
@@ -103,9 +105,11 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.follow,
         )
         control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        refusal = "this run ends once it has read the existing records" if options.once else ""
+        duties = Duties(metrics, hide=hide, refusal=refusal)
         access = access_of(configuration)
         http = configuration.service.http
-        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, access), http.tls)
+        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, duties, access), http.tls)
         conflict = _serve(endpoint, configuration, options, opened)
         pipelines, unbuilt = _build(shared, plans, options, opened)
         if unbuilt and not pipelines:
@@ -138,11 +142,21 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             control,
             reloader,
             once=options.once,
+            duties=duties,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
             unresponsive_s=lambda: ask.pending_s,
             service_manager=ServiceManager.of_environment(os.environ),
+        )
+        opened.callback(duties.close)
+        duties.start(
+            DutyContext(
+                shared,
+                session,
+                max_tasks(session),
+                busy_s=lambda: sum(pipeline.query.busy_s() for pipeline in supervisor.pipelines),
+            )
         )
         recovery()
         failed = supervisor.run()

@@ -29,6 +29,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.busy_time import BusyTime
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA
 from ingest.spark.streaming.worker import process
 
@@ -73,6 +74,8 @@ class Job(LoopHost):
 
     Args:
         pipeline: its name.
+        task_name: of the pipeline in worker processes, each of which keeps one plan for each name; that of the pipeline
+            if None. A replay has another plan than the query that may run at the same time.
         batch_times: of the query; None for a replay, which passes its times to `run_batch`.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
@@ -104,6 +107,7 @@ class Job(LoopHost):
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
+        task_name: str | None = None,
         max_tasks: int | None = None,
         limiter: RateLimiter | None = None,
         back_pressure: BackPressure | None = None,
@@ -111,6 +115,7 @@ class Job(LoopHost):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
+        self._task_name = task_name or pipeline
         self._plan = plan
         self._batch_times = batch_times
         self._committers = committers
@@ -123,6 +128,7 @@ class Job(LoopHost):
         self._back_pressure = back_pressure or BackPressure()
         self._hide = hide
         self._clock = clock
+        self._busy = BusyTime(clock)
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.finished_batch: int | None = None
@@ -164,6 +170,10 @@ class Job(LoopHost):
         for committer in self._committers.values():
             committer.stop_probe()
 
+    def busy_s(self) -> float:
+        """Seconds in which batches of the query ran, since its first start; that of a running one counts."""
+        return self._busy.seconds()
+
     def stage_s(self) -> float:
         """Seconds since the current stage (an attempt, a commit, a publication) started; 0 if none runs."""
         started = self._stage_started
@@ -181,9 +191,10 @@ class Job(LoopHost):
         try:
             self._check_may_start(batch_id)
             assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
-            with self._stage():  # a hanging disk is visible as a long stage
-                batch_time_ms = self._batch_times.of(batch_id)
-            self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
+            with self._busy.running():
+                with self._stage():  # a hanging disk is visible as a long stage
+                    batch_time_ms = self._batch_times.of(batch_id)
+                self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
@@ -263,7 +274,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
-        task = partial(process, self._pipeline, self._plan, current_level().value, spec)
+        task = partial(process, self._task_name, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
             raise LifecycleError("tasks run only within a batch")

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import METRICS, Metrics
+from ingest.observe.metric_table import METRICS
+from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from tests.support.promql import Labels, Scrapes, firing, parse
 

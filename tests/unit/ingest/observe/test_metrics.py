@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import MAX_LABEL_VALUES, METRICS, Metrics, reference
+from ingest.observe.metric_table import METRICS, reference
+from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.receipt import Counts
 

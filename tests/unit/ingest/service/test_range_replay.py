@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.receipt import Counts
 from ingest.service import range_replay
+from ingest.service.cancellation import Cancellation
 from ingest.service.range_replay import RangePlan, RangeReplay
 from ingest.service.replay_plan import Piece, PieceKind
 from ingest.service.replay_state import RangeRequest, ReplayTotals
@@ -61,17 +59,25 @@ class Runner:
         return Counts(records=10)
 
 
-def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+class Waits(Cancellation):
+    """Notes the waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        return False
+
+
+def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
     (tmp_path / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     configuration = replace(configuration, state_dir=tmp_path / "state")
     replay = RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
     pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
     replay._state.start(pieces)
-    waits: list[float] = []
-    monkeypatch.setattr(range_replay, "time", SimpleNamespace(sleep=waits.append))
-    runner, plan = Runner(), RangePlan(pieces, ReplayTotals())
-    replay._run(runner, plan, lambda _totals: None)  # type: ignore[arg-type]
-    assert (waits, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+    runner, plan, waits = Runner(), RangePlan(pieces, ReplayTotals()), Waits()
+    replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
+    assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)

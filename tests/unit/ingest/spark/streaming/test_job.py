@@ -225,10 +225,11 @@ class Bench:
         self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
 
-    def job_of(self, plan: Plan) -> Job:
+    def job_of(self, plan: Plan, task_name: str | None = None) -> Job:
         """A job that runs a plan into this store."""
         return Job(
             pipeline="p",
+            task_name=task_name,
             plan=packed(plan),
             batch_times=self.batch_times,
             committers={
@@ -513,6 +514,32 @@ def test_partitions_are_coalesced_to_the_maximum_number_of_tasks(tmp_path: Path)
         bench.job.on_batch(Frame(parts), 0)
         assert bench.result_counts == [tasks]
         assert bench.keys() == [b"a", b"b", b"c", b"d"]
+
+
+def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path, clock=lambda: now[0])
+
+    def take_three_seconds(_attempt: int) -> None:
+        now[0] += 3
+
+    bench.job.on_batch(Frame([records(("a", "1:2"))], before=take_three_seconds), 0)
+    now[0] += 50
+    restarted = bench.job.restarted()
+    assert restarted.busy_s() == 6  # the first attempt finds that families are missing
+    restarted.on_batch(Frame([records(("b", "1:2"))], before=take_three_seconds), 1)
+    assert restarted.busy_s() == 9
+
+
+def test_worker_keeps_the_plans_of_a_pipeline_and_its_replay(tmp_path: Path):
+    bench = Bench(tmp_path)
+    replay = bench.job_of(replace(bench.plan, is_replay=True), "p+replay")
+    bench.job.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0")
+    live = worker._live["p"]
+    replay.run_batch(Frame([records(("b", "1:2"))]), 0, 5_000, "0")
+    assert worker._live["p"] is live
+    assert worker._live["p+replay"][0] != live[0]
+    assert bench.keys() == [b"a", b"b"]
 
 
 def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):
