@@ -11,9 +11,11 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
 from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from tests.support.endpoint import no_metrics
@@ -25,7 +27,8 @@ def activity(pipeline: Path) -> Iterator[Activity]:
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     activity = Activity()
     control = Control(Pauses(configuration.state_dir), configuration.pipelines)
-    pages = Pages(Health(configuration.pipelines), activity, no_metrics, control, access_of(configuration))
+    duties = Duties(Metrics(process=False))
+    pages = Pages(Health(configuration.pipelines), activity, no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
     write_url(configuration.state_dir, endpoint.url)
