@@ -22,14 +22,14 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.notation import shown
-from sinks.hbase.connection import Connection
-from sinks.hbase.encoding import Call, Encoder
-from sinks.hbase.message import METHOD
-from sinks.hbase.reading import Reader
-from sinks.hbase.records import RECORDS, TableRecords
-from sinks.hbase.schema import Thrift2, create_table, shell_alter, shell_change, shell_create
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.thrift1 import AlreadyExists
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.encoding import Call, Encoder
+from sinks.hbase.thrift.message import METHOD
+from sinks.hbase.thrift.reading import Reader
+from sinks.hbase.thrift.records import RECORDS, TableRecords
+from sinks.hbase.thrift.schema import Thrift2, create_table, shell_alter, shell_change, shell_create
+from sinks.hbase.thrift.thrift1 import AlreadyExists
 
 _DIAGNOSIS_S = 5.0
 """Time-out of the call that finds the reason of a failed write; a healthy server answers at once."""

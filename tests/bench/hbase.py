@@ -13,11 +13,11 @@ from ingest.api.buckets import splits_of
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
-from sinks.hbase.connection import Connection
-from sinks.hbase.encoding import Encoder
-from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.encoding import Encoder
+from sinks.hbase.thrift.message import METHOD
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import neighbour
 from tests.bench.flume import Flume

@@ -17,10 +17,10 @@ from ingest.api import (
     StoreRefusedError,
     WriteRejectedError,
 )
-from sinks.hbase.connection import Connection
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift1 import BatchMutation, ThriftMutation
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.thrift1 import BatchMutation, ThriftMutation
 from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import GuardedHBase
 from tests.support.names import unique

@@ -11,10 +11,10 @@ import thriftpy2
 
 from ingest.api import Cell, FamilySpec, Put, SchemaError, TableSpec
 from ingest.cli import main
-from sinks.hbase import schema
-from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift import schema
+from sinks.hbase.thrift.schema import Thrift2
 from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase

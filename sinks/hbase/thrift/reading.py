@@ -22,11 +22,11 @@ from ingest.api import (
     prefix_end,
     split_column,
 )
-from sinks.hbase.connection import Connection
-from sinks.hbase.errors import text_of
-from sinks.hbase.paging import Paging, ThriftRow
-from sinks.hbase.schema import described
-from sinks.hbase.thrift1 import IllegalArgument, TScan
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.errors import text_of
+from sinks.hbase.thrift.paging import Paging, ThriftRow
+from sinks.hbase.thrift.schema import described
+from sinks.hbase.thrift.thrift1 import IllegalArgument, TScan
 from sinks.rowkeys.fuzzy import RemainingRange
 
 _UNKNOWN_SCANNER = "scanner ID is invalid"

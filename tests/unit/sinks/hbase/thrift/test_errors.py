@@ -18,8 +18,8 @@ from ingest.api import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.errors import RULES, error_of, read_error, rule_for, schema_error, text_of, translated
-from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
+from sinks.hbase.thrift.errors import RULES, error_of, read_error, rule_for, schema_error, text_of, translated
+from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 KINDS = {
     "too_large": WriteRejectedError,

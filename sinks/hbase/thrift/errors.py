@@ -31,7 +31,7 @@ from ingest.api import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
+from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
 """Errors that the server returns; the connection can still be used."""

@@ -14,10 +14,10 @@ from ingest.api import (
     TableSpec,
 )
 from ingest.api.notation import shown
-from sinks.hbase.connection import Connection
-from sinks.hbase.errors import rule_for, text_of
-from sinks.hbase.schema import create_table
-from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, ThriftMutation
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.errors import rule_for, text_of
+from sinks.hbase.thrift.schema import create_table
+from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, ThriftMutation
 
 RECORDS = "attr2hbase"
 """The table of records; its row keys are names of tables."""

@@ -14,11 +14,11 @@ from thriftpy2.thrift import TApplicationException, TClient
 
 from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from ingest.api.notation import shown
-from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
-from sinks.hbase.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, schema_error, translated
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
-from sinks.hbase.sockets import Socket
-from sinks.hbase.thrift1 import ColumnDescriptor
+from sinks.hbase.thrift.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
+from sinks.hbase.thrift.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, schema_error, translated
+from sinks.hbase.thrift.sockets import Socket
+from sinks.hbase.thrift.thrift1 import ColumnDescriptor
 
 _NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # characters that the shell, which is Ruby, would interpret
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.api import FuzzyPattern, Scan, ScanCounts
 from ingest.testing.cells import patterns as any_patterns
-from sinks.hbase.paging import WINDOW_ROWS, Paging
+from sinks.hbase.thrift.paging import WINDOW_ROWS, Paging
 from tests.support.fuzzy_rows import COUNTS, REVERSE_COUNTS, ROWS
 
 
@@ -196,7 +196,7 @@ KEYS = st.lists(st.sampled_from(BYTES), max_size=4).map(b"".join)
 )
 def test_all_matching_rows_are_read_once(keys, scan, window):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sinks.hbase.paging.WINDOW_ROWS", window)
+        patch.setattr("sinks.hbase.thrift.paging.WINDOW_ROWS", window)
         calls, counts = run(keys, scan)
     assert calls.found == expected(keys, scan)
     assert counts.rows_touched <= len(calls.found) + counts.seeks

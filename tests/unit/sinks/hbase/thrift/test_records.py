@@ -11,11 +11,11 @@ from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
 from ingest.api import Put, StoreRefusedError
-from sinks.hbase.connection import Connection
-from sinks.hbase.records import TableRecords
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift1 import Hbase, HBaseIOError
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.records import TableRecords
+from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError
 from sinks.writing.buffer import Chunk
 from sinks.writing.retry import Retry
 from sinks.writing.sending import DirectSender
