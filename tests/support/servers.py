@@ -228,6 +228,11 @@ class HBase:
         """Port of the Thrift2 server."""
         return self.server.thrift2_port
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """Addresses of the master and of the region server, for HBase's own protocol."""
+        return f"localhost:{self.server.master_port},localhost:{self.server.region_server_port}"
+
     def kill(self, process: HBaseProcess = "hbase") -> None:
         """Kill a process with SIGKILL."""
         self._process(process).kill()
