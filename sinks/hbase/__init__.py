@@ -3,5 +3,11 @@ HBase as a store.
 
     settings      options of the store
     store         the store
-    thrift        through HBase's Thrift servers
+    records       what the product records of tables
+    client        what the store needs of a client
+    thrift        the client of HBase's Thrift servers
+    rpc           the client that speaks HBase's own protocol
+    paging        which rows a scan requests next from a server
+    shell         commands for the hbase shell
+    errors        what an error of a write means for another call
 """

@@ -1,6 +1,7 @@
 """HBase fulfils the contract of stores, creates tables as declared, and reconnects."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -24,8 +25,8 @@ from tests.support.servers import HBase
 
 
 class Server(StoreFixture):
-    def __init__(self, hbase: HBase, **options: object) -> None:
-        self._settings = settings_of(hbase, **options)
+    def __init__(self, settings: HBaseSettings) -> None:
+        self._settings = settings
 
     def store(self) -> AnyStore:
         return HBaseStore(self._settings)
@@ -36,14 +37,39 @@ class Server(StoreFixture):
         return reader
 
 
-def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
-    return HBaseSettings(**({"host": hbase.host, "port": hbase.port, "timeout": "60s"} | options))
+def settings_of(hbase: HBase, protocol: str = "thrift", *, thrift2: bool = False, **options: object) -> HBaseSettings:
+    """
+    Options of a store.
+
+    Args:
+        hbase: the servers.
+        protocol: thrift, or rpc for HBase's own.
+        thrift2: with Thrift, also name the Thrift2 server.
+        options: others.
+    """
+    if protocol == "rpc":
+        address: dict[str, object] = {"bootstrap_servers": hbase.bootstrap_servers}
+    else:
+        address = {"host": hbase.host, "port": hbase.port}
+        if thrift2:
+            address["thrift2"] = {"host": hbase.host, "port": hbase.thrift2_port}
+    return HBaseSettings(**({"timeout": "60s"} | address | options))
 
 
 class TestHBase(StoreContract):
-    @pytest.fixture
-    def kit(self, hbase):
-        return Server(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port})
+    @pytest.fixture(params=["thrift", "rpc"])
+    def kit(self, hbase, request):
+        return Server(settings_of(hbase, request.param, thrift2=True))
+
+
+@contextmanager
+def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
+    made = HBaseStore(settings)
+    made.open()
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture
@@ -79,19 +105,16 @@ class TestTables:
         spec = TableSpec(unique("split"), (FamilySpec(b"f"),), splits=(b"\x01", b"m"))
         with pytest.raises(SchemaError, match="SPLITS"):
             store.ensure_table(spec)
-        able = HBaseStore(settings_of(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port}))
-        able.open()
-        able.ensure_table(spec)
-        able.close()
+        with opened(settings_of(hbase, thrift2=True)) as able:
+            able.ensure_table(spec)
         with hbase.connection() as connection:
             starts = sorted(region["start_key"] for region in connection.table(spec.name).regions())
         assert starts == [b"", b"\x01", b"m"]
 
-    def test_family_added_through_thrift2_is_as_declared(self, hbase: HBase, table: str) -> None:
-        able = HBaseStore(settings_of(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port}))
-        able.open()
-        able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
-        able.close()
+    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+    def test_added_family_is_as_declared(self, hbase: HBase, table: str, protocol: str) -> None:
+        with opened(settings_of(hbase, protocol, thrift2=True)) as able:
+            able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
         with hbase.connection() as connection:
             new = connection.table(table).families()[b"new"]
         assert (new["max_versions"], new["bloom_filter_type"], new["block_cache_enabled"], new["time_to_live"]) == (

@@ -12,10 +12,10 @@ import pytest
 
 from ingest.api import BucketsChangedError, BucketsDifferError, FamilySpec, Put, Scan, TableSpec
 from ingest.cli import main
+from sinks.hbase.records import RECORDS
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift.connection import Connection
-from sinks.hbase.thrift.records import RECORDS
 from sinks.rowkeys.distribution import Distribution
 from sinks.schema_diff import reconcile
 from sinks.writing.buffer import Chunk

@@ -40,6 +40,11 @@ class Attempts:
         self.deadline_s = now + timeout_s
         self._patience_s = now + min(timeout_s, PATIENCE_S)
 
+    @property
+    def is_in_time(self) -> bool:
+        """Whether the deadline has not passed."""
+        return self._clock() < self.deadline_s
+
     def pause(self) -> bool:
         """Wait before the next attempt; returns False if there is none."""
         if self._clock() + self._pause_s > self._patience_s:

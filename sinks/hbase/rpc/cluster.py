@@ -9,7 +9,7 @@ ZooKeeper.
 import time
 from collections.abc import Callable, Sequence
 
-from ingest.api import StoreRefusedError, StoreUnavailableError
+from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
 from ingest.formats.addresses import is_this_machine
 from sinks.hbase.rpc.connection import Address, Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
@@ -46,9 +46,15 @@ class Cluster:
         self._meta: Address | None = None
         self._master: Address | None = None
         self._seen: dict[Address, None] = {}
+        self._is_open = False
+
+    def open(self) -> None:
+        """Allow connections; they are made when they are needed."""
+        self._is_open = True
 
     def close(self) -> None:
-        """Close all connections; may be called twice."""
+        """Close all connections; may be called twice or without open."""
+        self._is_open = False
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -62,6 +68,8 @@ class Cluster:
             ConnectionLostError: the server cannot be reached.
             StoreRefusedError: it is on another machine, which the settings do not allow.
         """
+        if not self._is_open:
+            raise LifecycleError("the connection to HBase is used before open or after close")
         found = self._connections.get((address, service))
         if found is not None and found.is_usable:
             return found

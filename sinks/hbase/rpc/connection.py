@@ -39,8 +39,19 @@ MAX_REQUEST_BYTES = 256 << 20
 
 _PREAMBLE = b"HBas\x00\x50"
 _CODEC = b"org.apache.hadoop.hbase.codec.KeyValueCodec"
+_VERSION = b"".join(data(field, value) for field, value in enumerate((b"2.6.0", b"", b"", b"", b"", b""), 1)) + (
+    number(7, 2) + number(8, 6)
+)
+"""
+VersionInfo of HBase.proto: the version of HBase whose protocol this is.
+
+To a client that does not say it, a server answers as to one of HBase 0.98: a `Get` without a block of cells, and other
+exceptions for an overloaded server.
+"""
 _CONNECT_S = 10.0
 """A running machine accepts a connection at once."""
+_POST_S = 1.0
+"""For a call whose answer is not awaited; sending it takes no time unless the server is stuck."""
 _RECEIVED_BYTES = 1 << 20
 """Maximum size of one read from the socket."""
 _NO_LINGER = struct.pack("ii", 1, 0)
@@ -115,7 +126,9 @@ class Connection:
         except OSError as error:
             self.abort()
             raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
-        header = data(1, data(1, _user().encode())) + data(2, self._service.encode()) + data(3, _CODEC)
+        header = (
+            data(1, data(1, _user().encode())) + data(2, self._service.encode()) + data(3, _CODEC) + data(5, _VERSION)
+        )
         self._send([_PREAMBLE, struct.pack(">I", len(header)), header], deadline_s)
         self._used_s = self._clock()
 
@@ -159,7 +172,7 @@ class Connection:
             deadline_s: the server drops a call that has waited for longer.
 
         Returns:
-            The id of the call, for `receive` or `abandon`.
+            The id of the call, for `receive`.
 
         Raises:
             ConnectionLostError: the call may have been sent in part.
@@ -176,13 +189,18 @@ class Connection:
         self._send([struct.pack(">I", size), head, parameter, cells], deadline_s)
         return self._last_id
 
-    def abandon(self, call_id: int) -> None:
-        """Discard the answer to a call when it arrives."""
-        self._abandoned.add(call_id)
+    def post(self, method: str, parameter: bytes) -> None:
+        """
+        Send a call, and discard its answer when it arrives.
+
+        Raises:
+            ConnectionLostError: the call may have been sent in part.
+        """
+        self._abandoned.add(self.send(method, parameter, b"", self._clock() + _POST_S))
 
     def receive(self, call_id: int, deadline_s: float) -> Answer:
         """
-        The answer to a call, the oldest one that is neither received nor abandoned.
+        The answer to a call; answers to posted calls are discarded on the way.
 
         Raises:
             RemoteError: the server answered with an exception.

@@ -80,6 +80,10 @@ _TEXTS = (
 )
 
 
+REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
+"""Look up the region again, and repeat the call."""
+
+
 class ConnectionLostError(Exception):
     """A server cannot be reached or gave no answer; a call that was sent may still be executed."""
 
@@ -149,3 +153,10 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
     message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
     hint = failure.hint.replace("{table}", table) if failure.hint else None
     return failure.error(message, code=failure.code, hint=hint)
+
+
+def unavailable(reason: Exception | None, table: str) -> IngestError:
+    """Our error for an operation that was not completed in time; to be raised `from` its reason."""
+    if isinstance(reason, RemoteError):
+        return store_error(reason, table)
+    return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')

@@ -16,11 +16,10 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ingest.api import Row
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Address
 from sinks.hbase.rpc.errors import Kind, error_of_kind
-from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
+from sinks.hbase.rpc.scanner import Bounds, RegionScanner, ScannedRow, scan_message
 from sinks.hbase.rpc.wire import Message, WireError
 
 META = b"hbase:meta,,1"
@@ -107,8 +106,15 @@ class RegionCache:
         """
         found = self._tables.get(table)
         if found is None:
-            found = self._tables[table] = self._read(table, deadline_s)
+            found, state = self._read(table, deadline_s)
+            if state in {State.DISABLED, State.DISABLING}:
+                raise error_of_kind(Kind.DISABLED, table)
+            self._tables[table] = found
         return found
+
+    def present(self, table: str, deadline_s: float) -> Regions:
+        """The same, as the meta table has them now; the table may be disabled."""
+        return self._read(table, deadline_s)[0]
 
     def forget(self, table: str) -> None:
         """Read the regions of a table anew before their next use."""
@@ -118,23 +124,21 @@ class RegionCache:
         """Forget the regions of all tables."""
         self._tables.clear()
 
-    def _read(self, table: str, deadline_s: float) -> Regions:
+    def _read(self, table: str, deadline_s: float) -> tuple[Regions, State]:
         name = table.removeprefix("default:").encode()
         state: State | None = None
         regions = []
         for row in self._rows(name, deadline_s):
             cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
-            if row.key == name:
+            if row.row == name:
                 state = _state(cells.get(b"table:state", b""))
-            elif (region := _region(row.key, cells)) is not None:
+            elif (region := _region(row.row, cells)) is not None:
                 regions.append(region)
         if state is None:
             raise error_of_kind(Kind.NO_TABLE, table)
-        if state in {State.DISABLED, State.DISABLING}:
-            raise error_of_kind(Kind.DISABLED, table)
-        return Regions(regions)
+        return Regions(regions), state
 
-    def _rows(self, name: bytes, deadline_s: float) -> Iterable[Row]:
+    def _rows(self, name: bytes, deadline_s: float) -> Iterable[ScannedRow]:
         connection = self._cluster.connection(self._cluster.meta(deadline_s), CLIENT_SERVICE, deadline_s)
         scan = scan_message(Bounds(name, name + b" ,,"), [b"info", b"table"], 1)
         scanner = RegionScanner(connection, META, scan)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ingest.api import Row, split_column
+from ingest.api import Cell, split_column
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
@@ -34,6 +34,13 @@ class Bounds(NamedTuple):
     is_reverse: bool = False
 
 
+class ScannedRow(NamedTuple):
+    """A row as a scanner returns it; as `Row`, with the name that `Paging` expects."""
+
+    row: bytes
+    cells: tuple[Cell, ...]
+
+
 class Page(NamedTuple):
     """
     Some rows of a region.
@@ -42,7 +49,7 @@ class Page(NamedTuple):
         is_last: the region has no more of the scan.
     """
 
-    rows: list[Row]
+    rows: list[ScannedRow]
     is_last: bool
 
 
@@ -68,7 +75,7 @@ def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
 
 def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int) -> bytes:
     """A Scan of Client.proto."""
-    parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), number(6, versions)]
+    parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), number(7, versions)]
     parts.append(number(10, _PAGE_BYTES))
     if bounds.is_reverse:
         parts.append(flag(15))
@@ -123,20 +130,19 @@ class RegionScanner:
         self._has_ended = not (response.flag(3, default=True) and response.flag(8, default=True))
         return Page(_rows(response, answer), self._has_ended)
 
-    def close(self, deadline_s: float) -> None:
+    def close(self) -> None:
         """Close the scanner on the server, without waiting for the answer; the connection stays open."""
         if self._id is not None and not self._has_ended:
             self._has_ended = True
-            request = number(3, self._id) + flag(5)
-            self._connection.abandon(self._connection.send("Scan", request, b"", deadline_s))
+            self._connection.post("Scan", number(3, self._id) + flag(5))
 
 
-def _rows(response: Message, answer: Answer) -> list[Row]:
+def _rows(response: Message, answer: Answer) -> list[ScannedRow]:
     cells = decoded(answer.cells)
     rows = []
     for count in response.numbers(1):
         row = row_of(islice(cells, count))
         if row is None or len(row.cells) != count:
             raise WireError(f"a row of {count} cells is not complete")
-        rows.append(row)
+        rows.append(ScannedRow(*row))
     return rows

@@ -8,18 +8,17 @@ row are sent one after the other, and an error is raised only after all calls we
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import IngestError, Mutation, Put, StoreUnavailableError, WriteRejectedError
+from ingest.api import IngestError, Mutation, Put, WriteRejectedError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, RefusalError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Address, Connection
-from sinks.hbase.rpc.errors import ConnectionLostError, Kind, RemoteError, store_error
+from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, Kind, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.wire import WireError
 
 _REJECTIONS = frozenset([Kind.NO_FAMILY, Kind.REJECTED, Kind.TOO_LARGE])
-_REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
 
 
 class _Work(NamedTuple):
@@ -79,7 +78,7 @@ class _Outcome:
         """A server answered with an exception."""
         error, indexes = failure.error, failure.indexes
         self.reason = error
-        if error.kind in _REPEATED:
+        if error.kind in REPEATED:
             self.again += indexes
         elif error.kind not in _REJECTIONS:
             self.fatal = error
@@ -208,13 +207,6 @@ class Writer:
         else:
             for failure in found:
                 outcome.failed(failure)
-
-
-def unavailable(reason: Exception | None, table: str) -> IngestError:
-    """Our error for an operation that was not completed in time."""
-    if isinstance(reason, RemoteError):
-        return store_error(reason, table)
-    return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')
 
 
 def _requests(by_region: dict[Region, list[int]], encoded: Sequence[bytes]) -> Iterator[_Request]:

@@ -23,14 +23,12 @@ from thriftpy2.transport import TTransportException
 from ingest.api import (
     IngestError,
     NoTableError,
-    NotFoundError,
-    SchemaError,
     StoreBusyError,
-    StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     WriteRejectedError,
 )
+from sinks.hbase.client import TableExistsError
 from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
@@ -189,7 +187,7 @@ def translated(
         # not about a row: rows that make a Thrift server fail are rejected before they are sent
         return StoreRefusedError(f"the Thrift server could not process a call: {text_of(error)}")
     if isinstance(error, AlreadyExists):
-        return StoreError(f'table "{table}" exists')
+        return TableExistsError(f'table "{table}" exists')
     if isinstance(error, IllegalArgument | HBaseIOError):
         return error_of(text_of(error), table or "")
     return _connection_error(error, where, None if has_answered else _DO_THEY_MATCH)
@@ -203,28 +201,10 @@ def error_of(text: str, table: str) -> IngestError:
     return rule.error(rule.message.replace("{table}", table).replace("{reason}", reason), hint=hint)
 
 
-def schema_error(error: IngestError) -> IngestError:
-    """The error of a schema change rather than a write: a rejection becomes a SchemaError."""
-    return SchemaError(error.message, hint=error.hint) if isinstance(error, WriteRejectedError) else error
-
-
 def rule_for(text: str, table: str) -> Rule:
     """The first rule whose pattern is found in the text; the last rule matches any text."""
     text = _FRAME.sub("", text)
     return next(rule for rule in RULES if re.search(rule.pattern.replace("{table}", re.escape(table)), text))
-
-
-def read_error(error: IngestError) -> IngestError:
-    """
-    The error of a read rather than a write: a missing table is not found, and a rejection becomes a refusal.
-
-    A read is not caused by an event, so if the server rejects it the pipeline blocks.
-    """
-    if isinstance(error, StoreRefusedError) and error.code == "no_table":
-        return NotFoundError(error.message, hint=error.hint)
-    if isinstance(error, WriteRejectedError):
-        return StoreRefusedError(error.message, hint=error.hint)
-    return error
 
 
 def text_of(error: Exception) -> str:

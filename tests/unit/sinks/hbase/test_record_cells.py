@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import IntegrityError
-from sinks.hbase.thrift.records import buckets_of
+from sinks.hbase.records import buckets_of
 
 
 @pytest.mark.parametrize(("value", "buckets"), [(None, None), (b"", None), (b"16", 16), (b"256", 256)])
