@@ -38,22 +38,7 @@ class Server(StoreFixture):
 
 
 def settings_of(hbase: HBase, protocol: str = "thrift", *, thrift2: bool = False, **options: object) -> HBaseSettings:
-    """
-    Options of a store.
-
-    Args:
-        hbase: the servers.
-        protocol: thrift, or rpc for HBase's own.
-        thrift2: with Thrift, also name the Thrift2 server.
-        options: others.
-    """
-    if protocol == "rpc":
-        address: dict[str, object] = {"bootstrap_servers": hbase.bootstrap_servers}
-    else:
-        address = {"host": hbase.host, "port": hbase.port}
-        if thrift2:
-            address["thrift2"] = {"host": hbase.host, "port": hbase.thrift2_port}
-    return HBaseSettings(**({"timeout": "60s"} | address | options))
+    return HBaseSettings(**({"timeout": "60s"} | hbase.store_options(protocol, thrift2=thrift2) | options))
 
 
 class TestHBase(StoreContract):

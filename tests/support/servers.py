@@ -230,8 +230,21 @@ class HBase:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Addresses of the master and of the region server, for HBase's own protocol."""
-        return f"localhost:{self.server.master_port},localhost:{self.server.region_server_port}"
+        """Addresses for HBase's own protocol."""
+        return self.server.bootstrap_servers
+
+    def store_options(self, protocol: str = "thrift", *, thrift2: bool = False) -> dict[str, object]:
+        """
+        Options of a store that name the servers.
+
+        Args:
+            protocol: thrift, or rpc for HBase's own.
+            thrift2: with Thrift, also name the Thrift2 server.
+        """
+        if protocol == "rpc":
+            return {"bootstrap_servers": self.bootstrap_servers}
+        found: dict[str, object] = {"host": self.host, "port": self.port}
+        return found | ({"thrift2": {"host": self.host, "port": self.thrift2_port}} if thrift2 else {})
 
     def kill(self, process: HBaseProcess = "hbase") -> None:
         """Kill a process with SIGKILL."""

@@ -99,11 +99,17 @@ class HBaseServer:
         return self._ports()["region_server"]
 
     @property
+    def bootstrap_servers(self) -> str:
+        """The master and the region server, for HBase's own protocol."""
+        return f"localhost:{self.master_port},localhost:{self.region_server_port}"
+
+    @property
     def endpoints(self) -> dict[str, str]:
         """Addresses for clients."""
         return {
             "thrift": f"127.0.0.1:{self.port}",
             "thrift2": f"127.0.0.1:{self.thrift2_port}",
+            "bootstrap_servers": self.bootstrap_servers,
             "zookeeper": f"127.0.0.1:{self._ports()['zookeeper']}",
         }
 

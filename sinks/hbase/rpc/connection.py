@@ -16,6 +16,7 @@ header, unless it closes the connection. It says nothing either about a service 
 
 import contextlib
 import getpass
+import os
 import select
 import socket
 import struct
@@ -290,7 +291,9 @@ class Connection:
 
 
 def _user() -> str:
-    """The name that a cluster without authentication believes: that of the process's user."""
+    """The name that a cluster without authentication believes, as Hadoop's clients choose it."""
+    if name := os.environ.get("HADOOP_USER_NAME"):
+        return name
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container without an entry for the user

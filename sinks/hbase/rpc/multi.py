@@ -12,13 +12,14 @@ without exceptions is recognized by a regular expression, and not parsed.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.api import Delete, Mutation
 from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.scanner import region_specifier
-from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint
+from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 
 MAX_ROWS = 5000
 """Of one call: a server warns about more (`hbase.rpc.rows.warning.threshold`)."""
@@ -28,9 +29,12 @@ MAX_BYTES = 2 << 20
 _PUT, _DELETE = 2, 3  # MutationType
 _SKIP_WAL, _SYNC_WAL = 1, 3  # Durability
 
-_STORED = re.compile(rb"(?:\n[\x04-\x06]\x08[\x80-\xff]{0,2}[\x00-\x7f]\x12\x00)*")
-"""ResultOrException, any number of times: an index below 2**21, and an empty Result."""
-_RESULT_TAG = 0x0A  # field 1 of MultiResponse, with a length
+_INDEX = rb"[\x80-\xff]{0,2}[\x00-\x7f]"  # a varint below 2**21
+_STORED = re.compile(rb"(?:\n[\x04-\x06]\x08" + _INDEX + rb"\x12\x00)*")
+"""ResultOrException, any number of times: an index, and an empty Result."""
+_STORED_INDEX = re.compile(rb"\n[\x04-\x06]\x08(" + _INDEX + rb")\x12\x00")
+_RESULT_KEY = 0x0A  # field 1 of MultiResponse, with a length
+_PROCESSED_KEY = 0x18
 
 
 class Batch(NamedTuple):
@@ -108,23 +112,31 @@ def failures(answer: bytes, batches: Sequence[Batch]) -> list[BatchFailure]:
     found: list[BatchFailure] = []
     at = 0
     for batch in batches:
-        if at >= len(answer) or answer[at] != _RESULT_TAG:
+        if at >= len(answer) or answer[at] != _RESULT_KEY:
             raise WireError(f"no result of region {batch.region!r} in an answer")
         size, at = read_varint(answer, at + 1)
         end = at + size
         if end > len(answer):
             raise WireError(f"a result of {size} bytes at byte {at} of {len(answer)}")
-        matched = _STORED.match(answer, at, end)
-        stored = matched is not None and _is_processed(answer, matched.end(), end)
-        if not stored or answer.count(b"\x12\x00", at, end) != len(batch.indexes):
+        if not _all_stored(answer, at, end, len(batch.indexes)):
             found += _failures_of(answer[at:end], batch)
         at = end
     return found
 
 
-def _is_processed(answer: bytes, at: int, end: int) -> bool:
-    """Whether the rest of a RegionActionResult is nothing, or `processed` (3)."""
-    return at == end or (at + 2 == end and answer[at] == 0x18)  # noqa: PLR2004 - the key of the field
+def _all_stored(answer: bytes, at: int, end: int, mutations: int) -> bool:
+    """Whether a RegionActionResult has an empty Result for each mutation, and nothing else but `processed` (3)."""
+    matched = _STORED.match(answer, at, end)
+    rest = end if matched is None else matched.end()
+    if rest != end and not (rest + 2 == end and answer[rest] == _PROCESSED_KEY):
+        return False
+    indexes = _STORED_INDEX.findall(answer, at, rest)
+    return len(indexes) == mutations and frozenset(indexes) == _all_indexes(mutations)
+
+
+@lru_cache(maxsize=64)
+def _all_indexes(mutations: int) -> frozenset[bytes]:
+    return frozenset(map(varint, range(mutations)))
 
 
 def _failures_of(result: bytes, batch: Batch) -> list[BatchFailure]:
