@@ -52,13 +52,16 @@ class HBaseSettings(StoreSettings):
     host: str = option("Host of the HBase Thrift server.", default="localhost", example="hbase1")
     port: int = option("Port of the HBase Thrift server.", default=9090, ge=1, le=65535)
     timeout: Duration = option(
-        "How long a call may take. Keep it above the Thrift server's own retries (about 128s with HBase's defaults): "
-        "a timed-out call is not cancelled and may still execute.",
+        "How long a call may take; a timed-out call is not cancelled and may still execute. Keep it above the Thrift "
+        "server's own retries (about 128s with HBase's defaults).",
         default="180s",
         gt=0,
     )
     connections: int = option(
-        "Connections of each pipeline in a worker process; a row key always uses the same one.", default=1, ge=1
+        "Connections of each pipeline in a worker process, with `bootstrap_servers` to each region server; a row key "
+        "always uses the same one.",
+        default=1,
+        ge=1,
     )
     transport: Transport = option(
         "buffered, or framed where the Thrift server runs as nonblocking, hsha or threadedselector.",
