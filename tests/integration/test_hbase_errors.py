@@ -23,8 +23,10 @@ from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.thrift1 import BatchMutation, ThriftMutation
 from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import GuardedHBase
+from tests.support.java_program import ProgramError
 from tests.support.names import unique
 from tests.support.servers import HBase
+from tests.support.waiting import reached
 
 LIMIT = 10 * 1024 * 1024
 GOOD = {b"cf:q": b"1"}
@@ -183,6 +185,17 @@ class TestRejected:
             store.apply(table, [Put(b"r", GOOD, 2**60)])
 
 
+def created(admin: Admin, table: str) -> bool:
+    """Whether the table was created; a master that is initializing refuses to."""
+    try:
+        admin.ask("create", table, "cf")
+    except ProgramError as error:
+        if "PleaseHoldException" in str(error):
+            return False
+        raise
+    return True
+
+
 class TestRefused:
     def test_missing_table_is_refused(self, store: HBaseStore) -> None:
         name = unique("absent")
@@ -233,7 +246,7 @@ class TestRefused:
             server.start()
             server.wait()
             with Admin(server) as admin:
-                admin.ask("create", "guarded", "cf")
+                assert reached(lambda: created(admin, "guarded"), 60.0)
                 monkeypatch.setenv("HADOOP_USER_NAME", server.user)
                 store.open()
                 for mutation in (Put(b"r", GOOD, 1), Delete(b"r", 1, b"cf"), Delete(b"r", 1)):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ingest.api import Delete, Mutation
 from sinks.hbase.rpc.cells import cell_count
-from sinks.hbase.rpc.errors import RemoteError
+from sinks.hbase.rpc.errors import Kind, RemoteError
 from sinks.hbase.rpc.scanner import region_specifier
 from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 
@@ -155,6 +155,9 @@ def _failures_of(result: bytes, batch: Batch) -> list[BatchFailure]:
             found.append(BatchFailure(error, [batch.indexes[at]], is_of_region=False))
     if len(answered) != len(batch.indexes):
         raise WireError(f"results of {len(answered)} mutations of {len(batch.indexes)}")
+    if len(found) == len(batch.indexes) and all(failure.error.kind is Kind.TOO_LARGE for failure in found):
+        # for one such cell HBase rejects the whole batch, and says so of each row
+        return [BatchFailure(found[0].error, batch.indexes, is_of_region=True)]
     return found
 
 

@@ -94,3 +94,13 @@ def test_any_answer_is_an_error_or_says_what_was_stored(answer: bytes) -> None:
     except WireError:
         return
     assert found or 0 in [each.number(1) for each in Message(answer).messages(1)[0].messages(1)]
+
+
+def test_cell_that_is_too_large_fails_its_whole_batch() -> None:
+    """HBase 2.6.1 names every row, and has stored none."""
+    name = "org.apache.hadoop.hbase.DoNotRetryIOException"
+    text = f"{name}: Cell[r/f:q/1/Put] with size 1001 exceeds limit of 1000 bytes".encode()
+    pair = data(1, name.encode()) + data(2, text)
+    answer = data(1, b"".join(data(1, number(1, at) + data(3, pair)) for at in range(2)))
+    (failure,) = failures(answer, [batch(2)])
+    assert (failure.error.kind, failure.is_of_region) == (Kind.TOO_LARGE, True)
