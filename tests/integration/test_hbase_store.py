@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,34 @@ class TestTables:
         assert (new["max_versions"], new["bloom_filter_type"], new["block_cache_enabled"], new["time_to_live"]) == (
             2, b"ROWCOL", True, 60,
         )  # fmt: skip
+
+
+class TestRegions:
+    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+    def test_scans_over_several_regions(self, hbase: HBase, protocol: str) -> None:
+        spec = TableSpec(unique("regions"), (FamilySpec(b"f"),), splits=(b"2", b"4", b"40", b"6"))
+        keys = [b"%02d" % number for number in range(10, 80)] + [b"2", b"4", b"40\x00"]
+        ordered = sorted(keys)
+        with opened(settings_of(hbase, protocol, thrift2=True)) as store:
+            store.ensure_table(spec)
+            assert store.describe_table(spec.name) == spec
+            store.apply(spec.name, [Put(key, {b"f:q": key}, 1) for key in keys])
+
+            def found(**options: Any) -> list[bytes]:
+                return [row.key for row in store.scan(spec.name, Scan(**options))]
+
+            for page_rows in (1, 7, 500):
+                assert found(page_rows=page_rows) == ordered
+                assert found(page_rows=page_rows, reverse=True) == ordered[::-1]
+                for start, stop in ((b"2", b"4"), (b"3", b"41"), (b"40", b"40\x00"), (b"4", b"4"), (b"39", b"6")):
+                    expected = [key for key in ordered if start <= key < stop]
+                    assert found(start=start, stop=stop, page_rows=page_rows) == expected
+                    assert found(start=start, stop=stop, page_rows=page_rows, reverse=True) == expected[::-1]
+            assert found(limit=45) == ordered[:45]
+            assert found(limit=45, reverse=True) == ordered[::-1][:45]
+            fuzzy = (FuzzyPattern.parse("?3"),)
+            assert found(fuzzy=fuzzy) == [b"13", b"23", b"33", b"43", b"53", b"63", b"73"]
+            assert found(fuzzy=fuzzy, reverse=True) == [b"73", b"63", b"53", b"43", b"33", b"23", b"13"]
 
 
 class TestScansWithPatterns:

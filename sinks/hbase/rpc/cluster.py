@@ -46,6 +46,7 @@ class Cluster:
         self._meta: Address | None = None
         self._master: Address | None = None
         self._seen: dict[Address, None] = {}
+        self._last_registry: Address | None = None
         self._is_open = False
 
     def open(self) -> None:
@@ -131,7 +132,8 @@ class Cluster:
     def _registered(self, method: str, what: str, deadline_s: float) -> Message:
         """Field 1 of the answer of the first server that has one."""
         problems: list[str] = []
-        for address in dict.fromkeys((*self._bootstrap, *self._seen)):
+        last = () if self._last_registry is None else (self._last_registry,)
+        for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
             try:
                 answer = self.call(address, _REGISTRY, method, b"", deadline_s)
                 found = Message(answer.message)
@@ -139,6 +141,7 @@ class Cluster:
                 problems.append(str(error))
                 continue
             if found.has(1):
+                self._last_registry = address
                 return found.message(1)
             problems.append(f"{address} knows of none")
         raise StoreUnavailableError(

@@ -74,24 +74,34 @@ class MultiEncoder:
         """A MultiRequest."""
         parts = []
         for batch in batches:
-            actions = [self._action(at, mutations[index]) for at, index in enumerate(batch.indexes)]
+            own = [mutations[index] for index in batch.indexes]
+            kinds = {(type(mutation), cell_count(mutation), mutation.wal) for mutation in own}
+            if len(kinds) == 1 and _has_cells(own[0]):
+                actions = self._of_kind(own[0], len(own))[: len(own)]
+            else:
+                actions = [self._action(at, mutation) for at, mutation in enumerate(own)]
             parts.append(data(1, data(1, region_specifier(batch.region)) + b"".join(actions)))
         return b"".join(parts)
 
     def _action(self, at: int, mutation: Mutation) -> bytes:
-        cells = cell_count(mutation)
-        is_delete = type(mutation) is Delete
-        if is_delete and not cells:
-            whole_row = data(1, mutation.row) + number(2, _DELETE) + number(4, mutation.timestamp_ms)
-            return _action(at, whole_row + _durability(mutation.wal))
-        key = (_DELETE if is_delete else _PUT, cells, mutation.wal)
-        kept = self._actions.get(key)
-        if kept is None:
-            kept = self._actions[key] = []
-        while len(kept) <= at:
-            kind = number(2, key[0]) + _durability(mutation.wal) + number(8, cells)
-            kept.append(_action(len(kept), kind))
-        return kept[at]
+        if _has_cells(mutation):
+            return self._of_kind(mutation, at + 1)[at]
+        whole_row = data(1, mutation.row) + number(2, _DELETE) + number(4, mutation.timestamp_ms)
+        return _action(at, whole_row + _durability(mutation.wal))
+
+    def _of_kind(self, mutation: Mutation, count: int) -> list[bytes]:
+        """At least so many actions that differ from that of a mutation in their index alone."""
+        key = (_DELETE if type(mutation) is Delete else _PUT, cell_count(mutation), mutation.wal)
+        kept = self._actions.setdefault(key, [])
+        if len(kept) < count:
+            kind = number(2, key[0]) + _durability(mutation.wal) + number(8, key[1])
+            kept += [_action(at, kind) for at in range(len(kept), count)]
+        return kept
+
+
+def _has_cells(mutation: Mutation) -> bool:
+    """Whether it has cells; the deletion of a whole row has none."""
+    return type(mutation) is not Delete or mutation.family is not None
 
 
 def _action(at: int, mutation: bytes) -> bytes:
