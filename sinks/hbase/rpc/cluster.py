@@ -16,6 +16,8 @@ from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.wire import Message, WireError
 
 _REGISTRY = "ClientMetaService"
+_REGISTRY_S = 5.0
+"""Maximum wait for one server's answer, which it has in memory; then the next server is called."""
 _OLD_SERVER = (
     "do the addresses of `bootstrap_servers` belong to masters (HBase 2.3 or newer) or region servers (2.5 or newer)? "
     "Older clusters are reached through a Thrift server"
@@ -81,8 +83,14 @@ class Cluster:
             )
         if found is not None:
             found.close()
-        connection = self._connections[address, service] = Connection(address, service, clock=self._clock)
-        connection.open(deadline_s)
+            del self._connections[address, service]
+        connection = Connection(address, service, clock=self._clock)
+        try:
+            connection.open(deadline_s)
+        except ConnectionLostError:
+            self._seen.pop(address, None)
+            raise
+        self._connections[address, service] = connection
         self._seen[address] = None
         return connection
 
@@ -135,7 +143,7 @@ class Cluster:
         last = () if self._last_registry is None else (self._last_registry,)
         for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
             try:
-                answer = self.call(address, _REGISTRY, method, b"", deadline_s)
+                answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
                 found = Message(answer.message)
             except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
                 problems.append(str(error))

@@ -26,6 +26,9 @@ MAX_ROWS = 5000
 MAX_BYTES = 2 << 20
 """Of the cells of one call with several rows; larger calls are not faster, and the server keeps them in memory."""
 
+MAX_ROW_BYTES = 128 << 20
+"""Of the cells of one row, which cannot be divided: half of the largest request that a server accepts."""
+
 _PUT, _DELETE = 2, 3  # MutationType
 _SKIP_WAL, _SYNC_WAL = 1, 3  # Durability
 

@@ -14,7 +14,7 @@ from sinks.hbase.rpc.cells import CellEncoder, RefusalError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Address, Connection
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, Kind, RemoteError, store_error, unavailable
-from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
+from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROW_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.wire import WireError
 
@@ -118,15 +118,21 @@ class Writer:
     def _encoded(self, mutations: Sequence[Mutation]) -> list[bytes]:
         put, delete = self._cells.put, self._cells.delete
         try:
-            return [put(each) if isinstance(each, Put) else delete(each) for each in mutations]
+            encoded = [put(each) if isinstance(each, Put) else delete(each) for each in mutations]
         except RefusalError:
             pass
+        else:
+            if max(map(len, encoded), default=0) <= MAX_ROW_BYTES:
+                return encoded
         refused: dict[int, str] = {}
         for index, mutation in enumerate(mutations):
             try:
-                put(mutation) if isinstance(mutation, Put) else delete(mutation)
+                row = put(mutation) if isinstance(mutation, Put) else delete(mutation)
             except RefusalError as refusal:
                 refused[index] = str(refusal)
+            else:
+                if len(row) > MAX_ROW_BYTES:
+                    refused[index] = f"row of {len(row)} bytes; at most {MAX_ROW_BYTES} are sent"
         raise WriteRejectedError(next(iter(refused.values())), indexes=list(refused))
 
     def _write(self, work: _Work, indexes: Sequence[int], attempts: Attempts) -> None:

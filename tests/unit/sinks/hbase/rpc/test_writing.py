@@ -214,6 +214,14 @@ def test_invalid_rows_are_found_before_anything_is_sent(false: FalseCluster) -> 
     assert false.calls == []
 
 
+def test_row_that_no_request_can_have_is_not_sent(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MAX_ROW_BYTES", 1_000)
+    with pytest.raises(WriteRejectedError, match="at most 1000 are sent") as caught:
+        false.apply(put(b"a"), put(b"b", b"x" * 1_000))
+    assert caught.value.indexes == [1]
+    assert false.calls == []
+
+
 @given(
     sizes=st.lists(st.integers(1, MAX_BYTES // 2 + 10), min_size=1, max_size=30),
     places=st.lists(st.integers(0, 3), min_size=30, max_size=30),
