@@ -15,7 +15,6 @@ from ingest.cli import main
 from sinks.hbase.records import RECORDS
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift.connection import Connection
 from sinks.rowkeys.distribution import Distribution
 from sinks.schema_diff import reconcile
 from sinks.writing.buffer import Chunk
@@ -268,12 +267,13 @@ def written(sender: ThreadSender, table: str, key: bytes) -> None:
     sender.wait()
 
 
-def test_table_without_its_record_is_not_written_until_it_is_adopted(store: HBaseStore) -> None:
+def test_table_without_its_record_is_not_written_until_it_is_adopted(hbase: HBase, store: HBaseStore) -> None:
     spec = TableSpec(unique("lost"), (FamilySpec(b"f"),), buckets=4)
     store.ensure_table(spec)
     with closing(ThreadSender(HBaseStore(store.settings))) as sender:
         written(sender, spec.name, b"a")
-        delete_record(store, spec.name)
+        with hbase.connection() as connection:
+            connection.table(RECORDS).delete(spec.name.encode())
         with pytest.raises(BucketsChangedError):
             written(sender, spec.name, b"b")
         reconcile(store, spec, allow_data_loss=False, adopt=True)
@@ -281,20 +281,16 @@ def test_table_without_its_record_is_not_written_until_it_is_adopted(store: HBas
     assert [row.key for row in store.scan(spec.name, Scan())] == sorted(map(Distribution(4).stored, (b"a", b"b")))
 
 
-def delete_record(store: HBaseStore, table: str) -> None:
-    with closing(Connection(store.settings)) as connection:
-        connection.open()
-        connection.call(lambda client: client.deleteAllRow(RECORDS.encode(), table.encode(), {}))
-
-
 def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) -> None:
     table = unique("kept")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),), buckets=4))
     declared = {table: TableSpec(table, (FamilySpec(b"f"),))}
-    FamilyRegistry(DriverStore(HBaseStore(store.settings)), declared, {None: 1}, {}).create(table, [b"g"])
+    with closing(DriverStore(HBaseStore(store.settings))) as driver:
+        FamilyRegistry(driver, declared, {None: 1}, {}).create(table, [b"g"])
     assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
-    with pytest.raises(BucketsDifferError):
-        StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared).recover()
+    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared)
+    with closing(committer), pytest.raises(BucketsDifferError):
+        committer.recover()
 
 
 def test_alias_of_a_table_has_its_record(store: HBaseStore) -> None:
