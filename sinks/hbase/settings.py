@@ -6,7 +6,8 @@ from typing import Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Duration, Model, StoreSettings, option
+from ingest.api import ByteSize, Duration, Model, Secret, StoreSettings, option
+from ingest.api.files import check_private_key
 from ingest.formats.addresses import is_this_machine
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
@@ -34,10 +35,38 @@ class Thrift2Settings(Model):
     port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
 
 
-class ThriftSecurity(Model):
-    """Security of the connection: it has no TLS, so it must be local unless `insecure: true`."""
+class HBaseTls(Model):
+    """TLS; the server's certificate and host name are always checked."""
 
-    insecure: bool = option("True allows Thrift servers on other machines.", default=False)
+    ca_file: str | None = option(
+        "PEM file with the certificates to trust; the system's when left out.", default=None, example="/etc/ssl/ca.pem"
+    )
+    key_file: str | None = option(
+        "PEM file with the client's private key and certificate chain, readable by its owner alone. HBase requires one "
+        "unless `hbase.server.netty.tls.client.auth.mode` says otherwise.",
+        default=None,
+        example="/etc/ssl/client.pem",
+    )
+    key_password: Secret | None = option(
+        "Password of the private key.", default=None, example="${secret:hbase_key_password}"
+    )
+
+    @model_validator(mode="after")
+    def _key_is_kept_safe(self) -> Self:
+        check_private_key(self.key_file, "key_file")
+        return self
+
+
+class HBaseSecurity(Model):
+    """Security of the connections: without TLS, the servers must be on this machine unless `insecure: true`."""
+
+    tls: HBaseTls | None = option(
+        "TLS, with `bootstrap_servers` and HBase 2.6 or newer; `{}` trusts the system's certificates. The files must "
+        "exist on all machines that run tasks.",
+        default=None,
+        example={"ca_file": "/etc/ssl/ca.pem", "key_file": "/etc/ssl/client.pem"},
+    )
+    insecure: bool = option("True allows servers on other machines without TLS.", default=False)
 
 
 class HBaseSettings(StoreSettings):
@@ -83,8 +112,8 @@ class HBaseSettings(StoreSettings):
         default=None,
         example={"host": "hbase1", "port": 9091},
     )
-    security: ThriftSecurity = option(
-        "Security of the connection to a Thrift server, which has no TLS.", default={}, example={"insecure": True}
+    security: HBaseSecurity = option(
+        "Security of the connections; those to a Thrift server have no TLS.", default={}, example={"insecure": True}
     )
 
     @field_validator("bootstrap_servers")
@@ -98,6 +127,12 @@ class HBaseSettings(StoreSettings):
     @model_validator(mode="after")
     def _is_of_one_protocol(self) -> Self:
         if self.bootstrap_servers is None:
+            if self.security.tls is not None:
+                raise PydanticCustomError(
+                    "conflict",
+                    "a Thrift server has no TLS; connect to a TLS proxy on this machine, or write `bootstrap_servers`",
+                    {"option": "security"},
+                )
             return self
         for name in _THRIFT_OPTIONS:
             if name in self.model_fields_set:
@@ -110,7 +145,7 @@ class HBaseSettings(StoreSettings):
 
     @model_validator(mode="after")
     def _is_protected(self) -> Self:
-        if self.security.insecure:
+        if self.security.insecure or self.security.tls is not None:
             return self
         if self.bootstrap_servers is not None:
             for host, _ in self.addresses:
@@ -118,7 +153,7 @@ class HBaseSettings(StoreSettings):
                     raise PydanticCustomError(
                         "conflict",
                         'server "{host}" is on another machine, and the connection has no TLS; add security: '
-                        "{insecure: true} if the network is trusted",
+                        "{tls: {}}, or {insecure: true} if the network is trusted",
                         {"host": host, "option": "bootstrap_servers"},
                     )
             return self

@@ -2,12 +2,13 @@
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sinks.hbase.rpc.connection import Address
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, delimited, number, varint
 
 
@@ -43,14 +44,16 @@ class RpcServer:
 
     Args:
         answer: returns what is sent after a request: frames, b"" for nothing; None closes the connection.
+        tls: for TLS; None for connections without it.
 
     Attributes:
         headers: the ConnectionHeader of each connection.
         requests: all that were received.
     """
 
-    def __init__(self, answer: Callable[[Request], bytes | None]) -> None:
+    def __init__(self, answer: Callable[[Request], bytes | None], tls: ssl.SSLContext | None = None) -> None:
         self._answer = answer
+        self._tls = tls
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._accepted: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -84,6 +87,9 @@ class RpcServer:
 
     def _serve(self, accepted: socket.socket) -> None:
         try:
+            if self._tls is not None:
+                accepted = self._tls.wrap_socket(accepted, server_side=True)
+                self._accepted.append(accepted)
             assert _exactly(accepted, 6) == b"HBas\x00\x50"
             header = Message(_frame(accepted))
             self.headers.append(header)

@@ -7,12 +7,13 @@ from ingest.api import FamilySpec, Mutation, NotFoundError, Row, Scan, ScanCount
 from sinks.hbase.client import HBaseClient
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Address
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.repeating import RepeatedReads
 from sinks.hbase.rpc.scanner import region_specifier
+from sinks.hbase.rpc.stream import Address
+from sinks.hbase.rpc.tls import tls_context
 from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
 from sinks.hbase.settings import HBaseSettings
@@ -33,7 +34,12 @@ class RpcClient(HBaseClient):
     def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
         self._settings = settings
         bootstrap = [Address(*address) for address in settings.addresses]
-        self._cluster = Cluster(bootstrap, may_leave_machine=settings.security.insecure)
+        tls = settings.security.tls
+        self._cluster = Cluster(
+            bootstrap,
+            may_leave_machine=settings.security.insecure,
+            tls=None if tls is None else lambda: tls_context(tls),
+        )
         self._regions = RegionCache(self._cluster)
         self._reads = RepeatedReads(self._cluster, self._regions, self._attempts)
         self._master = Master(self._cluster, self._attempts, nonce)

@@ -6,13 +6,15 @@ which says where the meta table is and which master is active. So a client needs
 ZooKeeper.
 """
 
+import ssl
 import time
 from collections.abc import Callable, Sequence
 
 from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
 from ingest.formats.addresses import is_this_machine
-from sinks.hbase.rpc.connection import Address, Answer, Connection
+from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError
 
 _REGISTRY = "ClientMetaService"
@@ -20,7 +22,7 @@ _REGISTRY_S = 5.0
 """Maximum wait for one server's answer, which it has in memory; then the next server is called."""
 _OLD_SERVER = (
     "do the addresses of `bootstrap_servers` belong to masters (HBase 2.3 or newer) or region servers (2.5 or newer)? "
-    "Older clusters are reached through a Thrift server"
+    "Older clusters are reached through a Thrift server. Do they require TLS?"
 )
 
 
@@ -30,7 +32,8 @@ class Cluster:
 
     Args:
         bootstrap: masters or region servers; one that answers is enough.
-        may_leave_machine: whether servers on other machines may be connected to, without TLS.
+        may_leave_machine: whether servers on other machines may be connected to without TLS.
+        tls: returns the context for TLS; None for connections without it.
         clock: in seconds; deadlines are times of it.
     """
 
@@ -39,10 +42,13 @@ class Cluster:
         bootstrap: Sequence[Address],
         *,
         may_leave_machine: bool,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._may_leave_machine = may_leave_machine
+        self._new_tls = tls
+        self._tls: ssl.SSLContext | None = None
         self._clock = clock
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._meta: Address | None = None
@@ -52,7 +58,13 @@ class Cluster:
         self._is_open = False
 
     def open(self) -> None:
-        """Allow connections; they are made when they are needed."""
+        """
+        Allow connections; they are made when they are needed.
+
+        Raises:
+            StoreError: the files for TLS cannot be used.
+        """
+        self._tls = None if self._new_tls is None else self._new_tls()
         self._is_open = True
 
     def close(self) -> None:
@@ -76,15 +88,15 @@ class Cluster:
         found = self._connections.get((address, service))
         if found is not None and found.is_usable:
             return found
-        if not self._may_leave_machine and not is_this_machine(address.host):
+        if self._tls is None and not self._may_leave_machine and not is_this_machine(address.host):
             raise StoreRefusedError(
                 f"the server {address} of the cluster is on another machine, and the connection has no TLS",
-                hint="add security: {insecure: true} to the store if the network is trusted",
+                hint="add security: {tls: {}} to the store, or {insecure: true} if the network is trusted",
             )
         if found is not None:
             found.close()
             del self._connections[address, service]
-        connection = Connection(address, service, clock=self._clock)
+        connection = Connection(address, service, tls=self._tls, clock=self._clock)
         try:
             connection.open(deadline_s)
         except ConnectionLostError:

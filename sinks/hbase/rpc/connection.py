@@ -14,17 +14,16 @@ A server runs the calls of a connection in parallel, and answers them in any ord
 header, unless it closes the connection. It says nothing either about a service that it lacks: it closes the connection.
 """
 
-import contextlib
 import getpass
 import os
-import select
-import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.stream import Address, Stream
 from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
 
 MAX_IDLE_S = 60.0
@@ -49,24 +48,8 @@ VersionInfo of HBase.proto: the version of HBase whose protocol this is.
 To a client that does not say it, a server answers as to one of HBase 0.98: a `Get` without a block of cells, and other
 exceptions for an overloaded server.
 """
-_CONNECT_S = 10.0
-"""A running machine accepts a connection at once."""
 _POST_S = 1.0
 """For a call whose answer is not awaited; sending it takes no time unless the server is stuck."""
-_RECEIVED_BYTES = 1 << 20
-"""Maximum size of one read from the socket."""
-_NO_LINGER = struct.pack("ii", 1, 0)
-"""Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
-
-
-class Address(NamedTuple):
-    """Host and port of a server."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 class Answer(NamedTuple):
@@ -89,14 +72,22 @@ class Connection:
     Args:
         address: of the server.
         service: of the server, as in its proto file: ClientService, MasterService, ClientMetaService.
+        tls: for TLS; None for a connection without it.
         clock: in seconds; deadlines are times of it.
     """
 
-    def __init__(self, address: Address, service: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        address: Address,
+        service: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.address = address
         self._service = service
         self._clock = clock
-        self._socket: socket.socket | None = None
+        self._stream = Stream(address, tls, clock)
         self._last_id = 0
         self._abandoned: set[int] = set()
         self._used_s = 0.0
@@ -104,13 +95,10 @@ class Connection:
     @property
     def is_usable(self) -> bool:
         """Whether a call can be sent: it is open, not idle for long, and the server has not closed it."""
-        if self._socket is None or self._clock() - self._used_s > MAX_IDLE_S:
+        if not self._stream.is_open or self._clock() - self._used_s > MAX_IDLE_S:
             return False
-        if self._abandoned:
-            return True  # what has arrived may be a late answer; the next call reads it
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        # what has arrived may be the answer to a posted call, which the next call discards
+        return bool(self._abandoned) or self._stream.is_quiet
 
     def open(self, deadline_s: float) -> None:
         """
@@ -119,38 +107,16 @@ class Connection:
         Raises:
             ConnectionLostError: the server cannot be reached.
         """
-        wait_s = min(_CONNECT_S, self._left_s(deadline_s))
-        try:
-            self._socket = socket.create_connection(self.address, wait_s)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        except OSError as error:
-            self.abort()
-            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
+        self._stream.open(deadline_s)
         header = (
             data(1, data(1, _user().encode())) + data(2, self._service.encode()) + data(3, _CODEC) + data(5, _VERSION)
         )
-        self._send([_PREAMBLE, struct.pack(">I", len(header)), header], deadline_s)
+        self._stream.send([_PREAMBLE, struct.pack(">I", len(header)), header], deadline_s)
         self._used_s = self._clock()
 
     def close(self) -> None:
         """Close the connection; may be called twice or without open."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.close()
-            self._socket = None
-
-    def abort(self) -> None:
-        """
-        Close the connection and discard unsent bytes.
-
-        After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
-        network recovers, and the server would execute it after later calls.
-        """
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self.close()
+        self._stream.close()
 
     def call(self, method: str, parameter: bytes, deadline_s: float) -> Answer:
         """
@@ -182,12 +148,12 @@ class Connection:
         header = number(1, self._last_id) + data(3, method.encode()) + flag(4)
         if cells:
             header += data(5, number(1, len(cells)))
-        header += number(7, max(1, int(self._left_s(deadline_s) * 1000)))
+        header += number(7, max(1, int(self._stream.left_s(deadline_s) * 1000)))
         head = varint(len(header)) + header + varint(len(parameter))
         size = len(head) + len(parameter) + len(cells)
         if size > MAX_REQUEST_BYTES:
             raise ValueError(f"a call of {size} bytes")
-        self._send([struct.pack(">I", size), head, parameter, cells], deadline_s)
+        self._stream.send([struct.pack(">I", size), head, parameter, cells], deadline_s)
         return self._last_id
 
     def post(self, method: str, parameter: bytes) -> None:
@@ -217,7 +183,7 @@ class Connection:
                     return self._answer(header, frame, at)
                 self._abandoned.remove(answered)
             except (WireError, KeyError) as error:
-                self.abort()
+                self._stream.abort()
                 raise ConnectionLostError(
                     f"{self.address} does not answer as a server of HBase: {error}",
                 ) from error
@@ -234,60 +200,10 @@ class Connection:
         return Answer(message, frame[at : at + size])
 
     def _frame(self, deadline_s: float) -> bytes:
-        (size,) = struct.unpack(">I", self._received(4, deadline_s))
+        (size,) = struct.unpack(">I", self._stream.receive(4, deadline_s))
         if size > MAX_ANSWER_BYTES:
             raise WireError(f"an answer of {size} bytes; at most {MAX_ANSWER_BYTES >> 20} MiB are read")
-        return self._received(size, deadline_s)
-
-    def _received(self, size: int, deadline_s: float) -> bytes:
-        live = self._live()
-        parts: list[bytes] = []
-        missing = size
-        try:
-            while missing:
-                live.settimeout(self._left_s(deadline_s))
-                part = live.recv(min(missing, _RECEIVED_BYTES))
-                parts.append(part)
-                missing -= len(part) or missing
-        except OSError as error:
-            raise self._lost(error) from error
-        except BaseException:
-            self.abort()  # interrupted within an answer
-            raise
-        if parts and not parts[-1]:
-            raise self._lost(ConnectionResetError("the server closed it"))
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _send(self, parts: list[bytes], deadline_s: float) -> None:
-        live = self._live()
-        views = [memoryview(part) for part in parts if part]
-        try:
-            while views:
-                live.settimeout(self._left_s(deadline_s))
-                sent = live.sendmsg(views)  # without a copy of the cells
-                while views and sent >= len(views[0]):
-                    sent -= len(views.pop(0))
-                if sent:
-                    views[0] = views[0][sent:]
-        except OSError as error:
-            raise self._lost(error) from error
-        except BaseException:
-            self.abort()
-            raise
-
-    def _live(self) -> socket.socket:
-        if self._socket is None:
-            raise ConnectionLostError(f"the connection to {self.address} is closed")
-        return self._socket
-
-    def _lost(self, error: OSError) -> ConnectionLostError:
-        self.abort()
-        if isinstance(error, TimeoutError):
-            return ConnectionLostError(f"no answer from {self.address} in time; the call may still execute")
-        return ConnectionLostError(f"the connection to {self.address} broke: {error}")
-
-    def _left_s(self, deadline_s: float) -> float:
-        return max(0.001, deadline_s - self._clock())  # 0 would not wait at all, and fail with another error
+        return self._stream.receive(size, deadline_s)
 
 
 def _user() -> str:

@@ -12,10 +12,11 @@ from ingest.api import IngestError, Mutation, Put, WriteRejectedError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, RefusalError
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Address, Connection
+from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, Kind, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROW_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import WireError
 
 _REJECTIONS = frozenset([Kind.NO_FAMILY, Kind.REJECTED, Kind.TOO_LARGE])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -69,9 +70,28 @@ def test_bootstrap_servers_replace_the_thrift_servers() -> None:
 
 def test_bootstrap_server_on_another_machine_must_be_allowed() -> None:
     options = {"bootstrap_servers": "localhost:16000,hbase1:16000"}
-    with pytest.raises(ValidationError, match=r'"hbase1" is on another machine.*add security: {insecure: true}'):
+    with pytest.raises(
+        ValidationError, match=r'"hbase1" is on another machine.*add security: {tls: {}}, or {insecure: true}'
+    ):
         HBaseSettings.model_validate(options)
-    assert HBaseSettings.model_validate({**options, "security": {"insecure": True}}).security.insecure
+    for security in ({"insecure": True}, {"tls": {}}):
+        assert HBaseSettings.model_validate({**options, "security": security}).addresses[1] == ("hbase1", 16000)
+
+
+def test_thrift_server_has_no_tls() -> None:
+    with pytest.raises(ValidationError, match="a Thrift server has no TLS"):
+        HBaseSettings.model_validate({"security": {"tls": {}}})
+
+
+def test_key_that_others_can_read_is_rejected(tmp_path: Path) -> None:
+    key = tmp_path / "client.pem"
+    key.write_text("key")
+    key.chmod(0o644)
+    options = {"bootstrap_servers": "hbase1:16000", "security": {"tls": {"key_file": str(key)}}}
+    with pytest.raises(ValidationError, match="others can read the private key"):
+        HBaseSettings.model_validate(options)
+    key.chmod(0o600)
+    assert HBaseSettings.model_validate(options).security.tls is not None
 
 
 def test_client_of_one_protocol_does_not_import_the_other() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Address
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import data, number
 from tests.support.local import free_ports
 from tests.support.rpc_server import Request, RpcServer

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ingest.api import NoTableError, Put, StoreRefusedError
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Address
 from sinks.hbase.rpc.regions import Region, RegionCache, Regions
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import WireError, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 

@@ -22,9 +22,9 @@ from sinks.hbase.rpc import writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Address
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
 from sinks.hbase.rpc.regions import Region, RegionCache
+from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.rpc.writing import Writer
 from tests.support.rpc_server import Request, RpcServer
@@ -166,7 +166,7 @@ def test_batch_of_a_region_that_has_moved_is_repeated(false: FalseCluster) -> No
 def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
     false.apply(put(b"a"))
     for connection in false.cluster._connections.values():
-        connection._socket.shutdown(2)
+        connection._stream._socket.shutdown(2)
     false.apply(put(b"b"))
     assert false.rows == [b"a", b"b"]
 
