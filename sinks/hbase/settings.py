@@ -1,6 +1,7 @@
 """Settings of the HBase store, without heavy imports, so that checking a file is quick."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Self
 
 from pydantic import field_validator, model_validator
@@ -202,6 +203,15 @@ class HBaseSettings(StoreSettings):
         if self.thrift2 is not None or self.bootstrap_servers is not None:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
+
+    def in_folder(self, folder: Path) -> Self:
+        """The same, with absolute paths of the files for TLS."""
+        tls = self.security.tls
+        if tls is None:
+            return self
+        paths = {name: path for name in ("ca_file", "key_file") if (path := getattr(tls, name)) is not None}
+        absolute = tls.model_copy(update={name: str(folder / path) for name, path in paths.items()})
+        return self.model_copy(update={"security": self.security.model_copy(update={"tls": absolute})})
 
     def with_timeout(self, timeout_s: float) -> Self:
         """The same, with at most this time-out of a call."""

@@ -181,18 +181,23 @@ class Connection:
                 answered = header.number(1)
                 if answered == call_id:
                     return self._answer(header, frame, at)
-                self._abandoned.remove(answered)
-            except (WireError, KeyError) as error:
+                if answered not in self._abandoned and not header.has(2):
+                    raise WireError(f"an answer to call {answered}, which was not sent")  # noqa: TRY301 - as others
+            except WireError as error:
                 self._stream.abort()
                 raise ConnectionLostError(
                     f"{self.address} does not answer as a server of HBase: {error}",
                 ) from error
+            if answered not in self._abandoned:
+                # an exception about the connection, as about a login that the server requires, has no call
+                self._stream.abort()
+                raise _remote_error(header.message(2))
+            self._abandoned.remove(answered)
 
     def _answer(self, header: Message, frame: bytes, at: int) -> Answer:
         self._used_s = self._clock()
         if header.has(2):
-            exception = header.message(2)
-            raise RemoteError(exception.text(1), exception.text(2), is_overloaded=exception.flag(6))
+            raise _remote_error(header.message(2))
         message, at = delimited(frame, at)
         size = header.message(3).number(1) if header.has(3) else 0
         if size > len(frame) - at:
@@ -204,6 +209,11 @@ class Connection:
         if size > MAX_ANSWER_BYTES:
             raise WireError(f"an answer of {size} bytes; at most {MAX_ANSWER_BYTES >> 20} MiB are read")
         return self._stream.receive(size, deadline_s)
+
+
+def _remote_error(exception: Message) -> RemoteError:
+    """An ExceptionResponse of RPC.proto."""
+    return RemoteError(exception.text(1), exception.text(2), is_overloaded=exception.flag(6))
 
 
 def _user() -> str:

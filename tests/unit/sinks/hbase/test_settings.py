@@ -104,3 +104,12 @@ def test_client_of_one_protocol_does_not_import_the_other() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == ""
+
+
+def test_files_for_tls_are_found_from_another_folder() -> None:
+    tls = {"ca_file": "ca.pem", "key_file": "/etc/client.pem"}
+    settings = HBaseSettings.model_validate({"bootstrap_servers": "h:1", "security": {"tls": tls}})
+    moved = settings.in_folder(Path("/srv")).security.tls
+    assert moved is not None
+    assert (moved.ca_file, moved.key_file) == ("/srv/ca.pem", "/etc/client.pem")
+    assert HBaseSettings().in_folder(Path("/srv")) == HBaseSettings()

@@ -143,6 +143,18 @@ def test_answer_that_is_none_is_an_error(serve: Serve, frame: bytes) -> None:
     assert not connection.is_usable
 
 
+def test_exception_about_the_connection_ends_it(serve: Serve) -> None:
+    """As from a cluster that requires Kerberos; HBase sends -1 in place of a call's id."""
+    name = "org.apache.hadoop.hbase.security.AccessDeniedException"
+    text = f"{name}: Authentication is required"
+    server = serve(lambda request: request._replace(call_id=2**32 - 1).failure(name, text))
+    connection = connected(server)
+    with pytest.raises(RemoteError, match="Authentication is required") as caught:
+        connection.call("A", b"", soon())
+    assert caught.value.kind is Kind.DENIED
+    assert not connection.is_usable
+
+
 @given(content=st.binary(max_size=64))
 def test_any_answer_ends_the_call(content: bytes) -> None:
     server = RpcServer(lambda _request: framed(content))
