@@ -21,7 +21,7 @@ STOPS_WITHIN_S = 15.0
 class Load:
     """A service that writes ticks into HBase."""
 
-    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path) -> None:
+    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, protocol: str) -> None:
         self._kafka = kafka
         self._hbase = hbase
         self._ticks = topic
@@ -29,7 +29,7 @@ class Load:
         self._table = unique("stopped")
         source = {"group": self._group, "max_events_per_batch": 5_000}
         content = {
-            "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}},
+            "stores": {"cluster": {"hbase": hbase.store_options(protocol)}},
             "tables": {self._table: ticks.table("cluster")},
             "pipelines": {PIPELINE: ticks.pipeline(kafka, topic.topic, "cluster", self._table, **source)},
         }
@@ -91,13 +91,20 @@ def topic(kafka: Kafka) -> Ticks:
 
 
 @pytest.fixture
-def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path) -> Iterator[Load]:
-    target = Load(kafka, hbase, topic, tmp_path)
+def protocol() -> str:
+    """Of the store; a test may choose another one with a parameter."""
+    return "thrift"
+
+
+@pytest.fixture
+def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path, protocol: str) -> Iterator[Load]:
+    target = Load(kafka, hbase, topic, tmp_path, protocol)
     with target.service:
         yield target
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
 def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.stop("hbase")
@@ -106,6 +113,17 @@ def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load
     hbase.start()
     load.assert_acknowledged_is_stored()
     load.service.start()
+    load.assert_completes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["rpc"])
+def test_pipeline_resumes_after_a_frozen_region_server(load: Load, hbase: HBase) -> None:
+    load.begin()
+    hbase.pause("hbase")
+    load.assert_blocked_soon()
+    hbase.kill("hbase")  # it would exit by itself, as it has lost its session in ZooKeeper
+    hbase.start()
     load.assert_completes()
 
 

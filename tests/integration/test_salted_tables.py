@@ -12,7 +12,6 @@ import pytest
 
 from ingest.api import BucketsChangedError, BucketsDifferError, FamilySpec, Put, Scan, TableSpec
 from ingest.cli import main
-from sinks.hbase.connection import Connection
 from sinks.hbase.records import RECORDS
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -60,6 +59,7 @@ class Tables:
     """
 
     hbase: HBase
+    protocol: str
     service: Service
     salted: str
     plain: str
@@ -69,8 +69,7 @@ class Tables:
     def write(self, *, other: int, max_cell_bytes: int = MAX_CELL_BYTES) -> None:
         """Write the file, with a number of buckets for the other table."""
         hbase = self.hbase
-        thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
-        options = {"host": hbase.host, "port": hbase.port, "thrift2": thrift2, "max_cell_bytes": f"{max_cell_bytes}B"}
+        options = hbase.store_options(self.protocol, thrift2=True) | {"max_cell_bytes": f"{max_cell_bytes}B"}
         self.service.write(
             {
                 "stores": {"cluster": {"hbase": options}},
@@ -111,17 +110,24 @@ def sink(label: str, table: str) -> dict[str, Any]:
     return {"attr2hbase": {"label": label, "table": table, "timestamp": "event", "rules": rules}}
 
 
+@pytest.fixture(scope="module", params=["thrift", "rpc"])
+def protocol(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def store(hbase: HBase) -> Iterator[HBaseStore]:
-    thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
-    made = HBaseStore(HBaseSettings(host=hbase.host, port=hbase.port, timeout="60s", thrift2=thrift2))
+def store(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
+    made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def tables(hbase: HBase, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+def tables(
+    hbase: HBase, protocol: str, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tables]:
     """Created with `table apply`, and written by one run, in which the other pipeline was refused."""
     folder = tmp_path_factory.mktemp("salted")
     for name, content in (("both", events()), ("large", LARGE_EVENTS)):
@@ -130,7 +136,7 @@ def tables(hbase: HBase, store: HBaseStore, tmp_path_factory: pytest.TempPathFac
         path.write_text("".join(json.dumps(event) + "\n" for event in content))
         os.utime(path, (START_MS / 1_000, START_MS / 1_000))
     with Service(folder, {}) as service:
-        made = Tables(hbase, service, *map(unique, ("salted", "plain", "large", "other")))
+        made = Tables(hbase, protocol, service, *map(unique, ("salted", "plain", "large", "other")))
         made.write(other=8)
         assert main(["table", "apply", str(service.file)]) == 0
         store.apply(made.other, [Put(Distribution(8).stored(b"r"), {b"f:q": b"v"}, 1)])
@@ -261,12 +267,13 @@ def written(sender: ThreadSender, table: str, key: bytes) -> None:
     sender.wait()
 
 
-def test_table_without_its_record_is_not_written_until_it_is_adopted(store: HBaseStore) -> None:
+def test_table_without_its_record_is_not_written_until_it_is_adopted(hbase: HBase, store: HBaseStore) -> None:
     spec = TableSpec(unique("lost"), (FamilySpec(b"f"),), buckets=4)
     store.ensure_table(spec)
     with closing(ThreadSender(HBaseStore(store.settings))) as sender:
         written(sender, spec.name, b"a")
-        delete_record(store, spec.name)
+        with hbase.connection() as connection:
+            connection.table(RECORDS).delete(spec.name.encode())
         with pytest.raises(BucketsChangedError):
             written(sender, spec.name, b"b")
         reconcile(store, spec, allow_data_loss=False, adopt=True)
@@ -274,20 +281,16 @@ def test_table_without_its_record_is_not_written_until_it_is_adopted(store: HBas
     assert [row.key for row in store.scan(spec.name, Scan())] == sorted(map(Distribution(4).stored, (b"a", b"b")))
 
 
-def delete_record(store: HBaseStore, table: str) -> None:
-    with closing(Connection(store.settings)) as connection:
-        connection.open()
-        connection.call(lambda client: client.deleteAllRow(RECORDS.encode(), table.encode(), {}))
-
-
 def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) -> None:
     table = unique("kept")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),), buckets=4))
     declared = {table: TableSpec(table, (FamilySpec(b"f"),))}
-    FamilyRegistry(DriverStore(HBaseStore(store.settings)), declared, {None: 1}, {}).create(table, [b"g"])
+    with closing(DriverStore(HBaseStore(store.settings))) as driver:
+        FamilyRegistry(driver, declared, {None: 1}, {}).create(table, [b"g"])
     assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
-    with pytest.raises(BucketsDifferError):
-        StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared).recover()
+    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared)
+    with closing(committer), pytest.raises(BucketsDifferError):
+        committer.recover()
 
 
 def test_alias_of_a_table_has_its_record(store: HBaseStore) -> None:

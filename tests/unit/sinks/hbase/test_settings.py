@@ -1,5 +1,9 @@
 """Options of the hbase store."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -25,6 +29,13 @@ def test_no_option_is_required() -> None:
         {"transport": "http"},
         {"thrift2": {"host": "localhost"}},
         {"security": {"tls": {}}},
+        {"bootstrap_servers": ""},
+        {"bootstrap_servers": "localhost"},
+        {"bootstrap_servers": "localhost:0"},
+        {"bootstrap_servers": "localhost:16000,"},
+        {"bootstrap_servers": "localhost:16000", "host": "localhost"},
+        {"bootstrap_servers": "localhost:16000", "transport": "buffered"},
+        {"bootstrap_servers": "localhost:16000", "thrift2": {"host": "localhost", "port": 9091}},
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
@@ -49,3 +60,56 @@ def test_addresses_are_those_of_both_servers() -> None:
     assert HBaseSettings().addresses == (("localhost", 9090),)
     settings = HBaseSettings.model_validate({"port": 1, "thrift2": {"host": "127.0.0.1", "port": 9091}})
     assert settings.addresses == (("localhost", 1), ("127.0.0.1", 9091))
+
+
+def test_bootstrap_servers_replace_the_thrift_servers() -> None:
+    settings = HBaseSettings(bootstrap_servers="localhost:16000, [::1]:16020")
+    assert settings.addresses == (("localhost", 16000), ("::1", 16020))
+    assert HBaseStore(settings).capabilities.creates_families
+
+
+def test_bootstrap_server_on_another_machine_must_be_allowed() -> None:
+    options = {"bootstrap_servers": "localhost:16000,hbase1:16000"}
+    with pytest.raises(
+        ValidationError, match=r'"hbase1" is on another machine.*add security: {tls: {}}, or {insecure: true}'
+    ):
+        HBaseSettings.model_validate(options)
+    for security in ({"insecure": True}, {"tls": {}}):
+        assert HBaseSettings.model_validate({**options, "security": security}).addresses[1] == ("hbase1", 16000)
+
+
+def test_thrift_server_has_no_tls() -> None:
+    with pytest.raises(ValidationError, match="a Thrift server has no TLS"):
+        HBaseSettings.model_validate({"security": {"tls": {}}})
+
+
+def test_key_that_others_can_read_is_rejected(tmp_path: Path) -> None:
+    key = tmp_path / "client.pem"
+    key.write_text("key")
+    key.chmod(0o644)
+    options = {"bootstrap_servers": "hbase1:16000", "security": {"tls": {"key_file": str(key)}}}
+    with pytest.raises(ValidationError, match="others can read the private key"):
+        HBaseSettings.model_validate(options)
+    key.chmod(0o600)
+    assert HBaseSettings.model_validate(options).security.tls is not None
+
+
+def test_client_of_one_protocol_does_not_import_the_other() -> None:
+    script = (
+        "import sys\n"
+        "from sinks.hbase.settings import HBaseSettings\n"
+        "from sinks.hbase.store import HBaseStore\n"
+        "HBaseStore(HBaseSettings(bootstrap_servers='localhost:16000'))\n"
+        "print(*{'happybase', 'thriftpy2'} & sys.modules.keys())"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
+
+
+def test_files_for_tls_are_found_from_another_folder() -> None:
+    tls = {"ca_file": "ca.pem", "key_file": "/etc/client.pem"}
+    settings = HBaseSettings.model_validate({"bootstrap_servers": "h:1", "security": {"tls": tls}})
+    moved = settings.in_folder(Path("/srv")).security.tls
+    assert moved is not None
+    assert (moved.ca_file, moved.key_file) == ("/srv/ca.pem", "/etc/client.pem")
+    assert HBaseSettings().in_folder(Path("/srv")) == HBaseSettings()

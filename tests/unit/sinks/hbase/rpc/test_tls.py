@@ -1,0 +1,80 @@
+"""TLS of connections to masters and region servers."""
+
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Secret, StoreError, StoreUnavailableError
+from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.connection import Connection
+from sinks.hbase.rpc.errors import ConnectionLostError
+from sinks.hbase.rpc.tls import tls_context
+from sinks.hbase.settings import HBaseSettings, HBaseTls
+from tests.support.authority import Authority
+from tests.support.rpc_server import RpcServer
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls") / "authority")
+
+
+@pytest.fixture
+def server(authority: Authority) -> Iterator[RpcServer]:
+    """Requires a certificate of the client, as HBase does by default."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("hbase"))
+    context.load_verify_locations(authority.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    made = RpcServer(lambda request: request.answer(request.parameter, request.cells), context)
+    yield made
+    made.close()
+
+
+def tls_of(authority: Authority, **options: str) -> HBaseTls:
+    return HBaseTls(ca_file=str(authority.certificate), **options)
+
+
+def soon() -> float:
+    return time.monotonic() + 10
+
+
+def test_calls_over_tls(authority: Authority, server: RpcServer) -> None:
+    context = tls_context(tls_of(authority, key_file=str(authority.issue("client"))))
+    connection = Connection(server.address, "ClientService", tls=context)
+    connection.open(soon())
+    for _ in range(3):
+        sent = connection.send("Multi", b"parameter", b"x" * 3_000_000, soon())
+        answer = connection.receive(sent, soon())
+        assert (answer.message, len(answer.cells)) == (b"parameter", 3_000_000)
+        assert connection.is_usable
+    connection.close()
+
+
+def test_server_of_another_authority_is_not_trusted(tmp_path: Path, authority: Authority, server: RpcServer) -> None:
+    other = Authority(tmp_path / "other")
+    context = tls_context(tls_of(other, key_file=str(authority.issue("client"))))
+    with pytest.raises(ConnectionLostError, match=r"no TLS connection .*CERTIFICATE_VERIFY_FAILED"):
+        Connection(server.address, "ClientService", tls=context).open(soon())
+
+
+def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, server: RpcServer) -> None:
+    address = str(server.address)
+    for security in ({}, {"tls": {"ca_file": str(authority.certificate)}}):
+        client = RpcClient(HBaseSettings.model_validate({"bootstrap_servers": address, "security": security}))
+        with pytest.raises(StoreUnavailableError, match=f"{address}") as caught:
+            client.open()
+        assert "Do they require TLS?" in str(caught.value.hint)
+        client.close()
+
+
+def test_unusable_files_are_named(tmp_path: Path, authority: Authority) -> None:
+    with pytest.raises(StoreError, match=r"absent\.pem"):
+        tls_context(HBaseTls(ca_file=str(tmp_path / "absent.pem")))
+    key = authority.issue("encrypted", encrypted_with="secret")
+    with pytest.raises(StoreError, match="cannot be used"):
+        tls_context(tls_of(authority, key_file=str(key)))
+    tls_context(HBaseTls(key_file=str(key), key_password=Secret("secret")))
