@@ -350,6 +350,12 @@ class PipelineOptions(Model):
     timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
     attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
+    max_rate: int | None = option(
+        "Maximum average of records per second that the pipeline reads; no limit if left out.",
+        default=None,
+        example=5000,
+        ge=1,
+    )
     replay: ReplayOptions = option(
         "Which acknowledged micro-batches can be replayed.", default={}, example={"keep": "30d"}
     )

@@ -104,6 +104,18 @@ METRICS = (
     ),
     Metric("ingest_retries_total", Kind.COUNTER, "calls", "Retried calls to stores, in acknowledged batches."),
     Metric(
+        "ingest_busy_answers_total",
+        Kind.COUNTER,
+        "answers",
+        "Calls in all attempts that a store refused because it is overloaded, as with RegionTooBusyException.",
+    ),
+    Metric(
+        "ingest_throttle_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of time in which a pipeline may write; below 1 after busy answers of a store.",
+    ),
+    Metric(
         "ingest_batch_attempts_total",
         Kind.COUNTER,
         "attempts",
@@ -117,6 +129,13 @@ METRICS = (
         Kind.GAUGE,
         "records",
         "Offsets between the last acknowledged record and the end of a partition.",
+        ("topic", "partition"),
+    ),
+    Metric(
+        "ingest_retention_used_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of the topic's retention that the oldest unread record has used; at 1 Kafka may delete it.",
         ("topic", "partition"),
     ),
     Metric(

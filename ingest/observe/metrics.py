@@ -11,11 +11,11 @@ from prometheus_client.registry import Collector
 
 from ingest.observe.health import State
 from ingest.observe.metric_table import METRICS, Kind, Metric, Scope, labels_of
+from ingest.observe.partitions import MAX_PARTITIONS, Partitions
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
-MAX_PARTITIONS = 1_000  # with a lag series of their own, per pipeline
 OTHER = "other"
 
 
@@ -52,7 +52,7 @@ class Metrics:
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._label_values: dict[tuple[str, str], set[str]] = {}
-        self._lags: dict[str, _Lags] = {}
+        self._lags: dict[str, Partitions] = {}
         for metric in METRICS:
             if metric.scope is not Scope.PROCESS:
                 self._register(metric)
@@ -81,6 +81,12 @@ class Metrics:
         with self._lock:
             self._add("ingest_batch_attempts_total", pipeline, 1)
             self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
+            self._add("ingest_busy_answers_total", pipeline, counts.busy)
+
+    def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
+        """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
+        with self._lock:
+            self._gauges["ingest_throttle_ratio"].labels(pipeline).set_function(ratio)
 
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
         """Count an acknowledged micro-batch; `attempted` counts its rows sent."""
@@ -116,13 +122,25 @@ class Metrics:
         # the topic of the files source is a path, which may not be UTF-8
         topic = topic.encode("utf-8", "backslashreplace").decode()
         with self._lock:
-            lags = self._lags.setdefault(pipeline, _Lags())
+            lags = self._lags.setdefault(pipeline, Partitions())
             gauge = self._gauges["ingest_lag_records"]
             if lags.is_own((topic, partition)):
                 gauge.labels(pipeline, topic, str(partition)).set(records)
             else:
                 gauge.labels(pipeline, OTHER, OTHER).set(lags.sum_of_others((topic, partition), records))
         self._on_lag(pipeline, topic, partition, records)
+
+    def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
+        """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""
+        partitions = sorted(used)
+        with self._lock:
+            gauge = self._gauges["ingest_retention_used_ratio"]
+            gauge.remove_by_labels({"pipeline": pipeline})  # a deleted topic must not keep its last value
+            for topic, partition in partitions[:MAX_PARTITIONS]:
+                gauge.labels(pipeline, topic, str(partition)).set(used[topic, partition])
+            others = [used[part] for part in partitions[MAX_PARTITIONS:]]
+            if others:
+                gauge.labels(pipeline, OTHER, OTHER).set(max(others))
 
     def dead_letter_publish_failed(self, pipeline: str) -> None:
         """Count a publication of dead letters that failed."""
@@ -198,25 +216,6 @@ class Metrics:
             return OTHER
         known.add(value)
         return value
-
-
-class _Lags:
-    """The partitions of a pipeline with a lag series of their own, and the summed lag of the others."""
-
-    def __init__(self) -> None:
-        self._own: set[tuple[str, int]] = set()
-        self._others: dict[tuple[str, int], int] = {}
-        self._sum = 0
-
-    def is_own(self, partition: tuple[str, int]) -> bool:
-        if partition not in self._own and len(self._own) < MAX_PARTITIONS:
-            self._own.add(partition)
-        return partition in self._own
-
-    def sum_of_others(self, partition: tuple[str, int], records: int) -> int:
-        self._sum += records - self._others.get(partition, 0)
-        self._others[partition] = records
-        return self._sum
 
 
 class _DroppedLines(Collector):

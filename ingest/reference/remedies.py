@@ -161,7 +161,7 @@ REMEDIES: Mapping[str, str] = {
     "stopped_by_event": "Correct the pipeline for the event in the message, then start again.",
     "store": _SEE_MESSAGE,
     "store_bug": _NO_BUG,
-    "store_busy": "None; if it persists, lower `write_buffer_size` or add region servers.",
+    "store_busy": "None: the pipeline writes less by itself. If it persists, set `max_rate` or add region servers.",
     "store_refused": "Enable the table, or grant the permissions; the service resumes by itself.",
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
     "time_out_of_range": "Correct the unit of the time, or guard with `when`.",

@@ -109,15 +109,19 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
-    def reload(self) -> None:
+    def reload(self) -> int:
         """
-        Let the service read its file again; `reload_status` shows what becomes of it.
+        Let the service read its file again.
+
+        Returns:
+            The id of the reload, which `reload_status` has once this reload or a later one runs.
 
         Raises:
             NotRunningError: no service answers.
             ConflictError: the service refuses the command.
         """
-        self._ask("POST", "/reload")
+        number: int = json.loads(self._ask("POST", "/reload"))["id"]
+        return number
 
     def reload_status(self) -> dict[str, Any]:
         """

@@ -159,8 +159,7 @@ class Pages:
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
-        self._control.reload()
-        response = self._reload_status(request)
+        response = _json({"id": self._control.reload()})
         response.status_code = HTTPStatus.ACCEPTED
         return response
 

@@ -5,7 +5,6 @@ It uses the loop, the tasks and the committers of the streaming query (`ingest.s
 session of its own or on that of a running service, and commits no offsets.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
-from ingest.receipt import Counts
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
@@ -174,32 +173,41 @@ class RangeReplay:
             totals = plan.totals
             if totals.batches < len(plan.pieces):
                 runner = ReplayRunner(
-                    self._configuration, self._pipeline, self._catalog, self._host, opened, on_blocked
+                    self._configuration,
+                    self._pipeline,
+                    self._catalog,
+                    self._host,
+                    RateLimiter(rate),
+                    opened,
+                    on_blocked,
                 )
                 if not plan.resumes:
                     self._state.start(plan.pieces)
                 ends = cancellation or Cancellation()
                 with ends.calls(runner.stop):
-                    self._run(runner, plan, _Pace(rate, ends), on_progress)
+                    self._run(runner, plan, ends, on_progress)
             self._state.finish()
         return totals
 
     def _run(
-        self, runner: ReplayRunner, plan: RangePlan, pace: "_Pace", on_progress: Callable[[ReplayTotals, int], None]
+        self,
+        runner: ReplayRunner,
+        plan: RangePlan,
+        cancellation: Cancellation,
+        on_progress: Callable[[ReplayTotals, int], None],
     ) -> None:
         totals, number = plan.totals, len(plan.pieces)
         on_progress(totals, number)
         for piece in plan.pieces[totals.batches :]:
+            cancellation.wait(runner.delay_s())
             with self._host.part():
-                counts = self._run_piece(runner, piece, totals, number)
+                self._run_piece(runner, piece, totals, number)
                 on_progress(totals, number)
-            pace.wait(counts.records)
 
-    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> Counts:
-        """Run a piece and store the progress; returns its counts."""
+    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> None:
+        """Run a piece and store the progress."""
         try:
-            counts = runner.run(piece)
-            totals.add(counts)
+            totals.add(runner.run(piece))
             self._state.progress(totals)
         except PositionLostError as error:
             raise PositionLostError(
@@ -213,23 +221,6 @@ class RangeReplay:
                 code=error.code,
                 hint="finished micro-batches are not run again; run the same command again",
             ) from error
-        return counts
-
-
-class _Pace:
-    """Waits between micro-batches, so that the average rate is not exceeded."""
-
-    def __init__(self, rate: float | None, cancellation: Cancellation) -> None:
-        self._rate = rate
-        self._cancellation = cancellation
-        self._started_s = time.monotonic()
-        self._records = 0
-
-    def wait(self, records: int) -> None:
-        """Wait after a micro-batch with this number of records."""
-        self._records += records
-        if self._rate is not None:
-            self._cancellation.wait(max(0.0, self._started_s + self._records / self._rate - time.monotonic()))
 
 
 def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) -> dict[Part, tuple[int, int]]:

@@ -8,6 +8,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
@@ -29,6 +30,7 @@ class ReplayRunner:
 
     Args:
         host: opens session and stores.
+        limiter: of the replay's own rate.
         opened: closes them.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
 
@@ -42,6 +44,7 @@ class ReplayRunner:
         pipeline: Pipeline,
         catalog: Catalog,
         host: ReplayHost,
+        limiter: RateLimiter,
         opened: ExitStack,
         on_blocked: Callable[[str], None] = lambda _reason: None,
     ) -> None:
@@ -75,8 +78,13 @@ class ReplayRunner:
             publish=dead_letters.publish,
             observer=self._observer,
             max_tasks=host.max_tasks(self._session),
+            limiter=limiter,
             hide=configuration.masks.hide,
         )
+
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""
+        return self._job.delay_s()
 
     def run(self, piece: Piece) -> Counts:
         """

@@ -111,9 +111,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         http = configuration.service.http
         endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, duties, access), http.tls)
         conflict = _serve(endpoint, configuration, options, opened)
-        pipelines, errors = _build(shared, plans, options, opened)
-        if errors and not pipelines:
-            raise errors[0]
+        pipelines, unbuilt = _build(shared, plans, options, opened)
+        if unbuilt and not pipelines:
+            raise next(iter(unbuilt.values()))
         if conflict is not None:
             # last: if a second process runs the same file, the error of the locked checkpoint is clearer
             raise conflict
@@ -124,6 +124,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 raise
             # the signal also ended the JVM, which did not ignore it yet
             _log.info("stopped while Spark started", reason=str(error))
+            errors = [*unbuilt.values()]
             return Outcome({name: Totals() for name in plans}, errors, _exit_code(errors, stop))
         later = ExitStack()  # pipelines of reloads: closed as the others, after the session
         opened.enter_context(later)
@@ -135,7 +136,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         reloader = None
         if not options.once:
             read = partial(_read, configuration.path)
-            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later)
+            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
@@ -158,7 +159,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             )
         )
         recovery()
-        errors += supervisor.run()
+        failed = supervisor.run()
+        errors = [*unbuilt.values(), *failed]
         totals = {name: Totals() for name in plans}
         totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
         return Outcome(totals, errors, _exit_code(errors, stop))
@@ -166,25 +168,25 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
 
 def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
-) -> tuple[list[LivePipeline], list[BaseException]]:
-    """The pipelines that can start, and why the others cannot."""
+) -> tuple[list[LivePipeline], dict[str, BaseException]]:
+    """The pipelines that can start, and why the others cannot, by name."""
     checkpoints = {name: Checkpoint(checkpoint_folder(shared.configuration, name)) for name in plans}
     positions = start_positions(checkpoints, options.start_from)
     pipelines: list[LivePipeline] = []
-    errors: list[BaseException] = []
+    unbuilt: dict[str, BaseException] = {}
     for name, plan in plans.items():
         try:
             pipeline = build_pipeline(shared, plan, positions[name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
-            errors.append(error)
+            unbuilt[name] = error
             shared.health.change(name, State.FAILED, str(error))
             _log.error("pipeline failed", pipeline=name, reason=str(error))
         else:
             opened.callback(pipeline.close)
             pipelines.append(pipeline)
-    return pipelines, errors
+    return pipelines, unbuilt
 
 
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:

@@ -23,7 +23,9 @@ from ingest.api import Committer, Disposition, IngestError, LifecycleError, Task
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import current_level, logger
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -83,6 +85,8 @@ class Job(LoopHost):
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
+        limiter: delays micro-batches, so that they observe a maximum rate; None without one.
+        back_pressure: delays micro-batches while a store is overloaded.
         hide: masks the secrets of the configuration.
         clock: monotonic seconds.
 
@@ -105,6 +109,8 @@ class Job(LoopHost):
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         task_name: str | None = None,
         max_tasks: int | None = None,
+        limiter: RateLimiter | None = None,
+        back_pressure: BackPressure | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -118,6 +124,8 @@ class Job(LoopHost):
         self._observer = observer
         self._record = record
         self._max_tasks = max_tasks
+        self._limiter = limiter or RateLimiter(None)
+        self._back_pressure = back_pressure or BackPressure()
         self._hide = hide
         self._clock = clock
         self._busy = BusyTime(clock)
@@ -130,6 +138,7 @@ class Job(LoopHost):
         self._started_ns = time.monotonic_ns()
         self._stopping = threading.Event()
         self._stage_started: float | None = None
+        self._tasks_s = 0.0
         self.idle = threading.Event()
         self.idle.set()
         self.failure: Exception | None = None
@@ -170,8 +179,14 @@ class Job(LoopHost):
         started = self._stage_started
         return 0.0 if started is None else self._clock() - started
 
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start; 0 if it may start now."""
+        return max(self._limiter.delay_s(), self._back_pressure.delay_s())
+
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable: a return acknowledges it, an exception does not."""
+        # idle meanwhile: nothing of the batch runs and no task slot is held, so a pause or a stop need not wait
+        self._stopping.wait(self.delay_s())
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
@@ -210,6 +225,7 @@ class Job(LoopHost):
             IngestError: it cannot be made durable; the tables may have a part of it.
         """
         started = self._clock()
+        self._limiter.start()
         micro_batch = MicroBatch(
             name=name,
             time_ms=batch_time_ms,
@@ -222,7 +238,7 @@ class Job(LoopHost):
             micro_batch,
             self._committers,
             self,
-            on_attempt=self._observer.attempted,
+            on_attempt=self._attempted,
             check=partial(self._check, batch_time_ms),
         )
         self._check_not_stopping()
@@ -231,8 +247,15 @@ class Job(LoopHost):
         self.until_possible(partial(self._record, batch_id, batch_time_ms))
         self._check_not_stopping()
         self.finished_batch = batch_id
+        self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
+
+    def _attempted(self, counts: Counts) -> None:
+        if counts.busy and self._back_pressure.ratio() == 1.0:
+            _log.warning("a store is overloaded; the pipeline writes less", pipeline=self._pipeline, busy=counts.busy)
+        self._back_pressure.attempted(counts.busy, self._tasks_s)
+        self._observer.attempted(counts)
 
     def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
@@ -260,6 +283,7 @@ class Job(LoopHost):
             frame = frame.coalesce(max_tasks)
         waits = retries = 0
         while True:
+            started = self._clock()
             try:
                 with self._stage():
                     rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
@@ -282,6 +306,7 @@ class Job(LoopHost):
                 self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
             else:
                 self._check_not_stopping()
+                self._tasks_s = self._clock() - started
                 return receipts_of((row.kind, bytes(row.payload)) for row in rows)
 
     def until_possible(self, action: Callable[[], T]) -> T:

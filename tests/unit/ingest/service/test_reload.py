@@ -50,6 +50,10 @@ def slower(content: dict[str, Any]) -> None:
     content["pipelines"]["a"]["trigger"] = {"every": "5s"}
 
 
+def limited(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["max_rate"] = 100
+
+
 def other_host(content: dict[str, Any]) -> None:
     content["stores"]["one"]["hbase"]["host"] = "127.0.0.1"
 
@@ -63,6 +67,7 @@ def with_table(content: dict[str, Any]) -> None:
     (described, (False, False)),
     (decorated, (True, False)),
     (slower, (True, False)),
+    (limited, (True, False)),
     (other_host, (True, False)),
     (with_table, (True, False)),
 ])  # fmt: skip

@@ -34,7 +34,9 @@ from ingest.config.model import Component
 from ingest.dead_letters import buffer
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.receipt import Counts, Receipt, TaskStatus
@@ -219,6 +221,8 @@ class Bench:
         self.clock = clock
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
+        self.limiter = RateLimiter(None)
+        self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
 
     def job_of(self, plan: Plan, task_name: str | None = None) -> Job:
@@ -241,6 +245,8 @@ class Bench:
             observer=self.observer,
             record=self.record,
             max_tasks=self.max_tasks,
+            limiter=self.limiter,
+            back_pressure=self.back_pressure,
             hide=self.hide,
             clock=self.clock,
         )
@@ -417,6 +423,64 @@ def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
         bench.job.on_batch(Frame([records(("", "1:2"))]), 0)
     assert bench.published == []
     assert isinstance(bench.job.failure, AbandonedError)
+
+
+def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path: Path):
+    bench = Bench(tmp_path)
+    now = [100.0]
+    waits: list[float] = []
+
+    class Stopping(RateLimiter):
+        """Stops the job when a batch has to wait."""
+
+        def delay_s(self) -> float:
+            waits.append(super().delay_s())
+            if waits[-1]:
+                assert job.idle.is_set()
+                job.stop()
+            return waits[-1]
+
+    bench.limiter = Stopping(2 / 3600, lambda: now[0])
+    job = bench.job_of(bench.plan)
+    job.on_batch(Frame([records(*TICK)]), 0)
+    again = Frame([records(*TICK)])
+    with pytest.raises(AbandonedError, match="batch 1 runs again"):
+        job.on_batch(again, 1)
+    assert (waits, again.attempts) == ([0.0, 3600.0], 0)
+    assert bench.batch_times.known(1) is None
+    # the next start of the query observes the rate of the last one
+    now[0] += 3600.0
+    job = job.restarted()
+    job.on_batch(again, 1)
+    assert (waits[2:], again.attempts) == ([0.0], 1)
+
+
+def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path)
+    bench.back_pressure = BackPressure(lambda: now[0])
+    bench.clock = lambda: now[0]
+    job = bench.job_of(bench.plan)
+
+    class Busy(Frame):
+        """The first attempt runs for four seconds and is blocked."""
+
+        def collect(self) -> Iterable[Row]:
+            rows = super().collect()
+            now[0] += 4.0
+            if self.attempts > 1:
+                return rows
+            receipt = Receipt(TaskStatus.BLOCKED, "store_busy", "RegionTooBusyException", counts=Counts(busy=3))
+            return [Row(*pair) for pair in receipt.rows()]
+
+    job.on_batch(Busy([records(*TICK)]), 0)
+    assert "store_busy" in bench.observer.reported
+    assert 0.5 <= bench.back_pressure.ratio() < 1.0
+    assert job.delay_s() > 0.0
+    # without busy answers the pipeline recovers
+    now[0] += 1_000.0
+    job.on_batch(Frame([records(*TICK)]), 1)
+    assert (bench.back_pressure.ratio(), job.delay_s()) == (1.0, 0.0)
 
 
 def test_refused_batches_never_start(tmp_path: Path):
