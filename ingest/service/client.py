@@ -73,6 +73,10 @@ class ServiceClient:
 
     Args:
         configuration: names the endpoint and `state_dir`.
+
+    Attributes:
+        url: of the endpoint.
+        has_started: whether a service with this `state_dir` has ever started.
     """
 
     def __init__(self, configuration: Configuration) -> None:
@@ -81,7 +85,8 @@ class ServiceClient:
         with on_disk(file):
             scheme = "http" if configuration.service.http.tls is None else "https"
             listen = f"{scheme}://{configuration.service.http.listen}"
-            self.url = file.read_text().strip() if file.exists() else listen
+            self.has_started = file.exists()
+            self.url = file.read_text().strip() if self.has_started else listen
 
     def status(self) -> list[dict[str, Any]]:
         """

@@ -36,6 +36,8 @@ class ServiceReplay:
 
     def __init__(self, client: ServiceClient, pipeline: str, request: dict[str, Any]) -> None:
         self._client = client
+        if not client.has_started:  # else the endpoint, if there is one, belongs to another service
+            raise NotRunningError("no service has started with this state_dir")
         try:
             self._duty = client.replay(pipeline, request)
         except ConflictError as error:

@@ -22,6 +22,7 @@ class Client:
     """A fake service that answers with these duties, one after the other; an exception is raised."""
 
     def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
+        self.has_started = True
         self.answers = list(answers)
         self.cancelled: list[str] = []
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -101,3 +102,11 @@ def test_refused_replay_can_run_beside_the_service():
     with pytest.raises(ConflictError, match="no TLS") as caught:
         followed(Client(ConflictError("no TLS", code="locked")))
     assert "--own-process" in str(caught.value.hint)
+
+
+def test_endpoint_of_another_service_is_not_used():
+    client = Client(duty("waiting"))
+    client.has_started = False
+    with pytest.raises(NotRunningError, match="no service has started"):
+        ServiceReplay(client, "p", {})
+    assert client.sent == []
