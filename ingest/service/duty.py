@@ -145,8 +145,8 @@ class DutyContext:
             raise NoFreeSlotError(
                 f"a duty may run {tasks} tasks at a time, and Spark has {self.slots} slots: none is left to the "
                 "pipelines",
-                hint="give Spark more slots, as in spark: {master: local[2]}, or set service: duties: tasks to a "
-                "smaller number",
+                hint="give Spark more slots, as in spark: {master: local[2]}, lower service: duties: tasks, or stop "
+                "the service and run the command again",
             )
         return tasks
 

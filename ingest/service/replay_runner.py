@@ -31,7 +31,7 @@ class ReplayRunner:
     Args:
         host: opens session and stores.
         limiter: of the replay's own rate.
-        opened: closes them.
+        opened: closes session and stores.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
 
     Raises:

@@ -64,11 +64,48 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
         assert totals["read"] == totals["stored"] >= 600
         expected = made.expected(service.checkpoint("ticks"), "t")
         service.wait_for(lambda: service.metric("ingest_duties_ended_total", duty="replay", state="done") == 1, "ended")
-        [duty] = json.loads(service.get("/duties")[1])["duties"]
-        assert (duty["state"], duty["subject"], duty["done"]) == ("done", "ticks", duty["total"])
-        assert duty["result"] == totals
+        ended = duty(service)
+        assert (ended["state"], ended["subject"], ended["done"]) == ("done", "ticks", ended["total"])
+        assert ended["result"] == totals
         assert service.stop() == 0, service.last_lines()
     assert_same_table(table_of(expected, "t", versions=10), rocksdb_table(store, "t"))
+
+
+@pytest.mark.slow
+def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 60_000, partitions=2)
+    store = tmp_path / "store"
+    content = {
+        "stores": {"embedded": ticks.rocksdb(store)},
+        "tables": {OLD: ticks.table("embedded")},
+        "pipelines": {OLD: ticks.pipeline(kafka, made.topic, "embedded", OLD, group=unique("group"), replay=KEPT)},
+    }
+    with Service(tmp_path / "service", content) as service:
+        with_lost_batches(service, OLD, made.topic, range(1_500, 30_001, 1_500))
+        service.start()
+        service.wait_for_state("running", OLD)
+        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
+        status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
+        assert status == 202, text
+        service.wait_for(lambda: duty(service)["done"] >= 2, "replayed batches", 120)
+
+        content["pipelines"][OLD]["trigger"] = {"every": "1s"}
+        service.write(content)
+        reloaded = service.ingest("reload", "--output", "json")
+        assert json.loads(reloaded.stdout)["changed"] == [OLD], reloaded.stderr
+        service.wait_for(lambda: duty(service)["state"] == "done", "done", 300)
+        assert duty(service)["result"]["stored"] == made.count
+        starts = sum(line["event"] == "duty started" for line in service.lines())
+        assert starts == 2, "the reload came too late to interrupt the replay"
+        expected = made.expected(service.checkpoint(OLD), OLD)
+        assert service.stop() == 0, service.last_lines()
+    assert_same_table(table_of(expected, OLD, versions=10), rocksdb_table(store, OLD))
+
+
+def duty(service: Service) -> dict[str, Any]:
+    """The newest duty; there is at most one that has not ended."""
+    found: dict[str, Any] = json.loads(service.get("/duties")[1])["duties"][-1]
+    return found
 
 
 def stored(service: Service) -> float:
@@ -111,17 +148,11 @@ def test_pipeline_keeps_half_of_its_rate_beside_a_duty(kafka: Kafka, tmp_path: P
         request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
         status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
         assert status == 202, text
-        duty = json.loads(text)["id"]
-
-        def about() -> dict[str, Any]:
-            found: dict[str, Any] = json.loads(service.get(f"/duties/{duty}")[1])
-            return found
-
-        service.wait_for(lambda: about()["done"] >= 1, "a replayed batch", 120)
+        service.wait_for(lambda: duty(service)["done"] >= 1, "a replayed batch", 120)
         beside = rate(service, WINDOW_S)
-        assert about()["state"] == "running", "the duty was too short"
-        service.post(f"/duties/{duty}/cancel")
-        service.wait_for(lambda: about()["state"] == "cancelled", "cancelled")
+        assert duty(service)["state"] == "running", "the duty was too short"
+        service.post(f"/duties/{json.loads(text)['id']}/cancel")
+        service.wait_for(lambda: duty(service)["state"] == "cancelled", "cancelled")
         alone.append(rate(service, WINDOW_S))
 
         # a stop does not wait for a duty, and leaves a replay that can be resumed
