@@ -22,6 +22,7 @@ from sinks.hbase.rpc import writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.stream import Address
@@ -169,6 +170,35 @@ def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
         connection._stream._socket.shutdown(2)
     false.apply(put(b"b"))
     assert false.rows == [b"a", b"b"]
+
+
+def test_other_calls_to_a_lost_server_are_not_sent(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MAX_ROWS", 1)
+    false.apply(put(b"a"))
+    false.servers[1].close()
+    opened = []
+    original = Connection.open
+    monkeypatch.setattr(Connection, "open", lambda self, s: (opened.append(self.address), original(self, s)))
+    with pytest.raises(StoreUnavailableError, match="no server can be reached"):
+        false.writer.apply("t", [put(b"b"), put(b"x"), put(b"y"), put(b"z")], Attempts(0.04))
+    assert opened == [false.servers[1].address]
+    assert b"b" in false.rows
+
+
+def test_interrupted_call_closes_its_connections(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    false.apply(put(b"a"), put(b"z"))
+
+    def interrupted(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            false.apply(put(b"b"), put(b"y"))
+    services = {service: one.is_usable for (_, service), one in false.cluster._connections.items()}
+    assert services == {"ClientMetaService": True, "ClientService": False}
+    false.apply(put(b"c"), put(b"x"))
+    assert {b"c", b"x"} <= set(false.rows)
 
 
 def test_rejected_rows_are_named_and_the_others_are_stored(false: FalseCluster) -> None:
