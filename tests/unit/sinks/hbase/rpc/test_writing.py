@@ -28,7 +28,7 @@ from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.rpc.writing import Writer
-from tests.support.rpc_server import Request, RpcServer
+from tests.support.rpc_server import Request, RpcServer, framed
 
 HBASE = "org.apache.hadoop.hbase."
 MOVED = HBASE + "NotServingRegionException"
@@ -45,6 +45,7 @@ class FalseCluster:
     Attributes:
         fail: region and index of an action -> class of an exception; None stores the row.
         fail_region: region -> class of an exception for its whole batch.
+        damage: changes the frames of the answers to `Multi`.
         calls: the regions of each `Multi`.
         rows: row keys of the puts that were stored, in order.
         lookups: how often the meta table was read.
@@ -53,6 +54,7 @@ class FalseCluster:
     def __init__(self) -> None:
         self.fail: Fail = lambda _region, _at: None
         self.fail_region: Callable[[bytes], str | None] = lambda _region: None
+        self.damage: Callable[[bytes], bytes] = lambda frame: frame
         self.calls: list[list[bytes]] = []
         self.rows: list[bytes] = []
         self.lookups = 0
@@ -70,6 +72,10 @@ class FalseCluster:
             server.close()
 
     def _answer(self, request: Request) -> bytes:
+        frame = self._frame(request)
+        return self.damage(frame) if request.method == "Multi" else frame
+
+    def _frame(self, request: Request) -> bytes:
         if request.method == "GetMetaRegionLocations":
             address = self.servers[0].address
             return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
@@ -278,3 +284,25 @@ def test_rows_of_a_call_are_limited() -> None:
     region = Region(b"", b"", b"r", Address("a", 1))
     requests = list(writing._requests({region: list(range(MAX_ROWS + 1))}, [b""] * (MAX_ROWS + 1)))
     assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
+
+
+@given(length=st.integers(4, 60), flips=st.lists(st.tuples(st.integers(4, 60), st.integers(1, 255)), max_size=1))
+def test_damaged_answer_is_never_success_without_a_result_for_each_row(length, flips) -> None:
+    """A server that stores nothing, and answers with damaged bytes."""
+    false = FalseCluster()
+    try:
+        false.fail = lambda _region, _at: BUSY
+
+        def damage(frame: bytes) -> bytes:
+            content = bytearray(frame[4:length])
+            for at, change in flips:
+                if at < len(content):
+                    content[at] ^= change
+            return framed(bytes(content))
+
+        false.damage = damage
+        with pytest.raises(IngestError):
+            false.writer.apply("t", [put(b"a"), put(b"b")], Attempts(0.04, sleep=lambda _seconds: None))
+        assert false.rows == []
+    finally:
+        false.close()
