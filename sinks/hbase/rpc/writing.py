@@ -5,7 +5,7 @@ A server runs the calls of a connection in parallel. So a row key is in one unan
 row are sent one after the other, and an error is raised only after all calls were answered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.api import IngestError, Mutation, Put, StoreError, WriteRejectedError
@@ -196,19 +196,19 @@ class Writer:
 
     def _by_region(
         self, work: _Work, indexes: Sequence[int], outcome: _Outcome, deadline_s: float
-    ) -> dict[Region, list[int]]:
+    ) -> list[tuple[Region, list[int]]]:
         regions = self._regions.of(work.table, deadline_s)
         if (only := regions.only) is not None and only.server is not None:
-            return {only: list(indexes)}
-        found: dict[Region, list[int]] = {}
+            return [(only, list(indexes))]
+        found: dict[bytes, tuple[Region, list[int]]] = {}
         for index in indexes:
             region = regions.of(work.mutations[index].row)
             if region is None or region.server is None:
                 outcome.again.append(index)
                 outcome.reason = ConnectionLostError(f'a region of table "{work.table}" is on no server now')
             else:
-                found.setdefault(region, []).append(index)
-        return found
+                found.setdefault(region.name, (region, []))[1].append(index)
+        return list(found.values())
 
     def _send(self, request: _Request, work: _Work, outcome: _Outcome, deadline_s: float) -> _Sent | None:
         message = self._multi.request(request.batches, work.mutations)
@@ -237,10 +237,10 @@ class Writer:
                 outcome.failed(failure)
 
 
-def _requests(by_region: dict[Region, list[int]], encoded: Sequence[bytes]) -> Iterator[_Request]:
+def _requests(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence[bytes]) -> Iterator[_Request]:
     """Calls of limited size, each to one server with batches of several regions."""
     open_requests: dict[Address, tuple[list[Batch], int, int]] = {}
-    for region, indexes in by_region.items():
+    for region, indexes in by_region:
         server = region.server
         assert server is not None  # noqa: S101 - regions without a server have no mutations here
         batches, rows, size = open_requests.pop(server, ([], 0, 0))

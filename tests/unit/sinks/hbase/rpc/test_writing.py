@@ -271,7 +271,7 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
         by_region.setdefault(region, []).append(index)
     encoded = [b"x" * size for size in sizes]
     found: list[int] = []
-    for request in writing._requests(by_region, encoded):
+    for request in writing._requests(by_region.items(), encoded):
         indexes = [index for batch in request.batches for index in batch.indexes]
         assert all(batch.indexes for batch in request.batches)
         assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
@@ -282,7 +282,7 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
 
 def test_rows_of_a_call_are_limited() -> None:
     region = Region(b"", b"", b"r", Address("a", 1))
-    requests = list(writing._requests({region: list(range(MAX_ROWS + 1))}, [b""] * (MAX_ROWS + 1)))
+    requests = list(writing._requests([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
     assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
 
 
