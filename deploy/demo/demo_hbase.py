@@ -45,7 +45,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="attr2hbase-demo-hbase-"))
     try:
         with running(console, folder) as (kafka, hbase):
-            play(console, folder, kafka.endpoints["brokers"], hbase.port)
+            play(console, folder, kafka.endpoints["brokers"], hbase.bootstrap_servers)
     except (DemoError, ServerError) as error:
         console.print(Text(f"demo failed: {error}\nlogs are in {folder}", style="red"))
         return error.exit_code if isinstance(error, DemoError) else 1
@@ -62,14 +62,14 @@ def main() -> int:
 @contextmanager
 def running(console: Console, folder: Path) -> "Iterator[tuple[KafkaServer, HBaseServer]]":
     """Both servers, running until the block ends."""
-    kafka, hbase = KafkaServer(folder / "kafka"), HBaseServer(folder / "hbase")
+    kafka, hbase = KafkaServer(folder / "kafka"), HBaseServer(folder / "hbase", has_thrift=False)
     try:
         with console.status("starting Kafka and HBase (the first time Maven fetches their jars)"):
             hbase.start()  # the slower one first
             kafka.start()
             kafka.wait()
             hbase.wait()
-        console.print(f"Kafka on {kafka.endpoints['brokers']}, HBase's Thrift server on {hbase.endpoints['thrift']}")
+        console.print(f"Kafka on {kafka.endpoints['brokers']}, HBase on {hbase.bootstrap_servers}")
         yield kafka, hbase
     finally:
         with console.status("stopping Kafka and HBase"):
@@ -78,12 +78,12 @@ def running(console: Console, folder: Path) -> "Iterator[tuple[KafkaServer, HBas
         console.print("\nKafka and HBase are stopped")
 
 
-def play(console: Console, folder: Path, brokers: str, hbase_port: int) -> None:
+def play(console: Console, folder: Path, brokers: str, bootstrap_servers: str) -> None:
     """The whole demo: jars, topic, table, events, run, scan, lag."""
     port = free_port()
     shutil.copy(Path(__file__).with_name("hbase.yaml"), folder / FILE)
     produced = write_sample(folder / "events.jsonl")
-    variables = {"KAFKA": brokers, "HBASE_PORT": str(hbase_port), "HTTP_PORT": str(port)}
+    variables = {"KAFKA": brokers, "HBASE": bootstrap_servers, "HTTP_PORT": str(port)}
     stage = Stage(console, folder, port, {**os.environ, **variables})
     stage.ingest("jars", "fetch")
     create_topic(brokers)

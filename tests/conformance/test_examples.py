@@ -19,7 +19,7 @@ FILES = [
     ROOT / "deploy" / "demo" / "hbase.yaml",
     ROOT / "deploy" / "docker" / "pipeline.yaml",
 ]
-SERVERS = {"KAFKA": "localhost:9092", "HBASE_PORT": "9090", "HTTP_PORT": "0"}
+SERVERS = {"KAFKA": "localhost:9092", "HBASE": "localhost:16000", "HTTP_PORT": "0"}
 
 
 def name_of(path: Path) -> str:

@@ -51,7 +51,7 @@ class HBaseCluster(HBaseServer):
         self._thrift_servers = (self.thrift, self.thrift2) if thrift2 else (self.thrift,)
 
     @property
-    def processes(self) -> tuple[ServerProcess, ...]:  # type: ignore[override]
+    def processes(self) -> tuple[ServerProcess, ...]:
         """All processes, in start order."""
         return self.zookeeper, self.hbase, *self.region_servers.values(), *self._thrift_servers
 

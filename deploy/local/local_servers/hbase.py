@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from local_servers import jars
-from local_servers.probes import thrift_is_ready
+from local_servers.probes import hbase_is_ready, thrift_is_ready
 from local_servers.processes import ServerProcess, free_ports
 
 _READY_TIMEOUT_S = 180.0
@@ -44,6 +44,7 @@ class HBaseServer:
     restart of HBase.
 
     Args:
+        has_thrift: also start the Thrift servers.
         java_options: additional options of its JVMs.
         version: of HBase; None for that of hbase.pom.xml.
 
@@ -62,8 +63,10 @@ class HBaseServer:
         properties: dict[str, str] | None = None,
         java_options: Sequence[str] = (),
         version: str | None = None,
+        has_thrift: bool = True,
     ) -> None:
         self.folder = folder
+        self._has_thrift = has_thrift
         self.hbase = ServerProcess("hbase", folder)
         self.thrift = ServerProcess("thrift", folder)
         self.thrift2 = ServerProcess("thrift2", folder)
@@ -74,9 +77,9 @@ class HBaseServer:
         self._version = version
 
     @property
-    def processes(self) -> tuple[ServerProcess, ServerProcess, ServerProcess]:
+    def processes(self) -> tuple[ServerProcess, ...]:
         """All processes, in start order."""
-        return self.hbase, self.thrift, self.thrift2
+        return (self.hbase, self.thrift, self.thrift2) if self._has_thrift else (self.hbase,)
 
     @property
     def port(self) -> int:
@@ -151,11 +154,14 @@ class HBaseServer:
 
     def wait(self) -> None:
         """
-        Wait until both Thrift servers respond, and with them HBase.
+        Wait until both Thrift servers respond, and with them HBase; without them, until the master responds.
 
         Raises:
             ServerError: a process ended or took too long.
         """
+        if not self._has_thrift:
+            self.hbase.wait_until(lambda: hbase_is_ready(self.master_port), timeout_s=_READY_TIMEOUT_S)
+            return
         self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
         self.thrift2.wait_until(
             lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S

@@ -25,6 +25,18 @@ def thrift_is_ready(port: int, call: str, argument: bytes) -> bool:
     return answer[:4] == b"\x80\x01\x00\x02" and struct.unpack_from(">h", answer, head + 1)[0] == 0
 
 
+def hbase_is_ready(master_port: int) -> bool:
+    """Whether a master describes a table, which it does after its start is complete."""
+    # RPC.proto of HBase: preamble, ConnectionHeader (user, service), RequestHeader (call 1, method), parameter
+    connection = b"\x0a\x07\x0a\x05probe\x12\x0dMasterService"
+    header = b"\x08\x01\x1a\x13GetTableDescriptors\x20\x01"
+    table = b"\x0a\x0d\x0a\x05hbase\x12\x04meta"
+    call = bytes((len(header),)) + header + bytes((len(table),)) + table
+    request = b"HBas\x00\x50" + struct.pack(">I", len(connection)) + connection + struct.pack(">I", len(call)) + call
+    answer = _ask(master_port, request, framed=False, at_least=7)
+    return answer[4:7] == b"\x02\x08\x01"  # a ResponseHeader of 2 bytes: call 1, no exception
+
+
 def _ask(port: int, request: bytes, *, framed: bool = True, at_least: int = 0) -> bytes:
     """The response; empty if there is none."""
     try:

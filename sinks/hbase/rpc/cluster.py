@@ -163,7 +163,7 @@ class Cluster:
             if found.has(1):
                 self._last_registry = address
                 return found.message(1)
-            problems.append(f"{address} knows of none")
+            problems.append(f"{address} has no answer")
         raise StoreUnavailableError(
             f"no server of the cluster says where {what} is: {'; '.join(problems)}", hint=_OLD_SERVER
         )

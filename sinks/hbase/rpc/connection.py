@@ -118,6 +118,10 @@ class Connection:
         """Close the connection; may be called twice or without open."""
         self._stream.close()
 
+    def abort(self) -> None:
+        """Close the connection and discard unsent bytes."""
+        self._stream.abort()
+
     def call(self, method: str, parameter: bytes, deadline_s: float) -> Answer:
         """
         The answer to a call.

@@ -5,10 +5,10 @@ A server runs the calls of a connection in parallel. So a row key is in one unan
 row are sent one after the other, and an error is raised only after all calls were answered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import IngestError, Mutation, Put, WriteRejectedError
+from ingest.api import IngestError, Mutation, Put, StoreError, WriteRejectedError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, RefusalError
 from sinks.hbase.rpc.cluster import Cluster
@@ -58,22 +58,25 @@ class _Outcome:
         again: indexes of those to be sent again.
         refused: index -> why HBase rejects the mutation.
         rejected_batch: why HBase rejects a region's batch, if it does not say because of which mutation.
-        fatal: the error that ends the operation, though another row may not have caused it.
+        fatal: the error that ends the operation, whatever became of other mutations.
         reason: of the last failure.
+        lost_servers: those whose connection broke.
     """
 
     def __init__(self) -> None:
         self.again: list[int] = []
         self.refused: dict[int, RemoteError] = {}
         self.rejected_batch: RemoteError | None = None
-        self.fatal: RemoteError | None = None
+        self.fatal: RemoteError | StoreError | None = None
         self.reason: Exception | None = None
+        self.lost_servers: set[Address] = set()
 
-    def lost(self, request: _Request, error: Exception) -> None:
-        """The whole call failed, or its outcome is unknown."""
+    def lost(self, request: _Request, error: Exception | None = None) -> None:
+        """The whole call failed, was not sent, or has an unknown outcome."""
         for batch in request.batches:
             self.again += batch.indexes
-        self.reason = error
+        self.lost_servers.add(request.server)
+        self.reason = error or self.reason
 
     def failed(self, failure: BatchFailure) -> None:
         """A server answered with an exception."""
@@ -142,8 +145,10 @@ class Writer:
         rejected_batch: RemoteError | None = None
         while indexes:
             outcome = self._attempt(work, indexes, attempts.deadline_s)
-            if outcome.fatal is not None:
+            if isinstance(outcome.fatal, RemoteError):
                 raise store_error(outcome.fatal, table) from outcome.fatal
+            if outcome.fatal is not None:
+                raise outcome.fatal
             refused |= outcome.refused
             rejected_batch = rejected_batch or outcome.rejected_batch
             indexes = outcome.again
@@ -168,28 +173,42 @@ class Writer:
         for request in _requests(by_region, work.encoded):
             by_server.setdefault(request.server, []).append(request)
         while by_server:
-            sent = [self._send(requests.pop(0), work, outcome, deadline_s) for requests in by_server.values()]
-            for one in sent:
-                if one is not None:
-                    self._receive(one, outcome, deadline_s)
+            self._exchange([requests.pop(0) for requests in by_server.values()], work, outcome, deadline_s)
+            for server in outcome.lost_servers.intersection(by_server):
+                for request in by_server.pop(server):
+                    outcome.lost(request)
             by_server = {server: requests for server, requests in by_server.items() if requests}
         return outcome
 
+    def _exchange(self, requests: Sequence[_Request], work: _Work, outcome: _Outcome, deadline_s: float) -> None:
+        """Send one call to each of some servers, then receive all answers."""
+        sent: list[_Sent] = []
+        try:
+            for request in requests:
+                if (one := self._send(request, work, outcome, deadline_s)) is not None:
+                    sent.append(one)  # noqa: PERF401 - complete at any interruption
+            for one in sent:
+                self._receive(one, outcome, deadline_s)
+        except BaseException:  # interrupted: no later call may meet these on a server
+            for one in sent:
+                one.connection.abort()
+            raise
+
     def _by_region(
         self, work: _Work, indexes: Sequence[int], outcome: _Outcome, deadline_s: float
-    ) -> dict[Region, list[int]]:
+    ) -> list[tuple[Region, list[int]]]:
         regions = self._regions.of(work.table, deadline_s)
         if (only := regions.only) is not None and only.server is not None:
-            return {only: list(indexes)}
-        found: dict[Region, list[int]] = {}
+            return [(only, list(indexes))]
+        found: dict[bytes, tuple[Region, list[int]]] = {}
         for index in indexes:
             region = regions.of(work.mutations[index].row)
             if region is None or region.server is None:
                 outcome.again.append(index)
                 outcome.reason = ConnectionLostError(f'a region of table "{work.table}" is on no server now')
             else:
-                found.setdefault(region, []).append(index)
-        return found
+                found.setdefault(region.name, (region, []))[1].append(index)
+        return list(found.values())
 
     def _send(self, request: _Request, work: _Work, outcome: _Outcome, deadline_s: float) -> _Sent | None:
         message = self._multi.request(request.batches, work.mutations)
@@ -199,7 +218,9 @@ class Writer:
             return _Sent(request, connection, connection.send("Multi", message, cells, deadline_s))
         except ConnectionLostError as error:
             outcome.lost(request, error)
-            return None
+        except StoreError as error:  # the server may not be connected to
+            outcome.fatal = error
+        return None
 
     def _receive(self, sent: _Sent, outcome: _Outcome, deadline_s: float) -> None:
         request = sent.request
@@ -216,10 +237,10 @@ class Writer:
                 outcome.failed(failure)
 
 
-def _requests(by_region: dict[Region, list[int]], encoded: Sequence[bytes]) -> Iterator[_Request]:
+def _requests(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence[bytes]) -> Iterator[_Request]:
     """Calls of limited size, each to one server with batches of several regions."""
     open_requests: dict[Address, tuple[list[Batch], int, int]] = {}
-    for region, indexes in by_region.items():
+    for region, indexes in by_region:
         server = region.server
         assert server is not None  # noqa: S101 - regions without a server have no mutations here
         batches, rows, size = open_requests.pop(server, ([], 0, 0))

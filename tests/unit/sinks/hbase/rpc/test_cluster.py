@@ -48,7 +48,7 @@ def soon(cluster: Cluster) -> float:
     return cluster._clock() + 10
 
 
-def test_first_server_that_answers_is_asked_once(serve) -> None:
+def test_answers_are_kept(serve) -> None:
     server = serve(registry)
     cluster = cluster_of(closed(), server.address)
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_first_server_that_answers_is_asked_once(serve) -> None:
     cluster.close()
 
 
-def test_server_that_answered_is_asked_first(serve) -> None:
+def test_server_that_answered_is_called_first_the_next_time(serve) -> None:
     silent = serve(lambda request: request.answer())
     cluster = cluster_of(silent.address, serve(registry).address)
     for _ in range(3):

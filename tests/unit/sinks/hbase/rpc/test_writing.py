@@ -22,12 +22,13 @@ from sinks.hbase.rpc import writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.rpc.writing import Writer
-from tests.support.rpc_server import Request, RpcServer
+from tests.support.rpc_server import Request, RpcServer, framed
 
 HBASE = "org.apache.hadoop.hbase."
 MOVED = HBASE + "NotServingRegionException"
@@ -44,6 +45,7 @@ class FalseCluster:
     Attributes:
         fail: region and index of an action -> class of an exception; None stores the row.
         fail_region: region -> class of an exception for its whole batch.
+        damage: changes the frames of the answers to `Multi`.
         calls: the regions of each `Multi`.
         rows: row keys of the puts that were stored, in order.
         lookups: how often the meta table was read.
@@ -52,6 +54,7 @@ class FalseCluster:
     def __init__(self) -> None:
         self.fail: Fail = lambda _region, _at: None
         self.fail_region: Callable[[bytes], str | None] = lambda _region: None
+        self.damage: Callable[[bytes], bytes] = lambda frame: frame
         self.calls: list[list[bytes]] = []
         self.rows: list[bytes] = []
         self.lookups = 0
@@ -69,6 +72,10 @@ class FalseCluster:
             server.close()
 
     def _answer(self, request: Request) -> bytes:
+        frame = self._frame(request)
+        return self.damage(frame) if request.method == "Multi" else frame
+
+    def _frame(self, request: Request) -> bytes:
         if request.method == "GetMetaRegionLocations":
             address = self.servers[0].address
             return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
@@ -171,6 +178,35 @@ def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
     assert false.rows == [b"a", b"b"]
 
 
+def test_other_calls_to_a_lost_server_are_not_sent(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MAX_ROWS", 1)
+    false.apply(put(b"a"))
+    false.servers[1].close()
+    opened = []
+    original = Connection.open
+    monkeypatch.setattr(Connection, "open", lambda self, s: (opened.append(self.address), original(self, s)))
+    with pytest.raises(StoreUnavailableError, match="no server can be reached"):
+        false.writer.apply("t", [put(b"b"), put(b"x"), put(b"y"), put(b"z")], Attempts(0.04))
+    assert opened == [false.servers[1].address]
+    assert b"b" in false.rows
+
+
+def test_interrupted_call_closes_its_connections(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    false.apply(put(b"a"), put(b"z"))
+
+    def interrupted(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            false.apply(put(b"b"), put(b"y"))
+    services = {service: one.is_usable for (_, service), one in false.cluster._connections.items()}
+    assert services == {"ClientMetaService": True, "ClientService": False}
+    false.apply(put(b"c"), put(b"x"))
+    assert {b"c", b"x"} <= set(false.rows)
+
+
 def test_rejected_rows_are_named_and_the_others_are_stored(false: FalseCluster) -> None:
     false.fail = lambda region, at: NO_FAMILY if (region, at) == (b"t,m,1.", 1) else None
     with pytest.raises(WriteRejectedError) as caught:
@@ -235,7 +271,7 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
         by_region.setdefault(region, []).append(index)
     encoded = [b"x" * size for size in sizes]
     found: list[int] = []
-    for request in writing._requests(by_region, encoded):
+    for request in writing._requests(by_region.items(), encoded):
         indexes = [index for batch in request.batches for index in batch.indexes]
         assert all(batch.indexes for batch in request.batches)
         assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
@@ -246,5 +282,27 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
 
 def test_rows_of_a_call_are_limited() -> None:
     region = Region(b"", b"", b"r", Address("a", 1))
-    requests = list(writing._requests({region: list(range(MAX_ROWS + 1))}, [b""] * (MAX_ROWS + 1)))
+    requests = list(writing._requests([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
     assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
+
+
+@given(length=st.integers(4, 60), flips=st.lists(st.tuples(st.integers(4, 60), st.integers(1, 255)), max_size=1))
+def test_damaged_answer_is_never_success_without_a_result_for_each_row(length, flips) -> None:
+    """A server that stores nothing, and answers with damaged bytes."""
+    false = FalseCluster()
+    try:
+        false.fail = lambda _region, _at: BUSY
+
+        def damage(frame: bytes) -> bytes:
+            content = bytearray(frame[4:length])
+            for at, change in flips:
+                if at < len(content):
+                    content[at] ^= change
+            return framed(bytes(content))
+
+        false.damage = damage
+        with pytest.raises(IngestError):
+            false.writer.apply("t", [put(b"a"), put(b"b")], Attempts(0.04, sleep=lambda _seconds: None))
+        assert false.rows == []
+    finally:
+        false.close()
