@@ -58,6 +58,9 @@ class FolderLock:
             opened.pop_all()
             self._file = file
 
+    def check(self) -> None:
+        """Does nothing: the kernel ends this lock only with the process."""
+
     def release(self) -> None:
         """Release the lock; may be called twice, or without `acquire`."""
         if self._file is not None:

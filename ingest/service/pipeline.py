@@ -13,6 +13,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.durable import StatePath
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -23,6 +24,7 @@ from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.sources import open_source, restart_of
+from ingest.service.state import state_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -183,6 +185,7 @@ class LivePipeline:
             publish=self._publish,
             observer=self.observer,
             record=self._record,
+            check_owner=self._checkpoint.check_locked,
             max_tasks=max_tasks(session),
             hide=self._shared.configuration.masks.hide,
         )
@@ -262,9 +265,9 @@ def connect(action: Callable[[], None], what: str, *, once: bool) -> None:
         _log.warning("not available yet", what=what, reason=str(error))
 
 
-def checkpoint_folder(configuration: Configuration, pipeline: str) -> Path:
+def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
     """The folder of a pipeline's checkpoint."""
-    return configuration.state_dir / "checkpoints" / pipeline
+    return state_of(configuration) / "checkpoints" / pipeline
 
 
 def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
@@ -290,6 +293,6 @@ def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkp
 
 def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:
     newest = (
-        None if pipeline.source.settings.keeps_batch_times else configuration.state_dir / "batch-times" / pipeline.name
+        None if pipeline.source.settings.keeps_batch_times else state_of(configuration) / "batch-times" / pipeline.name
     )
     return BatchTimes(checkpoint.folder / "times", now_ms, newest)

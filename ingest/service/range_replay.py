@@ -36,6 +36,7 @@ from ingest.service.replay_plan import (
     unlogged_pieces,
 )
 from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+from ingest.service.state import spark_conf, state_of
 from ingest.service.stores import committers_of, driver_stores, refuse_cluster
 from ingest.spark.jars import connector_jars
 from ingest.spark.session import close_session, is_submitted, max_tasks, open_session
@@ -99,7 +100,7 @@ class RangeReplay:
         self._pipeline = pipeline
         self._catalog = catalog
         self._request = request
-        self._state = ReplayState(configuration.state_dir / "replays" / pipeline.name, request)
+        self._state = ReplayState(state_of(configuration) / "replays" / pipeline.name, request)
 
     @property
     def is_any_allowed(self) -> bool:
@@ -211,7 +212,7 @@ class _Runner:
             f"attr2hbase replay {pipeline.name}",
             master=configuration.spark.master,
             driver_memory_bytes=configuration.spark.driver_memory,
-            conf=configuration.spark.conf,
+            conf=spark_conf(configuration),
             secret_names=configuration.secret_settings,
             jars=[] if is_submitted() else connector_jars(),
             java_properties=settings.java_properties(),

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 
 import orjson
 
 from ingest.api import ConflictError, IntegrityError
-from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import StatePath, make_folder, on_disk, sync_folder, write_durably
 from ingest.receipt import Counts
 from ingest.service.replay_plan import Piece
 
@@ -73,7 +72,7 @@ class ReplayState:
         folder: of the pipeline's replays.
     """
 
-    def __init__(self, folder: Path, request: RangeRequest) -> None:
+    def __init__(self, folder: StatePath, request: RangeRequest) -> None:
         self._folder = folder
         self._request = request
         name = f"{request.from_ms}-{request.to_ms}"
@@ -81,7 +80,7 @@ class ReplayState:
         self._done = folder / f"{name}.done"
 
     @property
-    def plan_file(self) -> Path:
+    def plan_file(self) -> StatePath:
         """The file of the plan; without it the replay starts anew."""
         return self._plan
 

@@ -27,6 +27,7 @@ from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
+from ingest.service.state import spark_conf, state_of
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
@@ -86,6 +87,14 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     recovery = _recovery()
     if is_submitted():
         forward_signals(stop.forwarded)
+    try:
+        state = state_of(configuration)
+    except Exception as error:
+        if not stop.requested.is_set():
+            raise
+        # the signal also ended the JVM, which did not ignore it yet
+        _log.info("stopped while Spark started", reason=str(error))
+        return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
     with ExitStack() as opened:
         hide = configuration.masks.hide
         activity = Activity(mask=hide)
@@ -102,7 +111,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.once,
             options.follow,
         )
-        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        control = Control(Pauses(state), configuration.pipelines)
         access = access_of(configuration)
         http = configuration.service.http
         endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, access), http.tls)
@@ -178,7 +187,7 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
         "attr2hbase",
         master=configuration.spark.master,
         driver_memory_bytes=configuration.spark.driver_memory,
-        conf=configuration.spark.conf,
+        conf=spark_conf(configuration),
         secret_names=configuration.secret_settings,
         # spark-submit has added them
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError
-from ingest.durable import on_disk, write_durably
-from ingest.durable.lock import FolderLock
+from ingest.durable import StatePath, on_disk, write_durably
+from ingest.durable.lease_lock import folder_lock
+from ingest.observe.logs import logger
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
 FORMAT = b"1"
 """Of the product's files and of the offsets of its sources; incremented with a change that earlier versions misread."""
 FOLDERS = ("offsets", "commits", "sources", "times")
+_log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,14 @@ class Checkpoint:
         restart: how the source starts without it, for hints.
     """
 
-    def __init__(self, folder: Path, restart: Restart = READS_ALL) -> None:
+    def __init__(self, folder: StatePath, restart: Restart = READS_ALL) -> None:
         self.folder = folder
         self._restart = restart
-        self._lock = FolderLock(
-            folder, kind="checkpoint", hint="stop that process first, or give this pipeline another state_dir"
+        self._lock = folder_lock(
+            folder,
+            kind="checkpoint",
+            hint="stop that process first, or give this pipeline another state_dir",
+            on_wait=_log.warning,
         )
 
     @property
@@ -70,16 +75,30 @@ class Checkpoint:
         """
         Lock the folder against other processes until `unlock` or the end of this process.
 
+        On a cluster it may wait, as `ingest.durable.lease_lock.LeaseLock.acquire`.
+
         Raises:
             ConflictError: another process uses this checkpoint.
             StoreUnavailableError: the folder is not writable, or the disk is full.
         """
         self._lock.acquire()
         for folder in (self.folder, *(self.folder / name for name in FOLDERS)):
+            if not isinstance(folder, Path):
+                break  # the lease was written
             with on_disk(folder):
                 if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                     # reported now, not when the first batch is planned
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def check_locked(self) -> None:
+        """
+        Check that this process still has the lock, before it changes anything for the pipeline.
+
+        Raises:
+            ConflictError: `lease_lost`: it was suspended or cut off, and another process has taken the checkpoint.
+            StoreUnavailableError: the file system does not answer.
+        """
+        self._lock.check()
 
     def unlock(self) -> None:
         """Release the lock; may be called twice."""
@@ -209,7 +228,7 @@ class Checkpoint:
             raise self.damaged(path, "contains no offsets")
         return content
 
-    def damaged(self, path: Path, what: str) -> CheckpointError:
+    def damaged(self, path: StatePath, what: str) -> CheckpointError:
         """The error of a damaged file; it names the last good batch, and how to start without the checkpoint."""
         before = int(path.name) if path.name.isdecimal() else None
         both = self._numbers("offsets") & self._numbers("commits")
@@ -226,7 +245,7 @@ class Checkpoint:
         except FileNotFoundError:
             return frozenset()
 
-    def _verify_file(self, path: Path) -> None:
+    def _verify_file(self, path: StatePath) -> None:
         try:
             content = path.read_bytes()
         except FileNotFoundError as error:
