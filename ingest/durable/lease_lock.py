@@ -28,6 +28,9 @@ class LeaseLock:
         on_wait: called with a message when `acquire` starts to wait.
         lease: for tests; None for the lease of this process.
         beat_s: seconds between heartbeats.
+
+    Attributes:
+        lost: the error of the heartbeat that found another owner; None before.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class LeaseLock:
         self._beat_s = beat_s
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
+        self.lost: ConflictError | None = None
 
     def acquire(self) -> None:
         """
@@ -65,6 +69,7 @@ class LeaseLock:
                 hint=f"{self._hint}; if its machine is lost, start again: a start takes over {VALID_S:g} s after the "
                 "last heartbeat",
             ) from error
+        self.lost = None
         self._ending.clear()
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
         self._thread.start()
@@ -106,8 +111,9 @@ class LeaseLock:
         while not self._ending.wait(self._beat_s):
             try:
                 self._lease.renew()
-            except ConflictError:
-                return  # the next check reports it
+            except ConflictError as error:
+                self.lost = error
+                return
             except IngestError:
                 continue  # no answer; a check that gets none either blocks the pipeline
 

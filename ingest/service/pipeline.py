@@ -143,9 +143,13 @@ class LivePipeline:
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
 
-    def data_loss(self) -> IngestError | None:
-        """The error if the source has lost data, which Spark may not detect; None otherwise."""
-        return self._source.data_loss()
+    def fatal(self) -> IngestError | None:
+        """
+        The error that ends a running query, which Spark may not detect; None otherwise.
+
+        Another driver has taken the checkpoint, or the source has lost data.
+        """
+        return self._checkpoint.lost() or self._source.data_loss()
 
     def unavailable(self) -> str | None:
         """Why the source has not answered for seconds, which Spark reports after minutes; None while it answers."""
@@ -198,7 +202,9 @@ class LivePipeline:
             raise
 
 
-def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) -> LivePipeline:
+def build_pipeline(
+    shared: Shared, plan: Plan, start_from: str | None = None, checkpoint: Checkpoint | None = None
+) -> LivePipeline:
     """
     Lock and check the resources of a pipeline. An unavailable store or dead-letter queue is retried by the running
     pipeline, unless the service runs once.
@@ -207,6 +213,7 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         shared: resources of all pipelines.
         plan: of the pipeline.
         start_from: `run --start-from`, for a pipeline without a checkpoint; None for the source's own `start`.
+        checkpoint: of the pipeline, if it is locked already; it is unlocked also if the pipeline cannot start.
 
     Raises:
         ConfigError: its source does not support `start_from`.
@@ -218,7 +225,11 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
     with ExitStack() as opened:
-        checkpoint = _checkpoint(shared, pipeline, opened)
+        if checkpoint is None:
+            checkpoint = checkpoint_of(shared, pipeline)
+            checkpoint.lock()
+        opened.callback(checkpoint.unlock)
+        _verify(checkpoint, pipeline)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
         source = open_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
@@ -270,11 +281,19 @@ def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
     return state_of(configuration) / "checkpoints" / pipeline
 
 
-def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
+def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
+    """
+    The checkpoint of a pipeline, not locked.
+
+    Raises:
+        CatalogError: its source cannot be imported.
+    """
     restart = restart_of(shared.catalog.load("sources", pipeline.source.kind))
-    checkpoint = Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
-    checkpoint.lock()
-    opened.callback(checkpoint.unlock)
+    return Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
+
+
+def _verify(checkpoint: Checkpoint, pipeline: Pipeline) -> None:
+    """Check a locked checkpoint, and log what a start does with its last batch."""
     checkpoint.verify()
     uncommitted = checkpoint.uncommitted()
     is_changed = checkpoint.is_changed(pipeline.fingerprint)
@@ -288,7 +307,6 @@ def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkp
         _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=uncommitted)
     elif is_changed:
         _log.info("the configuration has changed since the last run", pipeline=pipeline.name)
-    return checkpoint
 
 
 def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:

@@ -24,7 +24,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
 from ingest.service.state import spark_conf, state_of
@@ -33,7 +33,7 @@ from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, open_session
 from ingest.spark.signals import forward_signals
-from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.streaming.checkpoint import lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -163,13 +163,18 @@ def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
 ) -> tuple[list[LivePipeline], list[BaseException]]:
     """The pipelines that can start, and why the others cannot."""
-    checkpoints = {name: Checkpoint(checkpoint_folder(shared.configuration, name)) for name in plans}
+    checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
     positions = start_positions(checkpoints, options.start_from)
+    for checkpoint in checkpoints.values():
+        opened.callback(checkpoint.unlock)
+    refused = lock_all(checkpoints)
     pipelines: list[LivePipeline] = []
     errors: list[BaseException] = []
     for name, plan in plans.items():
         try:
-            pipeline = build_pipeline(shared, plan, positions[name])
+            if name in refused:
+                raise refused[name]
+            pipeline = build_pipeline(shared, plan, positions[name], checkpoints[name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:

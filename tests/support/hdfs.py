@@ -5,6 +5,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
@@ -152,3 +153,34 @@ class Hdfs:
         for pages in ("hdfs", "datanode"):  # the jars have no folders of their web pages, and no server starts without
             (folder / "webapps" / pages).mkdir(parents=True, exist_ok=True)
         return folder
+
+
+class HdfsPath:
+    """A path in HDFS with the methods of `pathlib.Path` that `CheckpointReader` uses; over WebHDFS, for reading."""
+
+    def __init__(self, hdfs: Hdfs, path: str) -> None:
+        self._hdfs = hdfs
+        self.path = path
+
+    def __truediv__(self, name: str) -> "HdfsPath":
+        return HdfsPath(self._hdfs, f"{self.path}/{name}")
+
+    def __str__(self) -> str:
+        return f"{self._hdfs.url}{self.path}"
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self.path.rpartition("/")[2]
+
+    def exists(self) -> bool:
+        """Whether there is a folder that is not empty."""
+        return bool(self._hdfs.names(self.path))
+
+    def iterdir(self) -> Iterator["HdfsPath"]:
+        """The entries of a folder."""
+        return map(self.__truediv__, self._hdfs.names(self.path))
+
+    def read_text(self) -> str:
+        """The content of a file."""
+        return self._hdfs.read(self.path).decode()

@@ -11,11 +11,13 @@ import json
 import os
 import struct
 import zlib
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.api import CheckpointError, ConflictError
+from ingest.api import CheckpointError, ConflictError, IngestError
 from ingest.durable import StatePath, on_disk, write_durably
 from ingest.durable.lease_lock import folder_lock
 from ingest.observe.logs import logger
@@ -99,6 +101,10 @@ class Checkpoint:
             StoreUnavailableError: the file system does not answer.
         """
         self._lock.check()
+
+    def lost(self) -> IngestError | None:
+        """The error if the lock is known to be lost; None otherwise. Returns at once."""
+        return self._lock.lost
 
     def unlock(self) -> None:
         """Release the lock; may be called twice."""
@@ -267,6 +273,26 @@ class Checkpoint:
                 json.loads(content)
         except ValueError as error:
             raise self.damaged(path, "does not have the format of Spark") from error
+
+
+def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
+    """
+    Lock several checkpoints at the same time, since each may have to wait for the lease of a driver that was killed.
+
+    Returns:
+        Why some are not locked, by their names.
+    """
+    refused: dict[str, IngestError] = {}
+
+    def lock(name: str) -> None:
+        try:
+            checkpoints[name].lock()
+        except IngestError as error:
+            refused[name] = error
+
+    with ThreadPoolExecutor(max(1, len(checkpoints)), thread_name_prefix="lock") as pool:
+        deque(pool.map(lock, checkpoints), maxlen=0)
+    return refused
 
 
 def _has_checksums(content: bytes, checksums: bytes) -> bool:

@@ -37,6 +37,7 @@ def test_owner_that_lost_the_lock_finds_out_and_ends_its_heartbeats(tmp_path: Pa
         with pytest.raises(ConflictError, match="second has taken it") as lost:
             first.check()
         assert lost.value.code == "lease_lost"
+        assert reached(lambda: first.lost is not None, 5.0)
         assert reached(lambda: not any(thread.name == "lease" for thread in threading.enumerate()), 5.0)
 
 

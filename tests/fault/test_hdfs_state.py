@@ -1,0 +1,126 @@
+"""The state of a service is in HDFS: its driver is killed, suspended and replaced, and the NameNode is restarted."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.durable.lease import VALID_S
+from tests.support.hdfs import Hdfs, HdfsPath
+from tests.support.ledger.run import LedgerRun
+from tests.support.names import unique
+from tests.support.service import environment
+
+EXIT_CONFLICT = 4
+
+
+@pytest.fixture(scope="module")
+def hdfs(servers_folder: Path) -> Iterator[Hdfs]:
+    server = Hdfs(servers_folder / "hdfs")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def run(ledger_run, hdfs: Hdfs, request: pytest.FixtureRequest) -> LedgerRun:
+    folder = f"/{unique('state')}/service"
+    content = {
+        "state_dir": f"{hdfs.url}{folder}",
+        # one DataNode
+        "spark": {"conf": {"spark.hadoop.dfs.replication": "1"}},
+    }
+    run: LedgerRun = ledger_run(
+        f"HDFS {request.node.originalname}", store="hbase", batch_size=500, content=content, dead_letters="kafka"
+    )
+    run.service.state = HdfsPath(hdfs, folder)
+    return run
+
+
+def another_driver(run: LedgerRun, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The same pipeline file on another machine: another working folder, which has no state."""
+    folder.mkdir()
+    file = folder / "pipeline.yaml"
+    file.write_text(run.service.file.read_text())
+    command = [sys.executable, "-m", "ingest", "run", str(file)]
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: Path) -> None:
+    run.produce(3_000)
+    run.start()
+    run.service.wait_for_batches(2, run.pipeline)
+
+    second = another_driver(run, tmp_path / "second")
+    assert second.returncode == EXIT_CONFLICT, second.stderr
+    assert f"is in use by pid {run.service.pid} on {os.uname().nodename} since 20" in second.stderr
+    run.produce(500)
+    run.service.wait_for_batches(1, run.pipeline)
+
+    with run.produce_in_background(rate=300):
+        run.kill()
+        run.check_while_dead()
+        shutil.rmtree(run.service.folder / "data")
+        run.service.move(tmp_path / "third")
+        started = time.monotonic()
+        run.start()
+        run.proven(f"resumed after {time.monotonic() - started:.0f} s")
+        run.service.wait_for_batches(3, run.pipeline)
+    assert "then taking over" in run.service.log.read_text()
+    run.finish()
+    # a clean stop releases the lease, so the next start does not wait
+    run.service.start("--once")
+    assert run.service.wait_for_exit(180) == 0
+    assert run.service.log.read_text().count("then taking over") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_namenode_is_restarted_under_load(run: LedgerRun, hdfs: Hdfs) -> None:
+    run.produce(2_000)
+    run.start()
+    run.service.wait_for_batches(2, run.pipeline)
+    with run.produce_in_background(rate=300):
+        hdfs.namenode.kill()
+        run.service.wait_for_state("blocked", run.pipeline)
+        run.proven("the pipeline is blocked without a NameNode")
+        time.sleep(VALID_S + 5)  # longer than the lease is valid
+        hdfs.start()
+        run.service.wait_for_batches(3, run.pipeline)
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_suspended_driver_is_fenced(run: LedgerRun, tmp_path: Path) -> None:
+    run.produce(3_000)
+    run.start()
+    run.service.wait_for_batches(1, run.pipeline)
+    with run.produce_in_background(rate=300):
+        run.service.wait_for(run.service.checkpoint(run.pipeline).is_inside_a_batch, "a batch")
+        for process in run.service.processes():
+            process.suspend()
+        zombie = run.service.leave(tmp_path / "second")
+        try:
+            run.start()
+            run.service.wait_for_batches(3, run.pipeline)
+            for process in zombie.processes():
+                process.resume()
+            assert zombie.wait_for_exit(120) == EXIT_CONFLICT, zombie.last_lines()
+            run.proven(f"the suspended driver ended with {EXIT_CONFLICT}")
+            assert "has taken it" in zombie.last_lines()
+            run.service.wait_for_batches(3, run.pipeline)
+        finally:
+            zombie.close()
+    run.finish()
