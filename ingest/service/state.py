@@ -46,4 +46,9 @@ def state_of(configuration: Configuration) -> StatePath:
 
 def spark_conf(configuration: Configuration) -> Mapping[str, str]:
     """The Spark settings of a configuration, with those that its state needs."""
-    return configuration.spark.conf if configuration.state_url is None else _FILE_MANAGER | configuration.spark.conf
+    if configuration.state_url is None:
+        return configuration.spark.conf
+    from ingest.spark.hadoop_files import SETTINGS
+
+    # Spark's own connection too: without a NameNode a query fails within seconds, and is restarted
+    return _FILE_MANAGER | {_HADOOP + name: value for name, value in SETTINGS.items()} | configuration.spark.conf

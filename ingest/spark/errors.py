@@ -30,7 +30,7 @@ _DISK = re.compile(
     r"(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
 )
 _HDFS_AWAY = re.compile(
-    r"Call From \S+ to \S+ failed on (connection|socket timeout|local) exception|SafeModeException: "
+    r"Call From \S+ to \S+ failed on |End of File Exception between local host|SafeModeException: "
     r"|org\.apache\.hadoop\.(ipc\.(StandbyException|RetriableException)|net\.ConnectTimeoutException): "
     r"|could only be written to \d+ of the \d+ minReplication nodes|BlockMissingException: "
     r"|All datanodes .* are bad"

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,6 @@ from tests.support.service import environment
 EXIT_CONFLICT = 4
 
 
-@pytest.fixture(scope="module")
-def hdfs(servers_folder: Path) -> Iterator[Hdfs]:
-    server = Hdfs(servers_folder / "hdfs")
-    try:
-        server.start()
-        yield server
-    finally:
-        server.kill()
-
-
 @pytest.fixture
 def run(ledger_run, hdfs: Hdfs, request: pytest.FixtureRequest) -> LedgerRun:
     folder = f"/{unique('state')}/service"
@@ -38,7 +27,7 @@ def run(ledger_run, hdfs: Hdfs, request: pytest.FixtureRequest) -> LedgerRun:
         "spark": {"conf": {"spark.hadoop.dfs.replication": "1"}},
     }
     run: LedgerRun = ledger_run(
-        f"HDFS {request.node.originalname}", store="hbase", batch_size=500, content=content, dead_letters="kafka"
+        f"HDFS {request.node.originalname}", store="hbase", batch_size=1_000, content=content, dead_letters="kafka"
     )
     run.service.state = HdfsPath(hdfs, folder)
     return run
@@ -68,7 +57,7 @@ def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: 
     run.produce(500)
     run.service.wait_for_batches(1, run.pipeline)
 
-    with run.produce_in_background(rate=300):
+    with run.produce_in_background(rate=100):
         run.kill()
         run.check_while_dead()
         shutil.rmtree(run.service.folder / "data")
@@ -91,7 +80,7 @@ def test_namenode_is_restarted_under_load(run: LedgerRun, hdfs: Hdfs) -> None:
     run.produce(2_000)
     run.start()
     run.service.wait_for_batches(2, run.pipeline)
-    with run.produce_in_background(rate=300):
+    with run.produce_in_background(rate=100):
         hdfs.namenode.kill()
         run.service.wait_for_state("blocked", run.pipeline)
         run.proven("the pipeline is blocked without a NameNode")
@@ -107,7 +96,7 @@ def test_suspended_driver_is_fenced(run: LedgerRun, tmp_path: Path) -> None:
     run.produce(3_000)
     run.start()
     run.service.wait_for_batches(1, run.pipeline)
-    with run.produce_in_background(rate=300):
+    with run.produce_in_background(rate=100):
         run.service.wait_for(run.service.checkpoint(run.pipeline).is_inside_a_batch, "a batch")
         for process in run.service.processes():
             process.suspend()

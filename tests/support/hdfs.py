@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
@@ -63,6 +64,14 @@ class Hdfs:
                 process.start(self._command(main))
         self.datanode.wait_until(self._is_ready, timeout_s=_READY_TIMEOUT_S)
 
+    def suspend(self) -> None:
+        """Freeze the NameNode: connections stay open without responses."""
+        assert self.namenode.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Resume a frozen NameNode."""
+        self.namenode.signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """Kill both processes with SIGKILL."""
         for process in self.processes:
@@ -71,14 +80,18 @@ class Hdfs:
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, without temporary ones; none if there is no folder."""
+        return [each["pathSuffix"] for each in self.statuses(folder) if not each["pathSuffix"].startswith(".")]
+
+    def statuses(self, folder: str) -> list[dict[str, Any]]:
+        """What WebHDFS reports about each entry of a folder; nothing if there is no folder."""
         try:
-            statuses = json.loads(self._get(folder, "LISTSTATUS"))["FileStatuses"]["FileStatus"]
+            found: list[dict[str, Any]] = json.loads(self._get(folder, "LISTSTATUS"))["FileStatuses"]["FileStatus"]
         except urllib.error.HTTPError as error:
             with error:
                 if error.code != 404:
                     raise
             return []
-        return [each["pathSuffix"] for each in statuses if not each["pathSuffix"].startswith(".")]
+        return found
 
     def read(self, path: str) -> bytes:
         """The content of a file."""

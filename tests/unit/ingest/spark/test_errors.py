@@ -55,6 +55,11 @@ CASES = [
         Disposition.RETRY,
     ),
     (
+        "Call From a/10.0.0.1 to b:8020 failed on socket exception: java.net.SocketException: Connection reset",
+        "state_unavailable",
+        Disposition.RETRY,
+    ),
+    (
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException: Cannot create file/state.",
         "state_unavailable",
         Disposition.RETRY,
