@@ -204,7 +204,12 @@ class Checkpoint:
                 write_durably(path, fingerprint.encode())
 
     def newest_commit(self) -> int | None:
-        """Number of the newest acknowledged batch."""
+        """
+        Number of the newest acknowledged batch.
+
+        Raises:
+            StoreUnavailableError: the folder cannot be read now.
+        """
         return max(self._numbers("commits"), default=None)
 
     def uncommitted(self) -> int | None:
@@ -224,12 +229,14 @@ class Checkpoint:
 
         Raises:
             CheckpointError: the file is damaged.
+            StoreUnavailableError: the file cannot be read now.
         """
         path = self.folder / "offsets" / str(batch_id)
-        try:
-            content = json.loads(path.read_text().split("\n")[2])
-        except (OSError, IndexError, ValueError) as error:
-            raise self.damaged(path, f"cannot be read: {error}") from error
+        with on_disk(path):
+            try:
+                content = json.loads(path.read_bytes().decode().split("\n")[2])
+            except (FileNotFoundError, IndexError, ValueError) as error:
+                raise self.damaged(path, f"cannot be read: {error}") from error
         if not isinstance(content, dict):
             raise self.damaged(path, "contains no offsets")
         return content
@@ -246,10 +253,12 @@ class Checkpoint:
         )
 
     def _numbers(self, name: str) -> frozenset[int]:
-        try:
-            return frozenset(int(entry.name) for entry in (self.folder / name).iterdir() if entry.name.isdecimal())
-        except FileNotFoundError:
-            return frozenset()
+        folder = self.folder / name
+        with on_disk(folder):
+            try:
+                return frozenset(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+            except FileNotFoundError:
+                return frozenset()
 
     def _verify_file(self, path: StatePath) -> None:
         try:

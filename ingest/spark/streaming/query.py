@@ -174,7 +174,7 @@ class PipelineQuery:
         try:
             # on a cluster, a file system that is away answers late, and the service does not wait for it
             newest = self._ask(self._checkpoint.newest_commit, default=None)
-        except OSError:
+        except IngestError:
             newest = None
         return finished is None or (newest is not None and newest >= finished)
 

@@ -81,3 +81,12 @@ def test_batch_log_is_read_and_old_days_are_removed(files: MemoryFiles):
     again = BatchLog(folder)
     assert [batch.number for batch in again.batches()] == [2, 3]
     assert again.newest() == LoggedBatch(3, 3 * day_ms, {("ticks", 0): (3, 4)})
+
+
+def test_file_system_that_is_away_does_not_look_like_damage(files: MemoryFiles, folder: RemotePath):
+    checkpoint = Checkpoint(folder)
+    files.is_away = True
+    for call in (checkpoint.newest_commit, checkpoint.verify, lambda: checkpoint.end_offsets(1)):
+        with pytest.raises(StoreUnavailableError) as away:
+            call()
+        assert away.value.code == "state_unavailable"
