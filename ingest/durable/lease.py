@@ -1,4 +1,4 @@
-"""An ownership in a file system that several machines share; it passes on when its owner gives no sign of life."""
+"""An ownership in a file system that several machines share; it ends when its owner sends no heartbeats."""
 
 import dataclasses
 import time
@@ -12,8 +12,7 @@ from ingest.durable.files import create_durably, make_folder, on_disk, write_dur
 from ingest.durable.remote import StatePath
 
 VALID_S = 30.0
-"""For how long a candidate watches an owner without a heartbeat. Longer than a garbage collection, a fail-over of a
-NameNode's clients, and several heartbeats."""
+"""How long an owner without heartbeats remains the owner: longer than several heartbeats and a garbage collection."""
 _POLL_S = 0.5
 
 
@@ -45,9 +44,9 @@ class Lease:
     A lease in a folder of its own: a file for each grant, named by its fence; the highest fence counts.
 
     To take the lease is to create the file of the next fence, which one process can. No clocks are compared: a
-    candidate watches the heartbeats of the owner, and takes over when none has come for `valid_s` of its own time. An
-    owner that hung finds the higher fence at its next `check`. After that check another process may take over at any
-    time, so what follows must be harmless if it happens late.
+    candidate watches the heartbeats of the owner, and takes over if there was none for `valid_s` on its own clock. An
+    owner that was suspended detects the higher fence at its next `check`. Another process may take over just after a
+    check, so what follows a check must be harmless if it happens late.
 
     One thread calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
     StoreUnavailableError if the file system does not answer, is full or denies access, and IntegrityError if a grant
@@ -165,7 +164,7 @@ class Lease:
                     write_durably(self._path(owned.fence), _content(dataclasses.replace(owned, beat=None)))
 
     def _watched(self, watched: Grant) -> Grant | None:
-        """The newest grant, when its owner has released it or has given no sign of life for `valid_s`."""
+        """The newest grant, once its owner has released it or has sent no heartbeat for `valid_s`."""
         deadline = self._clock() + self._valid_s
         while True:
             self._wait(_POLL_S)

@@ -55,7 +55,7 @@ class LeaseLock:
 
     def acquire(self) -> None:
         """
-        Take the lock; waits until the owner gives a sign of life, or has given none for `VALID_S` seconds.
+        Take the lock; waits for the owner's next heartbeat, at most `VALID_S` seconds.
 
         Raises:
             ConflictError: another process has it.
@@ -115,7 +115,7 @@ class LeaseLock:
                 self.lost = error
                 return
             except IngestError:
-                continue  # no answer; a check that gets none either blocks the pipeline
+                continue  # no answer; checks block the pipeline meanwhile
 
 
 def folder_lock(

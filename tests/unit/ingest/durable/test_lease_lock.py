@@ -17,7 +17,7 @@ def lock_of(folder: Path, owner: str = "ours", *, valid_s: float = 30.0, on_wait
     return LeaseLock(folder, kind="checkpoint", hint="stop it first", on_wait=on_wait, lease=lease, beat_s=0.01)
 
 
-def test_owner_gives_signs_of_life_until_it_releases(tmp_path: Path):
+def test_owner_sends_heartbeats_until_it_releases(tmp_path: Path):
     messages: list[str] = []
     with lock_of(tmp_path, "first"):
         refused = lock_of(tmp_path, "second", on_wait=messages.append)
@@ -30,7 +30,7 @@ def test_owner_gives_signs_of_life_until_it_releases(tmp_path: Path):
         assert len(messages) == 1
 
 
-def test_owner_that_lost_the_lock_finds_out_and_ends_its_heartbeats(tmp_path: Path):
+def test_owner_that_lost_the_lock_detects_it_and_ends_its_heartbeats(tmp_path: Path):
     with lock_of(tmp_path, "first") as first:
         # as a process that took over after the first one was suspended
         (tmp_path / "lock" / "7").write_text('{"owner": "second", "since_ms": 0, "beat": 0}')
