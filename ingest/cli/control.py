@@ -50,7 +50,7 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     Example: ingest pause pipeline.yaml mypipeline
     """
     from ingest.service.control import Pauses
-    from ingest.service.state import state_of
+    from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline)
     if _was_sent(out, client, name, "pause", f'"{name}" will be paused when the service starts'):
@@ -67,7 +67,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     Example: ingest resume pipeline.yaml mypipeline
     """
     from ingest.service.control import Pauses
-    from ingest.service.state import state_of
+    from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline)
     if _was_sent(out, client, name, "resume", f'"{name}" will not be paused when the service starts'):

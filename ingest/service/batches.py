@@ -7,9 +7,9 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath
 from ingest.service.group import kafka_offsets
 from ingest.service.kafka_source import first_offsets
-from ingest.service.state import state_of
 from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
 

@@ -5,7 +5,7 @@ from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.service.state import state_of
+from ingest.spark.state import state_of
 
 
 def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:

@@ -24,9 +24,9 @@ from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.sources import open_source, restart_of
-from ingest.service.state import state_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job

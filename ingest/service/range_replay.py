@@ -36,10 +36,10 @@ from ingest.service.replay_plan import (
     unlogged_pieces,
 )
 from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
-from ingest.service.state import spark_conf, state_of
 from ingest.service.stores import committers_of, driver_stores, refuse_cluster
 from ingest.spark.jars import connector_jars
 from ingest.spark.session import close_session, is_submitted, max_tasks, open_session
+from ingest.spark.state import spark_conf, state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job

@@ -20,8 +20,8 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
-from ingest.service.state import state_of
 from ingest.service.stores import committers_of, driver_stores
+from ingest.spark.state import state_of
 
 _log = logger(__name__)
 

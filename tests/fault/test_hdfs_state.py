@@ -92,22 +92,27 @@ def test_namenode_is_restarted_under_load(run: LedgerRun, hdfs: Hdfs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
-def test_suspended_driver_is_fenced(run: LedgerRun, tmp_path: Path) -> None:
+@pytest.mark.parametrize("point", ["before_send:6", "before_commit:2"])
+def test_suspended_driver_writes_late_and_is_fenced(run: LedgerRun, tmp_path: Path, point: str) -> None:
+    """The driver is suspended after its last check, while a task sends rows or before Spark writes the commit."""
+    points = tmp_path / "points"
+    points.mkdir()
+    held = points / point.partition(":")[0]
     run.produce(3_000)
-    run.start()
-    run.service.wait_for_batches(1, run.pipeline)
+    run.start(env={"INGEST_FAILPOINT": f"{point}:hold", "INGEST_FAILPOINT_FOLDER": str(points)})
     with run.produce_in_background(rate=100):
-        run.service.wait_for(run.service.checkpoint(run.pipeline).is_inside_a_batch, "a batch")
+        run.service.wait_for(held.exists, "a micro-batch at the failpoint", 180)
         for process in run.service.processes():
             process.suspend()
         zombie = run.service.leave(tmp_path / "second")
         try:
             run.start()
             run.service.wait_for_batches(3, run.pipeline)
+            held.unlink()
             for process in zombie.processes():
                 process.resume()
             assert zombie.wait_for_exit(120) == EXIT_CONFLICT, zombie.last_lines()
-            run.proven(f"the suspended driver ended with {EXIT_CONFLICT}")
+            run.proven(f"late {point}, ended with {EXIT_CONFLICT}")
             assert "has taken it" in zombie.last_lines()
             run.service.wait_for_batches(3, run.pipeline)
         finally:

@@ -24,8 +24,8 @@ def state_of(configuration: Configuration) -> StatePath:
     """
     if configuration.state_url is None:
         return configuration.state_dir
-    from ingest.service.submit import connector_jars
     from ingest.spark.hadoop_files import hadoop_path
+    from ingest.spark.jars import source_jars
     from ingest.spark.session import is_submitted, start_java
 
     sources = [pipeline.source.settings for pipeline in configuration.pipelines.values()]
@@ -36,7 +36,7 @@ def state_of(configuration: Configuration) -> StatePath:
         conf=spark_conf(configuration),
         secret_names=configuration.secret_settings,
         # the session that may follow uses this JVM, whose class path has them
-        jars=[] if is_submitted() else connector_jars(configuration, Catalog(configuration.plugins)),
+        jars=[] if is_submitted() else source_jars(configuration, Catalog(configuration.plugins)),
         java_properties={name: value for source in sources for name, value in source.java_properties().items()},
     )
     conf = configuration.spark.conf

@@ -2,7 +2,7 @@
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.service.state import spark_conf, state_of
+from ingest.spark.state import spark_conf, state_of
 
 FILE = """\
 version: 1
