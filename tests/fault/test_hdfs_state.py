@@ -1,5 +1,6 @@
 """The state of a service is in HDFS: its driver is killed, suspended and replaced, and the NameNode is restarted."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -69,9 +70,23 @@ def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: 
     assert "then taking over" in run.service.log.read_text()
     run.finish()
     # a clean stop releases the lease, so the next start does not wait
-    run.service.start("--once")
-    assert run.service.wait_for_exit(180) == 0
+    assert run.service.run_once() == 0
     assert run.service.log.read_text().count("then taking over") == 1
+    check_commands(run)
+
+
+def check_commands(run: LedgerRun) -> None:
+    """Commands read and write state in HDFS without a service."""
+    shown = run.service.ingest("offsets show", "--output", "json")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert {part["lag"] for part in json.loads(shown.stdout)["partitions"]} == {0}
+    refused = run.service.ingest("offsets reset", "--to", "earliest")
+    assert refused.returncode == EXIT_CONFLICT
+    assert "is in HDFS, which cannot exchange two folders in one act" in refused.stderr
+    for command, markers in (("pause", [run.pipeline]), ("resume", [])):
+        done = run.service.ingest(command)
+        assert done.returncode == 0, done.stderr
+        assert [path.name for path in (run.service.state / "paused").iterdir()] == markers
 
 
 @pytest.mark.slow
