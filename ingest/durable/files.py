@@ -22,6 +22,9 @@ _AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNREFUSED, errno.ETIMED
 """The file system is on another machine, which does not answer."""
 
 
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+"""The file system has no hard links."""
+
 _OWNER_ALONE = 0o077
 """Umask with which new files are 0600 and new folders 0700."""
 
@@ -69,6 +72,8 @@ def create_durably(path: StatePath, content: bytes) -> None:
     """
     Create a file as `write_durably` does, but only if it does not exist; of several concurrent callers one succeeds.
 
+    On a file system without hard links, such as SMB, that holds only for callers one after the other.
+
     Raises:
         FileExistsError: it exists, and is unchanged.
         OSError: nothing was changed, or the new name may not be durable.
@@ -77,7 +82,14 @@ def create_durably(path: StatePath, content: bytes) -> None:
         path.files.create(str(path.path), content)
         return
     with _written_beside(path, content) as temporary:
-        os.link(temporary, path)  # refuses a name that exists, as a rename does not
+        try:
+            os.link(temporary, path)  # refuses a name that exists, as a rename does not
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if path.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+            temporary.replace(path)
     sync_folder(path.parent)
 
 
