@@ -72,16 +72,18 @@ def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: 
     # a clean stop releases the lease, so the next start does not wait
     assert run.service.run_once() == 0
     assert run.service.log.read_text().count("then taking over") == 1
-    check_commands(run)
 
 
-def check_commands(run: LedgerRun) -> None:
-    """Commands read and write state in HDFS without a service."""
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_commands_use_the_state_without_a_service(run: LedgerRun) -> None:
+    run.produce(500)
+    assert run.service.run_once() == 0
     shown = run.service.ingest("offsets show", "--output", "json")
-    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.returncode == 0, shown.stderr
     assert {part["lag"] for part in json.loads(shown.stdout)["partitions"]} == {0}
     refused = run.service.ingest("offsets reset", "--to", "earliest")
-    assert refused.returncode == EXIT_CONFLICT
+    assert refused.returncode == EXIT_CONFLICT, refused.stderr
     assert "is in HDFS, which cannot exchange two folders in one act" in refused.stderr
     for command, markers in (("pause", [run.pipeline]), ("resume", [])):
         done = run.service.ingest(command)
