@@ -80,6 +80,7 @@ class HadoopFiles(RemoteFiles):
 
     def __init__(self, url: str, settings: Mapping[str, str]) -> None:
         self.url = url
+        self._process = os.urandom(6).hex()  # in the names of temporary files
         self._gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public way to its JVM before a session
         jvm: Any = SparkContext._jvm  # noqa: SLF001
         hadoop = jvm.org.apache.hadoop.fs
@@ -168,7 +169,9 @@ class HadoopFiles(RemoteFiles):
 
     def _temporary(self, path: str, content: bytes) -> Any:
         target = PurePosixPath(path)
-        temporary = self._path(str(target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")))
+        # one for each thread: a call that fails leaves at most one file
+        name = f".{target.name}.{self._process}-{threading.get_native_id()}.tmp"
+        temporary = self._path(str(target.with_name(name)))
         _translated(path, lambda: self._written(self._fs.create(temporary, True), content))
         return temporary
 

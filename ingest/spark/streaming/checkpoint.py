@@ -12,7 +12,7 @@ import os
 import struct
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +84,8 @@ class Checkpoint:
             StoreUnavailableError: the folder is not writable, or the disk is full.
         """
         self._lock.acquire()
-        for folder in (self.folder, *(self.folder / name for name in FOLDERS)):
-            if not isinstance(folder, Path):
-                break  # the lease was written
-            with on_disk(folder):
-                if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-                    # reported now, not when the first batch is planned
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if isinstance(self.folder, Path):  # on a cluster the same user has just written the lease
+            _check_access([self.folder, *(self.folder / name for name in FOLDERS)])
 
     def check_locked(self) -> None:
         """
@@ -282,6 +277,14 @@ class Checkpoint:
                 json.loads(content)
         except ValueError as error:
             raise self.damaged(path, "does not have the format of Spark") from error
+
+
+def _check_access(folders: Iterable[Path]) -> None:
+    """Report missing permissions now, not when the first batch is planned."""
+    for folder in folders:
+        with on_disk(folder):
+            if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
