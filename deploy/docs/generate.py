@@ -20,7 +20,7 @@ import typer
 
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.cli.app import application
-from ingest.observe.metrics import reference as metrics_table
+from ingest.observe.metric_table import reference as metrics_table
 from ingest.reference.error_pages import errors_page
 from ingest.reference.expressions import expressions_page
 from ingest.reference.options import cell, configuration_page, options_table

@@ -48,6 +48,7 @@ class WriteCounts:
         rows_sent: rows of all calls, so more than the rows stored if calls were retried.
         write_calls: calls that the store answered.
         flush_s: duration of each call.
+        busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
     """
 
     rows_sent: int = 0
@@ -56,6 +57,7 @@ class WriteCounts:
     write_calls: int = 0
     retries: int = 0
     flush_s: list[float] = field(default_factory=list)
+    busy: int = 0
 
     def add_written(self, other: "WriteCounts") -> None:
         """Add the counts of another task."""
@@ -65,6 +67,7 @@ class WriteCounts:
         self.write_calls += other.write_calls
         self.retries += other.retries
         self.flush_s.extend(other.flush_s)
+        self.busy += other.busy
 
 
 @dataclass(frozen=True, slots=True)

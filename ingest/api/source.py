@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -148,12 +148,15 @@ class SourceContext:
         timezone: of its times without an offset from UTC.
         start_from: `ingest run --start-from`, for a pipeline without a checkpoint; None to use the options.
         positions: its positions.
+        max_records: maximum number of records of a micro-batch under the pipeline's `max_rate`; None without one. A
+            source that cannot limit its micro-batches ignores it: the pipeline then waits longer after each.
     """
 
     pipeline: str
     timezone: str
     start_from: str | None
     positions: Positions
+    max_records: int | None = field(default=None, kw_only=True)
 
 
 S = TypeVar("S", bound=SourceSettings)

@@ -20,6 +20,8 @@ NameArgument = Annotated[
 ]
 WAIT_S = 60.0
 """How long a command waits for its effect; it is carried out later too."""
+RETENTION_USED = 0.5
+"""Used fraction of Kafka's retention that the status warns of."""
 _POLL_S = 0.2
 
 
@@ -101,8 +103,8 @@ def reload(out: Output, file: FileArgument) -> None:
 
     configuration, client = _service(out, file)
     out.problems(configuration.report)
-    client.reload()
-    while (found := client.reload_status())["phase"] not in ("done", "refused"):
+    number = client.reload()
+    while (found := client.reload_status())["id"] < number or found["phase"] not in ("done", "refused"):
         time.sleep(_POLL_S)
     if out.is_json:
         out.json(found)
@@ -206,6 +208,20 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
         dead = each["totals"]["dead_lettered"]
         if dead:
             out.note(f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow")
+        ratio = each["throttle"]["ratio"]
+        if ratio < 1:
+            out.note(f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow")
+        retention = each["retention"]
+        if retention is not None and retention["used"] >= RETENTION_USED:
+            worst = retention["partitions"][0]
+            place = f'partition {worst["partition"]} of topic "{worst["topic"]}"'
+            left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
+            text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
+            out.note(f"{each['name']}: {text}", "yellow")
+        for duty in each["duties"]:
+            parts = f", {duty['done']:,} of {duty['total']:,} parts" if duty["total"] else ""
+            reason = f", {duty['reason']}" if duty["reason"] else ""
+            out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

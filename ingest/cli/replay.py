@@ -1,6 +1,6 @@
 """`ingest replay`: run the records of a time range through a pipeline again."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +9,9 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
+    from ingest.config.model import Configuration, Pipeline
     from ingest.service.range_replay import RangePlan, RangeReplay
+    from ingest.service.replay_client import ServiceReplay
     from ingest.service.replay_state import ReplayTotals
 
 _MEANINGS = {
@@ -37,6 +39,12 @@ def replay(  # noqa: PLR0913 - the options of the command
         bool,
         typer.Option("--overwrite", help="Write records that are in no logged batch at the present time."),
     ] = False,
+    own_process: Annotated[
+        bool,
+        typer.Option(
+            "--own-process", help="Run in this process with all task slots, also if the service runs; not into RocksDB."
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
 ) -> None:
     """
@@ -45,6 +53,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     A whole micro-batch writes the same cells with the same timestamps: missing cells are restored, and no newer value
     is hidden. A part of one is written one millisecond earlier. Records that are in no logged micro-batch need
     `timestamp: event` in all sinks, --at or --overwrite. Run the same command again to resume an interrupted replay.
+
+    If the service runs, it runs the replay beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
     """
@@ -60,15 +70,40 @@ def replay(  # noqa: PLR0913 - the options of the command
         raise ConfigError("--at and --overwrite were both given", hint="choose one of them")
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
+    chosen = pipeline_of(configuration, pipeline)
     request = RangeRequest(moment_of(from_), moment_of(to), None if at is None else moment_of(at), overwrite)
-    run = RangeReplay(configuration, pipeline_of(configuration, pipeline), catalog, request)
+    run = RangeReplay(configuration, chosen, catalog, request)
     if dry_run:
         _show_plan(out, run, run.plan())
         return
+    content = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
+    by_service = None if own_process else _by_service(configuration, chosen, content)
     with private_files(), out.progress("records") as advance:
-        totals = run.run(rate=rate, on_progress=lambda done: advance(done.records))
+        if by_service is None:
+            totals = run.run(rate=rate, on_progress=lambda done, _batches: advance(done.records))
+        else:
+            out.note("the running service runs the replay", "dim")
+            totals = by_service.follow(
+                lambda done: advance(done.records),
+                lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
+            )
     _show_totals(out, totals)
     out.next(f"ingest dead-letters list {file}" if totals.dead_lettered else f"ingest offsets show {file}")
+
+
+def _by_service(
+    configuration: "Configuration", pipeline: "Pipeline", content: dict[str, Any]
+) -> "ServiceReplay | None":
+    """The replay by the running service; None if no service answers."""
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.replay_client import ServiceReplay
+
+    try:
+        return ServiceReplay(
+            ServiceClient(configuration), pipeline.name, content | {"fingerprint": pipeline.fingerprint}
+        )
+    except NotRunningError:
+        return None
 
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:

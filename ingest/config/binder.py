@@ -42,7 +42,7 @@ TOP_KEYS = {
     "`hdfs://NAMENODE:PORT/FOLDER`, lets a driver on another machine resume.",
     "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
     "`state_dir` is in HDFS; default: ./data/state.",
-    "service": "The process: HTTP endpoint, log, shutdown.",
+    "service": "The process: HTTP endpoint, log, shutdown, duties.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
     "tables": "Name -> desired definition of a table.",
@@ -219,6 +219,7 @@ class _Binder:
         service, spark = self._section("service", ServiceOptions), self._section("spark", SparkOptions)
         if isinstance(service, ServiceOptions):
             self._partial_config.service = service
+            self._partial_config.service_places = locations(self._root.entries["service"])
         if isinstance(spark, SparkOptions):
             self._partial_config.spark = spark
             self._partial_config.spark_places = locations(self._root.entries["spark"])

@@ -24,6 +24,7 @@ from ingest.expressions import Condition
 from ingest.kafka.settings import connection_of
 from ingest.suggest import did_you_mean
 
+_LOCAL = re.compile(r"local(?:\[(\*|[0-9]+)(?:,[0-9]+)?\])?")
 _STARTS_JAVA = re.compile(
     r"spark\.(driver|executor|yarn\.am)\.(default|extra)(JavaOptions|ClassPath|LibraryPath)"
     r"|spark\.(archives|files|jars|pyspark|submit)(\..*)?"
@@ -50,6 +51,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     _check_cases(partial_config, binding)
     _check_groups(partial_config, binding)
     _check_stores(partial_config, binding)
+    _check_slots(partial_config, binding)
     _check_command_lines(partial_config, binding)
     if all(problem.severity is Severity.WARNING for problem in binding.problems):
         for pipeline in partial_config.pipelines.values():
@@ -254,6 +256,26 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
         message = f'store "{used[0]}" is embedded: tasks on a cluster cannot write it'
         hint = "use a local master, or an hbase store"
         binding.problem(Kind.CONFLICT, partial_config.spark_places[("master",)], message, hint)
+
+
+def _check_slots(partial_config: PartialConfig, binding: Binding) -> None:
+    """Duties leave a task slot to the pipelines; the number of slots is only known if the file has it."""
+    location = partial_config.service_places.get(("duties", "tasks"))
+    slots = local_slots(partial_config.spark.master)
+    tasks = partial_config.service.duties.tasks
+    if location is None or slots is None or tasks < slots:
+        return
+    message = f'"tasks: {tasks}" leaves no task slot to the pipelines: "{partial_config.spark.master}" has {slots}'
+    hint = "a service with one slot runs no duties: remove the option, or give Spark more slots, as in local[2]"
+    binding.problem(Kind.CONFLICT, location, message, hint if slots == 1 else f"set it to {slots - 1} at most")
+
+
+def local_slots(master: str | None) -> int | None:
+    """The number of task slots of a local master; None if it depends on the machine, or for a cluster."""
+    match = _LOCAL.fullmatch(master or "")
+    if match is None or match[1] == "*":
+        return None
+    return 1 if match[1] is None else int(match[1])
 
 
 def _check_command_lines(partial_config: PartialConfig, binding: Binding) -> None:

@@ -83,6 +83,7 @@ class Pipeline:
 
     Attributes:
         decorators: in order, with chains expanded.
+        max_rate: records per second; None without a limit.
         fingerprint: SHA-256 of all that determines its results: its own options, stores and tables, secrets masked.
     """
 
@@ -97,6 +98,7 @@ class Pipeline:
     timezone: str
     existing: Literal["replace", "error"]
     trigger_every_s: float
+    max_rate: int | None
     replay: ReplayOptions
     description: str
     fingerprint: str

@@ -153,6 +153,16 @@ class LogOptions(Model):
     format: Literal["json", "console"] = option("Format of a line.", default="json")
 
 
+class DutyOptions(Model):
+    """Batch jobs that the service runs beside its pipelines, one at a time, such as a replay."""
+
+    tasks: int = option(
+        "Maximum number of Spark tasks of a duty that run at a time; at least one task slot remains for the pipelines.",
+        default=1,
+        ge=1,
+    )
+
+
 class ServiceOptions(Model):
     """The process that runs the pipelines."""
 
@@ -161,6 +171,7 @@ class ServiceOptions(Model):
     )
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
+    duties: DutyOptions = option("Batch jobs beside the pipelines.", default={}, example={"tasks": 2})
 
 
 class SparkOptions(Model):
@@ -339,6 +350,12 @@ class PipelineOptions(Model):
     timezone: Zone = option("Time zone of times that have none, and of time functions.", default="UTC")
     attributes: AttributesOptions = option("How attributes are set.", default={}, example={"existing": "error"})
     trigger: TriggerOptions = option("When micro-batches start.", default={}, example={"every": "1s"})
+    max_rate: int | None = option(
+        "Maximum average of records per second that the pipeline reads; no limit if left out.",
+        default=None,
+        example=5000,
+        ge=1,
+    )
     replay: ReplayOptions = option(
         "Which acknowledged micro-batches can be replayed.", default={}, example={"keep": "30d"}
     )

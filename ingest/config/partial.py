@@ -54,6 +54,7 @@ class PartialConfig:
     state_url: str | None = None
     state_place: Place | None = None
     service: ServiceOptions = field(default_factory=ServiceOptions)
+    service_places: Locations = field(default_factory=dict)
     spark: SparkOptions = field(default_factory=SparkOptions)
     spark_places: Locations = field(default_factory=dict)
     store_names: dict[str, Node] = field(default_factory=dict)

@@ -70,6 +70,7 @@ def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: 
         timezone=options.timezone,
         existing=options.attributes.existing,
         trigger_every_s=options.trigger.every,
+        max_rate=options.max_rate,
         replay=options.replay,
         description=options.description,
         fingerprint=_fingerprint(pipeline, partial_config, sinks, tables),
@@ -101,7 +102,8 @@ def _fingerprint(
 ) -> str:
     """A hash that does not depend on comments, the order of keys, or the use of chains and includes."""
     stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
-    excluded = {"description", "replay", "decorators"}  # no effect on results; replaced by the expanded list
+    # the first three have no effect on results; the decorators are replaced by the expanded list
+    excluded = {"description", "max_rate", "replay", "decorators"}
     own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
     content = {
         "pipeline": own,

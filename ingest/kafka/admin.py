@@ -209,6 +209,18 @@ class KafkaAdmin:
         found = self._offsets(topics, time_ms, IsolationLevel.READ_UNCOMMITTED)
         return {part: offset for part, offset in found.items() if offset >= 0}
 
+    def first_since(self, times_ms: Mapping[Part, int]) -> dict[Part, int]:
+        """As `offsets_since`, with a time for each partition; the partitions exist."""
+        if not times_ms:
+            return {}
+        with translating(f"reading offsets of {_names(sorted({topic for topic, _ in times_ms}))}"):
+            found = self._client.list_partition_offsets(
+                {partition(part): time_ms for part, time_ms in times_ms.items()},
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            )
+        offsets = {part: found[partition(part)].offset for part in times_ms}
+        return {part: offset for part, offset in offsets.items() if offset >= 0}
+
     def _offsets(
         self, topics: Sequence[str], spec: int, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
     ) -> dict[Part, int]:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ RATE_S = 60.0
 MAX_ERRORS = 10
 """Newest errors of a pipeline that are kept."""
 MAX_MESSAGE_CHARS = 1_000
+MAX_RETENTIONS = 10
+"""Partitions whose used retention is shown, those that have used most."""
 
 
 @dataclass(slots=True)
@@ -25,6 +27,10 @@ class _Pipeline:
     newest: deque[tuple[float, int, int]] = field(default_factory=deque)
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[tuple[str, int], int] = field(default_factory=dict)
+    max_rate: int | None = None
+    retention: dict[tuple[str, int], tuple[float, float | None]] | None = None
+    busy: int = 0
+    throttle: Callable[[], float] = lambda: 1.0
 
 
 class Activity:
@@ -91,6 +97,32 @@ class Activity:
         with self._lock:
             self._of(pipeline).lags[topic, partition] = records
 
+    def limited(self, pipeline: str, max_rate: int | None) -> None:
+        """A pipeline is built with this maximum rate, records per second; None without a limit."""
+        with self._lock:
+            self._of(pipeline).max_rate = max_rate
+
+    def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
+        """Set the function that returns in which fraction of the time a pipeline may write now."""
+        with self._lock:
+            self._of(pipeline).throttle = ratio
+
+    def attempted(self, pipeline: str, counts: Counts) -> None:
+        """An attempt at a batch ended, durable or not."""
+        with self._lock:
+            self._of(pipeline).busy += counts.busy
+
+    def retention(self, pipeline: str, used: Mapping[tuple[str, int], tuple[float, float | None]]) -> None:
+        """
+        Set how much of the retention the unread records of a pipeline have used.
+
+        Args:
+            pipeline: its name.
+            used: topic and partition -> the used fraction, and the seconds that remain if they are known.
+        """
+        with self._lock:
+            self._of(pipeline).retention = dict(used)
+
     def remove(self, pipeline: str) -> None:
         """Forget a pipeline that the service does not have any more."""
         with self._lock:
@@ -115,8 +147,11 @@ class Activity:
                     "read_per_s": round(sum(read for _, read, _ in found.newest) / seconds, 1),
                     "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
                 },
+                "max_rate": found.max_rate,
+                "throttle": {"ratio": round(found.throttle(), 3), "busy_answers": found.busy},
                 "batch": found.batch,
                 "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
+                "retention": _retention(found.retention),
                 "errors": list(found.errors),
                 "dead_letters": dict(found.dead_letters),
             }
@@ -128,3 +163,20 @@ class Activity:
     def _forget(found: _Pipeline, now: float) -> None:
         while found.newest and found.newest[0][0] < now - RATE_S:
             found.newest.popleft()
+
+
+def _retention(used: Mapping[tuple[str, int], tuple[float, float | None]] | None) -> dict[str, Any] | None:
+    """As JSON: the largest used fraction, and the partitions that have used any, the largest first."""
+    if used is None:
+        return None
+    partitions = [
+        {
+            "topic": topic,
+            "partition": partition,
+            "used": round(ratio, 2),
+            "remaining_s": None if remaining_s is None else round(remaining_s),
+        }
+        for (topic, partition), (ratio, remaining_s) in sorted(used.items(), key=lambda each: (-each[1][0], each[0]))
+        if ratio > 0
+    ]
+    return {"used": partitions[0]["used"] if partitions else 0.0, "partitions": partitions[:MAX_RETENTIONS]}

@@ -1,10 +1,8 @@
-"""The table of all metrics, and their registry."""
+"""The registry of the metrics of a process."""
 
 import threading
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator
-from enum import StrEnum
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import prometheus_client as prometheus
 from prometheus_client.metrics_core import CounterMetricFamily
@@ -12,150 +10,13 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from ingest.observe.health import State
+from ingest.observe.metric_table import METRICS, Kind, Metric, Scope, labels_of
+from ingest.observe.partitions import MAX_PARTITIONS, Partitions
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
-MAX_PARTITIONS = 1_000  # with a lag series of their own, per pipeline
 OTHER = "other"
-
-_FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
-_BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
-
-
-class Kind(StrEnum):
-    """Prometheus type of a metric."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-class Metric(NamedTuple):
-    """
-    One row of the table.
-
-    Attributes:
-        labels: in addition to `pipeline`, which every metric of a pipeline has.
-        unit: for the reference page.
-        help: one sentence.
-        buckets: upper bounds of a histogram.
-        of_process: one series for the process, without labels.
-    """
-
-    name: str
-    kind: Kind
-    unit: str
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-    of_process: bool = False
-
-
-METRICS = (
-    Metric(
-        "ingest_events_read_total",
-        Kind.COUNTER,
-        "events",
-        "Events of acknowledged batches; read = stored + dropped + dead-lettered, fan-outs counted as read.",
-    ),
-    Metric(
-        "ingest_events_stored_total", Kind.COUNTER, "events", "Events of acknowledged batches that every sink stored."
-    ),
-    Metric(
-        "ingest_events_dropped_total",
-        Kind.COUNTER,
-        "events",
-        "Events of acknowledged batches dropped on purpose, by reason.",
-        ("reason",),
-    ),
-    Metric(
-        "ingest_events_dead_lettered_total",
-        Kind.COUNTER,
-        "events",
-        "Events of acknowledged batches that became dead letters, by error code.",
-        ("error",),
-    ),
-    Metric(
-        "ingest_rows_sent_total",
-        Kind.COUNTER,
-        "rows",
-        "Rows sent to stores by all attempts, acknowledged or not.",
-    ),
-    Metric("ingest_cells_total", Kind.COUNTER, "cells", "Cells of acknowledged batches."),
-    Metric(
-        "ingest_bytes_total",
-        Kind.COUNTER,
-        "bytes",
-        "Estimated bytes stored in acknowledged batches: keys, names, values and overhead.",
-    ),
-    Metric(
-        "ingest_write_calls_total",
-        Kind.COUNTER,
-        "chunks",
-        "Chunks (the rows of one call to a store) in acknowledged batches.",
-    ),
-    Metric(
-        "ingest_flush_seconds",
-        Kind.HISTOGRAM,
-        "seconds",
-        "Time until a chunk was durable, in acknowledged batches.",
-        buckets=_FLUSH_BUCKETS_S,
-    ),
-    Metric(
-        "ingest_batch_seconds",
-        Kind.HISTOGRAM,
-        "seconds",
-        "Time from the start of a micro-batch to its acknowledgement, including waits for stores.",
-        buckets=_BATCH_BUCKETS_S,
-    ),
-    Metric("ingest_retries_total", Kind.COUNTER, "calls", "Retried calls to stores, in acknowledged batches."),
-    Metric(
-        "ingest_batch_attempts_total",
-        Kind.COUNTER,
-        "attempts",
-        "Attempts at micro-batches; a blocked micro-batch has several.",
-    ),
-    Metric(
-        "ingest_pipeline_state", Kind.GAUGE, "", "1 for the state the pipeline is in, 0 for the others.", ("state",)
-    ),
-    Metric(
-        "ingest_lag_records",
-        Kind.GAUGE,
-        "records",
-        "Offsets between the last acknowledged record and the end of a partition.",
-        ("topic", "partition"),
-    ),
-    Metric(
-        "ingest_last_ack_timestamp_seconds", Kind.GAUGE, "seconds", "When a micro-batch was last acknowledged (epoch)."
-    ),
-    Metric(
-        "ingest_last_batch_time_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "Batch time of the last acknowledged micro-batch (epoch); may be ahead of a clock that was set back.",
-    ),
-    Metric(
-        "ingest_dead_letter_publish_failures_total",
-        Kind.COUNTER,
-        "failures",
-        "Failures to make dead letters durable; their batch is not acknowledged.",
-    ),
-    Metric(
-        "ingest_group_commit_failures_total",
-        Kind.COUNTER,
-        "failures",
-        "Failures to commit consumer-group offsets; no event is lost, but tools show an outdated lag.",
-    ),
-    Metric(
-        "ingest_log_lines_dropped_total",
-        Kind.COUNTER,
-        "lines",
-        "Log lines dropped because the stderr of this process was not read; pipelines do not wait for it.",
-        of_process=True,
-    ),
-)
-"""The reference page is generated from this table."""
 
 
 class Metrics:
@@ -191,9 +52,9 @@ class Metrics:
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._label_values: dict[tuple[str, str], set[str]] = {}
-        self._lags: dict[str, _Lags] = {}
+        self._lags: dict[str, Partitions] = {}
         for metric in METRICS:
-            if not metric.of_process:
+            if metric.scope is not Scope.PROCESS:
                 self._register(metric)
         if dropped_lines is not None:
             self._registry.register(_DroppedLines(dropped_lines))
@@ -210,8 +71,9 @@ class Metrics:
     def remove(self, pipeline: str) -> None:
         """Remove the gauges of a pipeline that the service does not have any more; its counters keep their values."""
         with self._lock:
-            for gauge in self._gauges.values():
-                gauge.remove_by_labels({"pipeline": pipeline})
+            for metric in METRICS:
+                if metric.kind is Kind.GAUGE and metric.scope is Scope.PIPELINE:
+                    self._gauges[metric.name].remove_by_labels({"pipeline": pipeline})
             self._lags.pop(pipeline, None)
 
     def attempted(self, pipeline: str, counts: Counts) -> None:
@@ -219,6 +81,12 @@ class Metrics:
         with self._lock:
             self._add("ingest_batch_attempts_total", pipeline, 1)
             self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
+            self._add("ingest_busy_answers_total", pipeline, counts.busy)
+
+    def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
+        """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
+        with self._lock:
+            self._gauges["ingest_throttle_ratio"].labels(pipeline).set_function(ratio)
 
     def observe_batch(self, pipeline: str, counts: Counts, seconds: float) -> None:
         """Count an acknowledged micro-batch; `attempted` counts its rows sent."""
@@ -254,13 +122,25 @@ class Metrics:
         # the topic of the files source is a path, which may not be UTF-8
         topic = topic.encode("utf-8", "backslashreplace").decode()
         with self._lock:
-            lags = self._lags.setdefault(pipeline, _Lags())
+            lags = self._lags.setdefault(pipeline, Partitions())
             gauge = self._gauges["ingest_lag_records"]
             if lags.is_own((topic, partition)):
                 gauge.labels(pipeline, topic, str(partition)).set(records)
             else:
                 gauge.labels(pipeline, OTHER, OTHER).set(lags.sum_of_others((topic, partition), records))
         self._on_lag(pipeline, topic, partition, records)
+
+    def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
+        """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""
+        partitions = sorted(used)
+        with self._lock:
+            gauge = self._gauges["ingest_retention_used_ratio"]
+            gauge.remove_by_labels({"pipeline": pipeline})  # a deleted topic must not keep its last value
+            for topic, partition in partitions[:MAX_PARTITIONS]:
+                gauge.labels(pipeline, topic, str(partition)).set(used[topic, partition])
+            others = [used[part] for part in partitions[MAX_PARTITIONS:]]
+            if others:
+                gauge.labels(pipeline, OTHER, OTHER).set(max(others))
 
     def dead_letter_publish_failed(self, pipeline: str) -> None:
         """Count a publication of dead letters that failed."""
@@ -272,13 +152,30 @@ class Metrics:
         with self._lock:
             self._add("ingest_group_commit_failures_total", pipeline, 1)
 
+    def duties(self, duty: str, by_state: Mapping[str, int]) -> None:
+        """Set the numbers of duties of a kind that wait and run."""
+        with self._lock:
+            for state, number in by_state.items():
+                self._gauges["ingest_duties"].labels(duty, state).set(number)
+
+    def duty_progressed(self, duty: str, seconds: float, ratio: float) -> None:
+        """Add time of the running duty, and set its finished fraction."""
+        with self._lock:
+            self._add("ingest_duty_seconds_total", duty, seconds)
+            self._gauges["ingest_duty_progress_ratio"].labels(duty).set(ratio)
+
+    def duty_ended(self, duty: str, state: str) -> None:
+        """Count a duty that has ended in this state."""
+        with self._lock:
+            self._counters["ingest_duties_ended_total"].labels(duty, state).inc()
+
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""
         with self._lock:
             return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(_WithoutCreated(self._registry))
 
     def _register(self, metric: Metric) -> None:
-        labels = _labels(metric)
+        labels = labels_of(metric)
         match metric.kind:
             case Kind.COUNTER:
                 self._counters[metric.name] = prometheus.Counter(
@@ -293,7 +190,7 @@ class Metrics:
 
     def _declare(self, pipeline: str) -> None:
         for metric in METRICS:
-            if metric.labels or metric.of_process:
+            if metric.labels or metric.scope is not Scope.PIPELINE:
                 continue
             match metric.kind:
                 case Kind.COUNTER:
@@ -303,8 +200,8 @@ class Metrics:
                 case Kind.GAUGE:
                     pass  # a timestamp of 0 would read as 1970
 
-    def _add(self, name: str, pipeline: str, amount: int) -> None:
-        self._counters[name].labels(pipeline).inc(amount)
+    def _add(self, name: str, label: str, amount: float) -> None:
+        self._counters[name].labels(label).inc(amount)
 
     def _add_tally(self, name: str, pipeline: str, tally: Tally[str]) -> None:
         for value, amount in tally.items():
@@ -321,25 +218,6 @@ class Metrics:
         return value
 
 
-class _Lags:
-    """The partitions of a pipeline with a lag series of their own, and the summed lag of the others."""
-
-    def __init__(self) -> None:
-        self._own: set[tuple[str, int]] = set()
-        self._others: dict[tuple[str, int], int] = {}
-        self._sum = 0
-
-    def is_own(self, partition: tuple[str, int]) -> bool:
-        if partition not in self._own and len(self._own) < MAX_PARTITIONS:
-            self._own.add(partition)
-        return partition in self._own
-
-    def sum_of_others(self, partition: tuple[str, int], records: int) -> int:
-        self._sum += records - self._others.get(partition, 0)
-        self._others[partition] = records
-        return self._sum
-
-
 class _DroppedLines(Collector):
     """Reads the count of dropped lines at each scrape, so that logging does not depend on metrics."""
 
@@ -347,7 +225,7 @@ class _DroppedLines(Collector):
         self._dropped_lines = dropped_lines
 
     def collect(self) -> Iterator[Family]:
-        metric = next(each for each in METRICS if each.of_process)
+        metric = next(each for each in METRICS if each.scope is Scope.PROCESS)
         yield CounterMetricFamily(metric.name, metric.help, value=self._dropped_lines())
 
 
@@ -361,16 +239,3 @@ class _WithoutCreated(Collector):
         for family in self._registry.collect():
             family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
             yield family
-
-
-def _labels(metric: Metric) -> tuple[str, ...]:
-    return () if metric.of_process else ("pipeline", *metric.labels)
-
-
-def reference() -> str:
-    """The table as Markdown."""
-    lines = ["| metric | type | labels | unit | meaning |", "|---|---|---|---|---|"]
-    for metric in METRICS:
-        labels = ", ".join(f"`{label}`" for label in _labels(metric))
-        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |")
-    return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from ingest.api import Batch, Committer, IngestError, RecordPlace, TaskSpec
+from ingest.api import Batch, Committer, IngestError, RecordPlace, StoreBusyError, TaskSpec
 from ingest.receipt import Counts, Receipt, TaskStatus, total_of, worst_of
 
 T = TypeVar("T")
@@ -119,6 +119,9 @@ def run_until_durable(
         with _abort_on_error(committers, batch):
             receipts = host.run_tasks(spec, on_one_slot=was_blocked)
         worst, counts = worst_of(receipts), total_of(receipts)
+        if worst.code == StoreBusyError.code:
+            # also that of a sink without a store, or of a call that ended after its time-out
+            counts.busy = max(1, counts.busy)
         on_attempt(counts)
         if worst.status is TaskStatus.DURABLE:
             dead_letters = [line for receipt in receipts for line in receipt.dead_letters]

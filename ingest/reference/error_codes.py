@@ -124,6 +124,8 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "disk_full": (api.StoreUnavailableError, "There is no space left for the state or other files of the service."),
     "division_by_zero": (api.ExpressionError, "The divisor of div or mod is zero."),
+    "duty_cancelled": (api.ConflictError, "The duty that a command waits for was cancelled."),
+    "duty_failed": (IngestError, "A duty of the service failed with an unexpected error."),
     "empty_row_key": (api.MappingError, "The template of the row key rendered empty text."),
     "error_budget": (
         IngestError,
@@ -155,6 +157,8 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
+    "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),
+    "no_free_slot": (api.ConflictError, "The duties of the service would leave no task slot to its pipelines."),
     "no_entry": (
         api.DecorateError,
         "The file of a decorator has no entry for the event, with on_not_found: error.",
@@ -195,6 +199,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
     "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
+    "other_version": (api.ConflictError, "The service runs a pipeline as an older version of the file describes it."),
     "out_of_memory": (
         OutOfMemoryError,
         "A decorator or sink ran out of memory; the message names the event.",

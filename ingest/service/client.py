@@ -4,6 +4,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -103,15 +104,19 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
-    def reload(self) -> None:
+    def reload(self) -> int:
         """
-        Let the service read its file again; `reload_status` shows what becomes of it.
+        Let the service read its file again.
+
+        Returns:
+            The id of the reload, which `reload_status` has once this reload or a later one runs.
 
         Raises:
             NotRunningError: no service answers.
             ConflictError: the service refuses the command.
         """
-        self._ask("POST", "/reload")
+        number: int = json.loads(self._ask("POST", "/reload"))["id"]
+        return number
 
     def reload_status(self) -> dict[str, Any]:
         """
@@ -133,8 +138,59 @@ class ServiceClient:
         """
         self._ask("POST", f"/log-level/{level}")
 
-    def _ask(self, method: str, path: str) -> bytes:
-        request = urllib.request.Request(self.url + path, method=method)  # noqa: S310 - our own endpoint
+    def replay(self, pipeline: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service replay a time range; returns the duty, as `DutyStatus` has it. One that waits or runs already
+        for the same request is returned instead of a second one.
+
+        Args:
+            pipeline: its name.
+            request: the fields of `ingest.service.replay_duty.ReplayRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such pipeline.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        content = json.dumps(request).encode()
+        found: dict[str, Any] = json.loads(self._ask("POST", f"/pipelines/{pipeline}/replay", content))
+        return found
+
+    def duties(self) -> list[dict[str, Any]]:
+        """
+        The duties that wait, run or have ended lately.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        found: list[dict[str, Any]] = json.loads(self._ask("GET", "/duties"))["duties"]
+        return found
+
+    def duty(self, duty_id: str) -> dict[str, Any]:
+        """
+        A duty, as `DutyStatus` has it.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such duty.
+        """
+        found: dict[str, Any] = json.loads(self._ask("GET", f"/duties/{duty_id}"))
+        return found
+
+    def cancel_duty(self, duty_id: str) -> None:
+        """
+        End a duty; when this returns it is requested.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such duty.
+            ConflictError: the service refuses the command.
+        """
+        self._ask("POST", f"/duties/{duty_id}/cancel")
+
+    def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        request = urllib.request.Request(self.url + path, content, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":
             request.add_header("Authorization", f"Bearer {self._token()}")
         tls = self._configuration.service.http.tls
@@ -142,8 +198,8 @@ class ServiceClient:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *handlers)
         try:
             with opener.open(request, timeout=TIMEOUT_S) as answer:
-                content: bytes = answer.read(MAX_BYTES)
-                return content
+                found: bytes = answer.read(MAX_BYTES)
+                return found
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
@@ -170,6 +226,10 @@ class ServiceClient:
     def _refused(self, status: int, text: str) -> IngestError:
         if status == HTTPStatus.NOT_FOUND:
             return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
+        if status == HTTPStatus.BAD_REQUEST:
+            return ConfigError(f"{self.url}: {text}")
+        if status == HTTPStatus.CONFLICT:
+            return ConflictError(f"{self.url} refuses the command: {text}")
         return ConflictError(
             f"{self.url} refuses the command: {text}",
             hint="the token of the service is in its configuration, or in its state_dir",

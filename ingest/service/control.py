@@ -70,6 +70,7 @@ class ReloadStatus:
         reason: why it is refused; "" otherwise.
         problems: of the file, as `Report.to_json` has them.
         failed: pipeline -> why it could not be built; the others were.
+        id: number of the reload since the start of the service, from 1; 0 if there was none.
     """
 
     phase: Phase = Phase.NONE
@@ -80,6 +81,7 @@ class ReloadStatus:
     reason: str = ""
     problems: tuple[Mapping[str, object], ...] = ()
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    id: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -114,12 +116,20 @@ class Control:
         with self._lock:
             self._paused = {pipeline: self._pauses.is_set(pipeline) for pipeline in pipelines}
 
-    def reload(self) -> None:
-        """Read the file again, and replace the pipelines that have changed; one after the other reload."""
+    def reload(self) -> int:
+        """
+        Read the file again, and replace the pipelines that have changed; one reload runs after the other.
+
+        Returns:
+            The id of the reload that reads the file as it is now: an active one may have read it before.
+        """
         with self._lock:
             self._must_reload = True
-            if self.reload_status.phase not in ACTIVE:
-                self.reload_status = ReloadStatus(Phase.REQUESTED)
+            if self.reload_status.phase in ACTIVE:
+                return self.reload_status.id + 1
+            if self.reload_status.phase is not Phase.REQUESTED:
+                self.reload_status = ReloadStatus(Phase.REQUESTED, id=self.reload_status.id + 1)
+            return self.reload_status.id
 
     def takes_reload(self) -> bool:
         """Whether a reload was requested since the last call."""
@@ -155,6 +165,16 @@ class Control:
         with self._lock:
             self._check(pipeline)
             self._flushes.add(pipeline)
+
+    def check(self, pipeline: str) -> None:
+        """
+        Check that there is a pipeline.
+
+        Raises:
+            NotFoundError: there is not.
+        """
+        with self._lock:
+            self._check(pipeline)
 
     def is_paused(self, pipeline: str) -> bool:
         """Whether a pipeline is to be paused."""

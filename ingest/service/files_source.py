@@ -60,4 +60,4 @@ class FilesSource(Source[FilesSourceSettings]):
         """The stream of lines."""
         from ingest.spark.streaming.reading import read_files
 
-        return read_files(session, self.settings)
+        return read_files(session, self.settings, self.context.max_records)

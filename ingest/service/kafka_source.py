@@ -112,7 +112,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 times=self._times,
             )
             self._committer.start()
-        return read_kafka(session, self.settings, self._start or self.settings.start, partitions)
+        start = self._start or self.settings.start
+        return read_kafka(session, self.settings, start, partitions, self.context.max_records)
 
     def _commit_start(self, offsets: Mapping[tuple[str, int], int]) -> None:
         """

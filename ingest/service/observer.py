@@ -159,6 +159,7 @@ class PipelineObserver:
     def attempted(self, counts: Counts) -> None:
         """One attempt at a batch ended."""
         self._metrics.attempted(self._pipeline, counts)
+        self._activity.attempted(self._pipeline, counts)
 
     def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
         """A batch and its dead letters are durable; Spark acknowledges it next, without a notification."""

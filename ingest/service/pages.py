@@ -6,28 +6,35 @@ from http import HTTPStatus
 from typing import TypeAlias
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.exceptions import MethodNotAllowed, NotFound, RequestEntityTooLarge
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from ingest.api import NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth
 from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
 from ingest.service.control import Control
+from ingest.service.duties import Duties
+from ingest.service.duty import ACTIVE, DutyStatus
+from ingest.service.replay_duty import ReplayDuty, ReplayRequest
 
 Page: TypeAlias = Callable[..., Response]
 
 _HEADERS = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+MAX_CONTENT_BYTES = 64 << 10
+"""Of a request; one for a replay has a few hundred bytes."""
 
 _log = logger(__name__)
 
 
 class Pages:
     """
-    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines` and `/pipelines/NAME`, and for POST
-    `/pipelines/NAME/pause`, `resume` and `flush`.
+    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/duties` and
+    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/duties/ID/cancel`, `/reload`
+    and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -38,7 +45,8 @@ class Pages:
         activity: what they did lately.
         render: content type and text of the metrics.
         control: takes the commands.
-        access: checks who sends them.
+        duties: the batch jobs.
+        access: checks who sends commands.
     """
 
     def __init__(
@@ -47,12 +55,14 @@ class Pages:
         activity: Activity,
         render: Callable[[], tuple[str, bytes]],
         control: Control,
+        duties: Duties,
         access: Access,
     ) -> None:
         self._health = health
         self._activity = activity
         self._render = render
         self._control = control
+        self._duties = duties
         self._access = access
         self._routes = Map(
             [
@@ -64,6 +74,10 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(control.pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(control.flush)),
+                _route("POST", "/pipelines/<pipeline>/replay", self._replay),
+                _route("GET", "/duties", self._list_duties),
+                _route("GET", "/duties/<duty>", self._duty),
+                _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
                 _route("POST", "/log-level/<level>", self._log_level),
                 _route("GET", "/reload", self._reload_status),
                 _route("POST", "/reload", self._reload),
@@ -73,6 +87,7 @@ class Pages:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         request = Request(environ)
+        request.max_content_length = MAX_CONTENT_BYTES
         response = self._respond(request)
         response.headers.update(_HEADERS)
         return response(environ, start_response)
@@ -88,6 +103,8 @@ class Pages:
             allowed = ", ".join(sorted(error.valid_methods or ()))
             text = f"only {allowed} is allowed\n"
             return Response(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": allowed})
+        except RequestEntityTooLarge:
+            return Response("the request is too large\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         except Exception as error:  # noqa: BLE001 an error of a page must not print a traceback on stderr
             _log.warning("page failed", path=request.path, error=repr(error))
             return Response("this page failed; see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -128,6 +145,11 @@ class Pages:
             "reason": health.reason,
             "since_ms": round(health.since_s * 1000),
             **self._activity.of(health.pipeline),
+            "duties": [
+                status.to_json()
+                for status in self._duties.statuses()
+                if status.subject == health.pipeline and status.state in ACTIVE
+            ],
         }
 
     def _reload_status(self, _request: Request) -> Response:
@@ -137,9 +159,43 @@ class Pages:
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
-        self._control.reload()
-        response = self._reload_status(request)
+        response = _json({"id": self._control.reload()})
         response.status_code = HTTPStatus.ACCEPTED
+        return response
+
+    def _list_duties(self, _request: Request) -> Response:
+        return _json({"duties": [status.to_json() for status in self._duties.statuses()]})
+
+    def _duty(self, _request: Request, duty: str) -> Response:
+        return self._about_duty(lambda: self._duties.status(duty))
+
+    def _cancel_duty(self, request: Request, duty: str) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        return self._about_duty(lambda: self._duties.cancel(duty), HTTPStatus.ACCEPTED)
+
+    def _replay(self, request: Request, pipeline: str) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+
+        def submitted() -> DutyStatus:
+            self._control.check(pipeline)
+            return self._duties.submit(ReplayDuty(pipeline, ReplayRequest.of(request.get_data())))
+
+        return self._about_duty(submitted, HTTPStatus.ACCEPTED)
+
+    def _about_duty(self, action: Callable[[], DutyStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
+        try:
+            response = _json(action().to_json())
+        except NotFoundError as error:
+            return Response(f"{error}\n", HTTPStatus.NOT_FOUND)
+        except ConflictError as error:
+            return Response(f"{error}\n", HTTPStatus.CONFLICT)
+        except ConfigError as error:
+            return Response(f"{error}\n", HTTPStatus.BAD_REQUEST)
+        response.status_code = status
         return response
 
     def _log_level(self, request: Request, level: str) -> Response:

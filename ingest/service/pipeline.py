@@ -18,11 +18,14 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.pipeline.back_pressure import BackPressure
+from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
+from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
@@ -175,6 +178,9 @@ class LivePipeline:
 
     def _job(self, session: Session) -> Job:
         budget = self._pipeline.error_budget
+        back_pressure = BackPressure()
+        self._shared.metrics.throttled(self.name, back_pressure.ratio)
+        self._shared.activity.throttled(self.name, back_pressure.ratio)
         return Job(
             pipeline=self.name,
             plan=packed(self._plan),
@@ -191,6 +197,8 @@ class LivePipeline:
             record=self._record,
             check_owner=self._checkpoint.check_locked,
             max_tasks=max_tasks(session),
+            limiter=RateLimiter(self._pipeline.max_rate),
+            back_pressure=back_pressure,
             hide=self._shared.configuration.masks.hide,
         )
 
@@ -224,6 +232,7 @@ def build_pipeline(
     pipeline = shared.configuration.pipelines[plan.pipeline]
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
+    shared.activity.limited(plan.pipeline, pipeline.max_rate)
     with ExitStack() as opened:
         if checkpoint is None:
             checkpoint = checkpoint_of(shared, pipeline)
@@ -232,7 +241,16 @@ def build_pipeline(
         _verify(checkpoint, pipeline)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
-        source = open_source(shared.catalog, pipeline, checkpoint, times, start_from, shared.metrics)
+        every_s = 0.0 if shared.once else pipeline.trigger_every_s
+        source = open_source(
+            shared.catalog,
+            pipeline,
+            checkpoint,
+            times,
+            start_from,
+            shared.metrics,
+            max_records=records_per_batch(pipeline.max_rate, every_s),
+        )
         stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
@@ -243,6 +261,8 @@ def build_pipeline(
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
+        if not shared.once:
+            watch_retention(pipeline, checkpoint, shared.metrics, shared.activity, opened)
         return LivePipeline(
             shared,
             plan,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextlib import ExitStack
 
 from ingest.api import ConfigError, IngestError
@@ -34,6 +34,7 @@ class Reloader:
         shared: of the pipelines that run now.
         read: the checked file and its catalog.
         opened: closes the pipelines at the end of the service.
+        unbuilt: pipeline -> why it could not be built; a reload that builds it again removes or replaces the error.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Reloader:
         session: Session,
         ask: TimedCaller,
         opened: ExitStack,
+        unbuilt: MutableMapping[str, BaseException],
     ) -> None:
         self._shared = shared
         self._read = read
@@ -52,10 +54,16 @@ class Reloader:
         self._session = session
         self._ask = ask
         self._opened = opened
+        self._unbuilt = unbuilt
         self._running: frozenset[str] = frozenset()
         self._next: tuple[Shared, dict[str, Plan]] | None = None
         self._thread: threading.Thread | None = None
         self._built: list[LivePipeline] = []
+
+    @property
+    def shared(self) -> Shared:
+        """Of the pipelines that run now, or are being built."""
+        return self._shared
 
     @property
     def status(self) -> ReloadStatus:
@@ -70,7 +78,8 @@ class Reloader:
             running: names of the pipelines that have not failed; the others are built again, changed or not.
         """
         self._running = frozenset(running)
-        self._control.reload_status = ReloadStatus(Phase.READING, now_ms())
+        number = self.status.id if self.status.phase is Phase.REQUESTED else self.status.id + 1
+        self._control.reload_status = ReloadStatus(Phase.READING, now_ms(), id=number)
         self._run(self._prepare, "reload")
 
     @property
@@ -156,10 +165,12 @@ class Reloader:
             shared.health.remove(name)
             shared.metrics.remove(name)
             shared.activity.remove(name)
+            self._unbuilt.pop(name, None)
         self._control.replace_pipelines(plans)
         set_level(LogLevel(shared.configuration.service.log.level))
         failed = {}
         for name in (*self.status.changed, *self.status.added):
+            self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
                 pipeline = build_pipeline(shared, plans[name])
@@ -167,6 +178,7 @@ class Reloader:
                 refuse_cluster(shared.stores.in_use(), str(self._session.sparkContext.master))
                 pipeline.attach(self._session, self._ask)
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
+                self._unbuilt[name] = error
                 failed[name] = str(error)
                 shared.health.change(name, State.FAILED, str(error))
                 _log.error("pipeline failed", pipeline=name, reason=str(error))
@@ -206,6 +218,7 @@ def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
     return [
         pipeline.fingerprint,
         pipeline.trigger_every_s,
+        pipeline.max_rate,
         pipeline.error_budget,
         [(each.kind, each.settings) for each in components],
         [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],

@@ -44,7 +44,7 @@ class Replayer:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
-            self._committers = committers_of(self._configuration, self._plan, stores, folder="replay")
+            self._committers = committers_of(self._configuration, self._plan, stores)
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()

@@ -1,8 +1,9 @@
 """The durable progress of a replay, so that an interrupted one resumes after its last finished micro-batch."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import orjson
 
@@ -60,6 +61,23 @@ class ReplayTotals:
         self.dropped.update(counts.dropped)
         self.dead_lettered.update(counts.dead_lettered)
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data, as it is now."""
+        numbers = {name: getattr(self, name) for name in ("batches", "records", "read", "stored", "cells")}
+        return numbers | {"dropped": dict(self.dropped), "dead_lettered": dict(self.dead_lettered)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "ReplayTotals":
+        """
+        The totals that `to_json` returned.
+
+        Raises:
+            TypeError: it returned something else.
+        """
+        totals = cls(**content)
+        totals.dropped, totals.dead_lettered = Counter(totals.dropped), Counter(totals.dead_lettered)
+        return totals
+
 
 class ReplayState:
     """
@@ -102,7 +120,7 @@ class ReplayState:
             content = orjson.loads(header)
             known = {"format": FORMAT, "request": content["request"]}
             pieces = [Piece.from_json(line) for line in lines]
-            totals = ReplayTotals(**orjson.loads(done))
+            totals = ReplayTotals.from_json(orjson.loads(done))
         except (ValueError, KeyError, TypeError) as error:
             raise self._unreadable(str(error)) from error
         if content != known:
@@ -113,7 +131,6 @@ class ReplayState:
                 code="other_replay",
                 hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
             )
-        totals.dropped, totals.dead_lettered = Counter(totals.dropped), Counter(totals.dead_lettered)
         return pieces, totals
 
     def _unreadable(self, why: str) -> IntegrityError:
@@ -146,7 +163,7 @@ class ReplayState:
             IntegrityError: the disk fails.
         """
         with on_disk(self._done):
-            write_durably(self._done, orjson.dumps({each.name: getattr(totals, each.name) for each in fields(totals)}))
+            write_durably(self._done, orjson.dumps(totals.to_json()))
 
     def finish(self) -> None:
         """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""

@@ -11,6 +11,7 @@ from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.durable import StatePath
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -19,6 +20,8 @@ from ingest.plan.assemble import Plan, plan_of
 from ingest.service.access import access_of
 from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
@@ -30,7 +33,7 @@ from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
-from ingest.spark.session import close_session, is_alive, is_submitted, open_session
+from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import spark_conf, state_of
 from ingest.spark.streaming.checkpoint import lock_all
@@ -87,13 +90,8 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     recovery = _recovery()
     if is_submitted():
         forward_signals(stop.forwarded)
-    try:
-        state = state_of(configuration)
-    except Exception as error:
-        if not stop.requested.is_set():
-            raise
-        # the signal also ended the JVM, which did not ignore it yet
-        _log.info("stopped while Spark started", reason=str(error))
+    state = _state(configuration, stop)
+    if state is None:
         return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
     with ExitStack() as opened:
         hide = configuration.masks.hide
@@ -112,13 +110,15 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.follow,
         )
         control = Control(Pauses(state), configuration.pipelines)
+        refusal = "this run ends once it has read the existing records" if options.once else ""
+        duties = Duties(metrics, hide=hide, refusal=refusal)
         access = access_of(configuration)
         http = configuration.service.http
-        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, access), http.tls)
+        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, duties, access), http.tls)
         conflict = _serve(endpoint, configuration, options, opened)
-        pipelines, errors = _build(shared, plans, options, opened)
-        if errors and not pipelines:
-            raise errors[0]
+        pipelines, unbuilt = _build(shared, plans, options, opened)
+        if unbuilt and not pipelines:
+            raise next(iter(unbuilt.values()))
         if conflict is not None:
             # last: if a second process runs the same file, the error of the locked checkpoint is clearer
             raise conflict
@@ -129,6 +129,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
                 raise
             # the signal also ended the JVM, which did not ignore it yet
             _log.info("stopped while Spark started", reason=str(error))
+            errors = [*unbuilt.values()]
             return Outcome({name: Totals() for name in plans}, errors, _exit_code(errors, stop))
         later = ExitStack()  # pipelines of reloads: closed as the others, after the session
         opened.enter_context(later)
@@ -140,36 +141,58 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         reloader = None
         if not options.once:
             read = partial(_read, configuration.path)
-            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later)
+            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt)
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
             reloader,
             once=options.once,
+            duties=duties,
             stop=stop,
             stop_timeout_s=configuration.service.stop_timeout,
             is_alive=lambda: ask(lambda: is_alive(session), default=True),
             unresponsive_s=lambda: ask.pending_s,
             service_manager=ServiceManager.of_environment(os.environ),
         )
+        opened.callback(duties.close)
+        duties.start(
+            DutyContext(
+                shared,
+                session,
+                max_tasks(session),
+                busy_s=lambda: sum(pipeline.query.busy_s() for pipeline in supervisor.pipelines),
+            )
+        )
         recovery()
-        errors += supervisor.run()
+        failed = supervisor.run()
+        errors = [*unbuilt.values(), *failed]
         totals = {name: Totals() for name in plans}
         totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
         return Outcome(totals, errors, _exit_code(errors, stop))
 
 
+def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
+    """The root of the state, for which Spark's JVM may have to start; None if a signal ended that JVM."""
+    try:
+        return state_of(configuration)
+    except Exception as error:
+        if not stop.requested.is_set():
+            raise
+        _log.info("stopped while Spark started", reason=str(error))
+        return None
+
+
 def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
-) -> tuple[list[LivePipeline], list[BaseException]]:
-    """The pipelines that can start, and why the others cannot."""
+) -> tuple[list[LivePipeline], dict[str, BaseException]]:
+    """The pipelines that can start, and why the others cannot, by name."""
     checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
     positions = start_positions(checkpoints, options.start_from)
     for checkpoint in checkpoints.values():
         opened.callback(checkpoint.unlock)
     refused = lock_all(checkpoints)
     pipelines: list[LivePipeline] = []
-    errors: list[BaseException] = []
+    unbuilt: dict[str, BaseException] = {}
     for name, plan in plans.items():
         try:
             if name in refused:
@@ -178,13 +201,13 @@ def _build(
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
-            errors.append(error)
+            unbuilt[name] = error
             shared.health.change(name, State.FAILED, str(error))
             _log.error("pipeline failed", pipeline=name, reason=str(error))
         else:
             opened.callback(pipeline.close)
             pipelines.append(pipeline)
-    return pipelines, errors
+    return pipelines, unbuilt
 
 
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:

@@ -35,9 +35,11 @@ def open_source(
     times: BatchTimes,
     start_from: str | None,
     metrics: Metrics,
+    *,
+    max_records: int | None = None,
 ) -> Source[Any]:
     """
-    The source of a pipeline; not yet connected.
+    The source of a pipeline; not yet connected. The arguments are those of its context.
 
     Raises:
         CatalogError: the source of a plugin cannot be created.
@@ -50,7 +52,14 @@ def open_source(
             hint="omit it; a new checkpoint reads everything",
         )
     context = DriverContext(
-        pipeline.name, pipeline.timezone, start_from, checkpoint, checkpoint=checkpoint, times=times, metrics=metrics
+        pipeline.name,
+        pipeline.timezone,
+        start_from,
+        checkpoint,
+        max_records=max_records,
+        checkpoint=checkpoint,
+        times=times,
+        metrics=metrics,
     )
     return assemble.live_source(pipeline.source, context, catalog)
 

@@ -1,5 +1,6 @@
 """The stores that the driver opens: those only it may write, and those it creates families in."""
 
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -26,7 +27,7 @@ class SharedStores:
     The driver's stores for the pipelines of a service: each is created for the first pipeline that uses it, and closed
     after the last.
 
-    Not thread-safe.
+    Thread-safe.
 
     Args:
         plans: of all pipelines that may use them.
@@ -37,6 +38,7 @@ class SharedStores:
         self._plans = plans
         self._stores: dict[str, DriverStore] = {}
         self._users = Counter[str]()
+        self._lock = threading.Lock()
 
     def used_by(self, plan: Plan, opened: ExitStack) -> dict[str, DriverStore]:
         """
@@ -47,17 +49,19 @@ class SharedStores:
         """
         used = {}
         for name, store in _of_driver(plan):
-            if name not in self._stores:
-                pipelines = [each.pipeline for each in self._plans if name in each.stores]
-                self._stores[name] = _driver_store(self._configuration, name, store, pipelines)
-            self._users[name] += 1
+            with self._lock:
+                if name not in self._stores:
+                    pipelines = [each.pipeline for each in self._plans if name in each.stores]
+                    self._stores[name] = _driver_store(self._configuration, name, store, pipelines)
+                self._users[name] += 1
+                used[name] = self._stores[name]
             opened.callback(self._release, name)
-            used[name] = self._stores[name]
         return used
 
     def in_use(self) -> Mapping[str, DriverStore]:
         """The stores that a pipeline uses now, by name."""
-        return dict(self._stores)
+        with self._lock:
+            return dict(self._stores)
 
     def reconfigure(self, configuration: Configuration, plans: Collection[Plan]) -> None:
         """
@@ -67,17 +71,20 @@ class SharedStores:
         Raises:
             IngestError: a table cannot be created; nothing else has changed.
         """
-        for name, store in self._stores.items():
+        for name, store in self.in_use().items():
             if store.capabilities.written_by_driver and name in configuration.stores:
                 with store.held() as opened:
                     for table in declared_in(name, configuration.tables.values()).values():
                         opened.ensure_table(table)
-        self._configuration, self._plans = configuration, plans
+        with self._lock:
+            self._configuration, self._plans = configuration, plans
 
     def _release(self, name: str) -> None:
-        self._users[name] -= 1
-        if not self._users[name]:
-            self._stores.pop(name).close()
+        with self._lock:
+            self._users[name] -= 1
+            if not self._users[name]:
+                # within the lock: a store with the same folder opens only after this one is closed
+                self._stores.pop(name).close()
 
 
 def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, DriverStore]:
@@ -107,7 +114,8 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
             store.ensure_table(table)
         for pipeline in pipelines:
             # only with the store open: until then another process may own it and read them
-            remove_leftovers(str(staging_folder(configuration, name, pipeline)))
+            for is_replay in (False, True):
+                remove_leftovers(str(staging_folder(configuration, name, pipeline, is_replay=is_replay)))
         with suppress(OSError):  # another process may remove them too
             for folder in _staging_root(configuration, name).iterdir():
                 remove_leftovers(str(folder), idle_s=ORPHANED_S)
@@ -134,9 +142,7 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
             )
 
 
-def committers_of(
-    configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore], *, folder: str = ""
-) -> dict[str, Committer]:
+def committers_of(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
 
@@ -144,7 +150,6 @@ def committers_of(
         configuration: declares the tables.
         plan: of the pipeline.
         stores: the driver's.
-        folder: subfolder for staged files in that of the pipeline; "" for none.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
@@ -152,7 +157,7 @@ def committers_of(
         declared = declared_in(name, configuration.tables.values())
         families = None if store is None else family_registry(plan, name, store, declared)
         if store is not None and store.capabilities.written_by_driver:
-            staged = staging_folder(configuration, name, plan.pipeline) / folder
+            staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committers[name] = StoreCommitter(store, families, staged, declared=declared)
         else:
             committers[name] = StoreCommitter(
@@ -171,9 +176,14 @@ def _sender(component: Component[StoreSettings]) -> Sender:
     return ThreadSender(live_store(component))
 
 
-def staging_folder(configuration: Configuration, store: str, pipeline: str) -> Path:
-    """The folder of a pipeline for the files that its tasks stage for a store; only this pipeline uses it."""
-    return _staging_root(configuration, store) / pipeline
+def staging_folder(configuration: Configuration, store: str, pipeline: str, *, is_replay: bool = False) -> Path:
+    """
+    The folder of a pipeline for the files that its tasks stage for a store; only this pipeline, or its replay, uses it.
+
+    They may run at the same time, and each removes what its earlier attempts have left.
+    """
+    # no pipeline has such a name
+    return _staging_root(configuration, store) / (f"{pipeline}+replay" if is_replay else pipeline)
 
 
 def _staging_root(configuration: Configuration, store: str) -> Path:

@@ -9,6 +9,7 @@ from ingest.api import Disposition, IngestError, PositionLostError
 from ingest.observe.health import State
 from ingest.observe.logs import logger
 from ingest.service.control import Control, Phase
+from ingest.service.duties import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member, Start
 from ingest.service.pipeline import LivePipeline
@@ -37,6 +38,7 @@ class Supervisor:
         control: which of them are to be paused or flushed.
         reloader: replaces them when the file has changed; None if it cannot be reloaded.
         once: whether the pipelines read the existing records and end; a failing start is then retried a few times only.
+        duties: batch jobs; those of a pipeline do not run while a reload replaces it.
         stop: ends the run.
         stop_timeout_s: time for running batches to finish after a stop.
         is_alive: whether Spark's JVM runs; True for one that does not answer.
@@ -52,6 +54,7 @@ class Supervisor:
         reloader: Reloader | None = None,
         *,
         once: bool,
+        duties: Duties,
         stop: Stop,
         stop_timeout_s: float,
         is_alive: Callable[[], bool],
@@ -62,6 +65,7 @@ class Supervisor:
         self._members = list(members)
         self._control = control
         self._reloader = reloader
+        self._duties = duties
         self._hang_ups = stop.hang_ups
         self._once = once
         self._stop = stop
@@ -135,9 +139,11 @@ class Supervisor:
             for pipeline in reloader.take():
                 self._members.append(Member(pipeline))
                 self._begin(self._members[-1])
+            self._duties.release(reloader.shared)
             return frozenset()
         leaving = reloader.leaving.intersection(member.name for member in self._members)
-        if not leaving:
+        # a duty may use a store whose options change
+        if self._duties.hold(reloader.leaving) and not leaving:
             reloader.build()
         return leaving
 
@@ -323,6 +329,7 @@ class Supervisor:
 
     def _shut_down(self) -> None:
         self._service_manager.stopping()
+        self._duties.stop()
         self._wait_for_starts()
         running = [member for member in self._members if not member.is_done]
         for member in running:

@@ -6,9 +6,10 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -177,6 +178,43 @@ def max_tasks(session: SparkSession) -> int | None:
     """Number of tasks that can run at a time; None on a cluster, where the number of executors changes."""
     context = session.sparkContext
     return context.defaultParallelism if str(context.master).startswith("local") else None
+
+
+def has_jars(session: SparkSession, jars: Iterable[Path]) -> bool:
+    """Whether a session that `open_session` has opened was given these jars."""
+    given = session.sparkContext.getConf().get("spark.jars", "") or ""
+    return {str(jar) for jar in jars} <= set(given.split(","))
+
+
+class JobGroup:
+    """
+    The Spark jobs that one thread starts in a block, so that another thread can cancel those that run.
+
+    Args:
+        description: of the jobs, for Spark's UI.
+    """
+
+    def __init__(self, session: SparkSession, description: str) -> None:
+        self._context = session.sparkContext
+        self._description = description
+        self._id = f"attr2hbase-{uuid.uuid4()}"
+
+    def __enter__(self) -> Self:
+        self._context.setJobGroup(self._id, self._description, interruptOnCancel=True)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        with contextlib.suppress(*JVM_GONE):
+            for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
+                self._context.setLocalProperty(name, None)  # type: ignore[arg-type] # None removes it
+
+    def cancel(self) -> None:
+        """Cancel the jobs that run, without waiting for a JVM that does not answer."""
+        threading.Thread(target=self._cancel, name="cancel-jobs", daemon=True).start()
+
+    def _cancel(self) -> None:
+        with contextlib.suppress(*JVM_GONE):
+            self._context.cancelJobGroup(self._id)
 
 
 def is_submitted() -> bool:

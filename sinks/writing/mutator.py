@@ -270,6 +270,7 @@ class BufferedMutator:
             for result in sender.take_results():
                 counts.rows_sent += result.rows_sent
                 counts.retries += result.retries
+                counts.busy += result.busy
                 counts.flush_s.append(result.seconds)
                 if result.stored:
                     counts.write_calls += 1

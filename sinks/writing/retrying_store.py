@@ -12,6 +12,7 @@ from ingest.api import (
     Mutation,
     NoTableError,
     Put,
+    StoreBusyError,
     StoreUnavailableError,
     WriteRejectedError,
 )
@@ -52,6 +53,7 @@ class CallResult:
         cells: without those of refused rows; size_bytes too.
         rows_sent: rows of all its calls: of each attempt, and of each part of a rejected call.
         retries: calls repeated because the store was unavailable or busy.
+        busy: calls refused because the store is overloaded.
         stored: all rows but the refused ones are durable; False if the chunk failed or was abandoned.
         refused: the rows that the store can never write.
     """
@@ -61,6 +63,7 @@ class CallResult:
     cells: int
     size_bytes: int
     retries: int
+    busy: int
     seconds: float
     stored: bool
     refused: Sequence[Refusal] = ()
@@ -106,7 +109,7 @@ class RetryingStore:
             answered: called after each call.
         """
         started = self._clock()
-        calls = attempts = rows_sent = 0
+        calls = attempts = busy = rows_sent = 0
         refused: Sequence[Refusal] = ()
         stored = False
 
@@ -120,9 +123,18 @@ class RetryingStore:
 
             if calls and not should_continue():
                 raise StoreUnavailableError(f'a chunk for table "{chunk.table}" was abandoned')
+
+            def attempt() -> None:
+                nonlocal busy
+                try:
+                    self.call(request)
+                except StoreBusyError:
+                    busy += 1
+                    raise
+
             calls += 1
             try:
-                self._retry.run(lambda: self.call(request), on_attempt=on_attempt, should_continue=should_continue)
+                self._retry.run(attempt, on_attempt=on_attempt, should_continue=should_continue)
             finally:
                 answered()
 
@@ -148,6 +160,7 @@ class RetryingStore:
                     cells=chunk.cells - sum(len(put.columns) for put in refused_puts),
                     size_bytes=chunk.size_bytes - sum(map(size_of, refused_puts)),
                     retries=attempts - calls,
+                    busy=busy,
                     seconds=seconds,
                     stored=stored,
                     refused=refused,

@@ -16,11 +16,11 @@ from tests.support.service import environment
 LIMIT_S = 600.0
 
 
-def replay(run: LedgerRun, begin_ms: int, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def replay(run: LedgerRun, begin_ms: int, env: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `ingest replay` for everything produced since a time."""
     times = ("--from", moment(begin_ms), "--to", moment(begin_ms + 24 * 3_600_000))
     return subprocess.run(
-        [sys.executable, "-m", "ingest", "replay", str(run.service.file), *times],
+        [sys.executable, "-m", "ingest", "replay", str(run.service.file), *times, *arguments],
         cwd=run.service.folder,
         env={**environment(), **env},
         capture_output=True,
@@ -34,11 +34,11 @@ def kill_and_resume(run: LedgerRun, begin_ms: int, points: Mapping[str, int]) ->
     """Kill a replay at each of these failpoints, at the given hit, then let it finish."""
     for point, hit in points.items():
         failpoint = Failpoint(run, point, hit=hit)
-        killed = replay(run, begin_ms, failpoint.environment)
+        killed = replay(run, begin_ms, failpoint.environment, "--own-process")
         assert killed.returncode == -9, killed.stdout + killed.stderr
         assert failpoint.file.exists()
         run.proven(f"SIGKILL {point}#{hit} of a replay")
-    done = replay(run, begin_ms, {})
+    done = replay(run, begin_ms, {}, "--own-process")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -54,6 +54,30 @@ def test_lost_rocksdb_table_is_restored(ledger_run: LedgerRuns) -> None:
     run.store_folder.rename(run.store_folder.with_name("lost"))
     kill_and_resume(run, begin_ms, {"after_last_send": 2, "before_commit": 3})
     run.start()
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_lost_rocksdb_table_is_restored_by_a_service_that_is_killed(ledger_run: LedgerRuns) -> None:
+    begin_ms = int(time.time() * 1000) - 3_600_000
+    run = ledger_run("replay killed", store="rocksdb", batch_size=500)
+    run.produce(4_000)
+    run.start()
+    run.wait_acknowledged()
+    assert run.service.stop() == 0, run.service.last_lines()
+    run.store_folder.rename(run.store_folder.with_name("lost"))
+    for point, hit in {"after_last_send": 2, "before_commit": 3}.items():
+        failpoint = Failpoint(run, point, hit=hit)
+        run.start(env=failpoint.environment)
+        # the pipeline has nothing to read, so the replay reaches the failpoint
+        interrupted = replay(run, begin_ms, {})
+        failpoint.wait_killed()
+        assert interrupted.returncode == 3, interrupted.stdout + interrupted.stderr
+    run.start()
+    with run.produce_in_background(rate=100):
+        done = replay(run, begin_ms, {})
+    assert done.returncode == 0, done.stdout + done.stderr
     run.finish()
 
 

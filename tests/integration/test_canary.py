@@ -76,6 +76,24 @@ DECORATORS = [
 ]
 
 
+WHILE_IT_RUNS = ("status", "status --output json", "log-level debug", "reload", "pause ok", "resume ok")
+OF_OK = "--pipeline ok"
+AFTERWARDS = (
+    f"dead-letters list {OF_OK}",
+    f"dead-letters replay {OF_OK}",
+    "validate --connect",
+    "config show",
+    "doctor",
+    "explain --pipeline ok",
+    "graph",
+    "offsets show",
+    f"replay --from 2020-01-01T00:00:00Z --to 2030-01-01T00:00:00Z --dry-run {OF_OK}",
+    "submit --print",
+    "table plan",
+    "test",
+)
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     """
@@ -132,6 +150,15 @@ def printed_by(service: Service) -> str:
     return service.log.read_text(errors="replace") + service.out.read_text(errors="replace")
 
 
+def outcome(service: Service, command: str) -> bytes:
+    """What a command prints, whether it succeeds or not."""
+    words = command.split()
+    of_group = 2 if words[0] in ("config", "dead-letters", "offsets", "table") else 1
+    done = service.ingest(" ".join(words[:of_group]), *words[of_group:])
+    assert "Traceback" not in done.stderr, done.stderr
+    return (done.stdout + done.stderr).encode()
+
+
 @pytest.mark.parametrize("command", ["run", "submit"])
 def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> None:
     command_line = [sys.executable, "-m", "ingest", "run", str(service.file)]
@@ -148,21 +175,23 @@ def test_secret_is_in_no_output_and_no_file(service: Service, command: str) -> N
     processes = service.processes()
     assert len(processes) > 2, "driver, JVM and workers"
     output |= {f"{process.pid}": shlex.join(process.cmdline()).encode() for process in processes}
+    output |= {each: outcome(service, each) for each in WHILE_IT_RUNS}
+    output["GET /reload"] = service.get("/reload")[1].encode()
+    token = service.folder / "data" / "state" / "control" / "token"
+    token_text = token.read_bytes().strip()
     service.stop()
     service.wait_until_gone()
-    for after in ("dead-letters list", "dead-letters replay", "validate --connect"):
-        done = service.ingest(after, *(["--pipeline", "ok"] if after.startswith("dead") else []))
-        output[after] = (done.stdout + done.stderr).encode()
+    output |= {each: outcome(service, each) for each in AFTERWARDS}
     assert b"failing" in output["dead-letters list"]
     given = service.folder / "data" / "state" / "spark-submit.properties"  # for spark-submit, and only for its owner
     assert (given.exists() and stat.S_IMODE(given.stat().st_mode)) == (0o600 if command == "submit" else False)
     written = [path for path in service.folder.rglob("*") if path.is_file() and path.parent.name != "secrets"]
-    written = [path for path in written if path != given]
+    written = [path for path in written if path not in (given, token)]
     assert any(path.parent.name == "events" for path in written)
     assert any("dead-letters" in path.parts for path in written)
     assert "a component has a bug" in printed_by(service)
     output |= {str(path): path.read_bytes() for path in written}
-    assert [place for place, content in output.items() if CANARY in content] == []
+    assert [place for place, content in output.items() if CANARY in content or token_text in content] == []
     # Spark writes the exception of a reader to its event log itself
     places = {place for place, content in output.items() if READER_CANARY in content}
     assert places == {place for place in places if Path(place).parent.name == "events"}

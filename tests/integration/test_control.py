@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections import Counter
 from copy import deepcopy
@@ -30,6 +31,14 @@ def commanded(service: Service, command: str, *arguments: str) -> list[dict[str,
     ended = service.ingest(command, *arguments, "--output", "json")
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def damaged_checkpoint(service: Service, name: str) -> Path:
+    """Create a checkpoint that cannot be opened; returns its folder."""
+    folder = service.checkpoint(name).folder
+    (folder / "commits").mkdir(parents=True)
+    (folder / "commits" / "0").write_text("v1\n{}")
+    return folder
 
 
 def stored(service: Service, name: str) -> int:
@@ -84,9 +93,13 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         (tmp_path / "new" / "1.txt").write_text("a\n")
         service.write(content)
         (tmp_path / "now" / "3.txt").write_text("e\n")
+        damaged = damaged_checkpoint(service, "new")
         [reloaded] = commanded(service, "reload")
-        assert (reloaded["phase"], reloaded["failed"]) == ("done", {})
+        assert (reloaded["phase"], reloaded["failed"].keys()) == ("done", {"new"})
         assert (reloaded["changed"], reloaded["added"], reloaded["removed"]) == (["hourly", "now"], ["new"], [])
+        shutil.rmtree(damaged)
+        [reloaded] = commanded(service, "reload")
+        assert (reloaded["phase"], reloaded["failed"], reloaded["changed"]) == ("done", {}, ["new"])
         service.wait_for(lambda: stored(service, "new") == 1, "added")
         service.wait_for(lambda: stored(service, "now") == 3, "changed")
         del content["pipelines"]["hourly"]
@@ -103,12 +116,17 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         again = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
         assert again == started
         assert started["new"] == 1
+        # the exit code of the service is that of a pipeline which a reload could not build
+        content["pipelines"] = {**before["pipelines"], "damaged": pipeline(tmp_path / "damaged")}
+        damaged_checkpoint(service, "damaged")
+        service.write(content)
+        assert commanded(service, "reload")[0]["failed"].keys() == {"damaged"}
         service.write(before)
 
         assert service.ingest("pause", "nowhere").returncode == 3
         assert service.ingest("log-level", "error").returncode == 0
         lines = len(list(service.lines()))
-        assert service.stop() == 0, service.last_lines()
+        assert service.stop() == 5, service.last_lines()
         assert [line["level"] for line in list(service.lines())[lines:] if line["level"] in ("info", "warning")] == []
 
         # without a service a pause applies to the next start

@@ -179,6 +179,6 @@ class TestUpdatedRows:
         with service:
             service.start()
             service.wait_for_state("running", PIPELINE)
-            refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, code=4)
+            refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, "--own-process", code=4)
             assert "by process" in refused["error"]
             assert service.stop() == 0

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
 from ingest.service.access import Access
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
 from ingest.service.pages import Pages
 
 TOKEN = "token-of-a-test"  # noqa: S105 - of a test
@@ -23,6 +25,7 @@ def pages(
     *,
     activity: Activity | None = None,
     control: Control | None = None,
+    duties: Duties | None = None,
 ) -> Pages:
     """The pages of a service that has no paused pipelines, unless a control is given."""
     names = [each.pipeline for each in health.snapshot()]
@@ -31,5 +34,6 @@ def pages(
         activity or Activity(),
         render,
         control or Control(Pauses(Path("/nowhere")), names),
+        duties or Duties(Metrics(process=False)),
         Access(TOKEN, host="127.0.0.1", is_private=True),
     )

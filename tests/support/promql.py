@@ -5,14 +5,14 @@ Implements the part of PromQL that `deploy/prometheus/alerts.yaml` uses; anythin
 
 - selectors with `=` and `=~`, also over a range; numbers; `time()`
 - `rate` and `increase` of counters, with resets, without extrapolation to the borders of the range
-- `sum by (…) (…)`; `/`, `-`, `>`, `==`, of which a comparison keeps the left side; `and on (…)`
+- `sum by (…) (…)` and `max by (…) (…)`; `/`, `-`, `>`, `==`, of which a comparison keeps the left side; `and on (…)`
 
 `test_alerts.py` compares the results with those of `promtool`, where that program is installed.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -145,9 +145,9 @@ class _Parser:
         if word == "time":
             self._expect("(", ")")
             return lambda _scrapes, at_s: at_s
-        if word == "sum":
+        if word in {"sum", "max"}:
             self._expect("by")
-            return _sum(self._names(), self.operand())
+            return _aggregated(self._names(), sum if word == "sum" else max, self.operand())
         if word in {"rate", "increase"}:
             self._expect("(")
             name, matchers = self.tokens.pop(0), self._matchers()
@@ -219,13 +219,12 @@ def _grown(name: str, matchers: Mapping[str, re.Pattern[str]], range_s: float, *
     return evaluate
 
 
-def _sum(names: tuple[str, ...], inside: Expression) -> Expression:
+def _aggregated(names: tuple[str, ...], combine: Callable[[Iterable[float]], float], inside: Expression) -> Expression:
     def evaluate(scrapes: Scrapes, at_s: float) -> Vector:
-        found: Vector = {}
+        groups: dict[Labels, list[float]] = {}
         for labels, value in inside(scrapes, at_s).items():
-            key = _only(labels, names)
-            found[key] = found.get(key, 0.0) + value
-        return found
+            groups.setdefault(_only(labels, names), []).append(value)
+        return {labels: combine(values) for labels, values in groups.items()}
 
     return evaluate
 

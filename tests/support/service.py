@@ -262,11 +262,12 @@ class Service:
         except (OSError, http.client.HTTPException):  # it may be killed during a response
             return 0, ""
 
-    def post(self, path: str) -> tuple[int, str]:
+    def post(self, path: str, content: bytes | None = None) -> tuple[int, str]:
         """Status and text of a command, sent with the token of the service."""
         token = (self.folder / "data" / "state" / "control" / "token").read_text()
         headers = {"Authorization": f"Bearer {token}"}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method="POST", headers=headers)
+        url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, content, method="POST", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=5.0) as answer:  # noqa: S310 - of this machine
                 return answer.status, answer.read().decode()

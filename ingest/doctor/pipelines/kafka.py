@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 from ingest.amounts import counted, size
 from ingest.api import SourceError
@@ -13,16 +12,13 @@ from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import rated
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
 from ingest.sources.kafka import KafkaSourceSettings
 
 BATCH_OVERHEAD_BYTES = 68
 """Part of max.message.bytes, which limits a batch: 61 for a batch, and at least 7 for its only record."""
-
-_HALF, _NEARLY = 0.5, 0.9  # of the retention
-
-Part = tuple[str, int]
 
 
 def versions(connection: KafkaConnection, *, subject: str) -> Found:
@@ -109,25 +105,6 @@ def group(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | 
     return Found(findings=(finding,))
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """
-    The unread records of a partition.
-
-    Attributes:
-        committed: offset of the first one.
-        earliest: offset of the first record that the topic still has.
-        end: offset after the last record.
-        half: offset of the first record younger than half of the retention; `nearly` the same for 90 %.
-    """
-
-    committed: int
-    earliest: int
-    end: int
-    half: int
-    nearly: int
-
-
 def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:
     """Whether the topics delete records before the pipeline has read them; the position is that of the group."""
     with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, name)) as offsets:
@@ -144,65 +121,47 @@ def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Foun
                 if error.code != "access_denied":
                     raise
                 return Skipped(error.message)
-            backlogs = _backlogs(admin, topic, limits, committed)
-            lag += sum(backlog.end - backlog.committed for backlog in backlogs.values())
-            findings += rated_retention(topic, limits.retention_ms, backlogs, subject=subject)
+            found = backlogs(admin, topic, limits, committed, time.time() * 1000)
+            lag += sum(backlog.end - backlog.position for backlog in found.values())
+            findings += rated_retention(topic, limits, found, subject=subject)
     return Found(f"{lag:,} unread records", tuple(findings))
 
 
-def _backlogs(
-    admin: KafkaAdmin, topic: str, limits: TopicSettings, committed: Mapping[Part, int]
-) -> dict[int, Backlog]:
-    earliest, ends = admin.earliest([topic]), admin.ends([topic])
-    since = [dict(ends), dict(ends)]
-    if limits.retention_ms > 0 and "delete" in limits.cleanup_policy:
-        now_ms = time.time() * 1000
-        for index, fraction in enumerate((_HALF, _NEARLY)):
-            # a partition without a younger record has only older ones, up to its end
-            since[index] |= admin.offsets_since([topic], int(now_ms - fraction * limits.retention_ms))
-    else:
-        since = [dict(earliest), dict(earliest)]
-    return {
-        part[1]: Backlog(committed[part], earliest[part], end, since[0][part], since[1][part])
-        for part, end in ends.items()
-        if part in committed
-    }
-
-
-def rated_retention(topic: str, retention_ms: int, backlogs: Mapping[int, Backlog], *, subject: str) -> list[Finding]:
+def rated_retention(topic: str, limits: TopicSettings, found: Mapping[int, Backlog], *, subject: str) -> list[Finding]:
     """The partitions of a topic that have deleted unread records, or will soon; one finding for each severity."""
-    lost = {number for number, each in backlogs.items() if each.committed < each.earliest}
-    unread = {number for number, each in backlogs.items() if each.committed < each.end} - lost
-    nearly = {number for number in unread if backlogs[number].committed < backlogs[number].nearly}
-    half = {number for number in unread - nearly if backlogs[number].committed < backlogs[number].half}
-    found = []
+    lost = {number for number, each in found.items() if each.position < each.earliest}
+    nearly = {number for number, each in found.items() if each.used >= NEARLY} - lost
+    half = {number for number, each in found.items() if each.used >= HALF} - nearly - lost
+    findings = []
     for severity, partitions, what in (
         (Severity.CRITICAL, lost, "unread records are deleted"),
-        (Severity.ERROR, nearly, f"unread records are older than {_NEARLY:.0%} of the retention"),
-        (Severity.WARNING, half, f"unread records are older than {_HALF:.0%} of the retention"),
+        (Severity.ERROR, nearly, f"unread records have used {NEARLY:.0%} of the retention"),
+        (Severity.WARNING, half, f"unread records have used {HALF:.0%} of the retention"),
     ):
         if not partitions:
             continue
+        is_by_size = all(found[number].is_by_size for number in partitions)
+        limit = limits.retention_bytes if is_by_size else limits.retention_ms
         records = sum(
-            (backlogs[number].earliest if severity is Severity.CRITICAL else backlogs[number].end)
-            - backlogs[number].committed
+            (found[number].earliest if severity is Severity.CRITICAL else found[number].end) - found[number].position
             for number in partitions
         )
-        found.append(
+        numbers: dict[str, float | str] = {"topic": topic, "partitions": len(partitions), "records": records}
+        findings.append(
             Finding(
                 "retention",
                 severity,
                 f'{what}: topic "{topic}", partitions {", ".join(map(str, sorted(partitions)))}, {records:,} records',
                 subject,
-                {"topic": topic, "partitions": len(partitions), "records": records, "retention_ms": retention_ms},
-                property="retention.ms",
-                value=str(2 * retention_ms) if retention_ms > 0 else "-1",
+                numbers | {"retention_ms": limits.retention_ms},
+                property="retention.bytes" if is_by_size else "retention.ms",
+                value=str(2 * limit) if limit > 0 else "-1",
                 hint=f"'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config …'",
                 why="a pipeline stops when records that it has not read are deleted",
                 docs=docs_of("retention"),
             )
         )
-    return found
+    return findings
 
 
 def record_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipped:

@@ -177,7 +177,7 @@ TRANSLATED: dict[str, Callable[[Arguments], Translation]] = {
 
 _RETRIED = "while a store is unavailable the micro-batch is retried, with back-off, until it is stored"
 _ACKED = "offsets are committed only after the events are stored"
-_RATE = "`max_events_per_batch` of the source and `trigger: {every: …}` of the pipeline limit the rate"
+_RATE = "`max_rate` of the pipeline limits the rate"
 _FAULTS = "for tests; see `docs/guides/failpoints.md`"
 _METRICS = "it measured Flume; the service counts events at `/metrics`"
 

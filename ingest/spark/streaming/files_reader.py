@@ -50,7 +50,7 @@ class FileRange(InputPartition):
 
 
 class FilesDataSource(DataSource):
-    """Spark's data source; its options are `path` (a file, a folder or a glob) and `max_event_bytes`."""
+    """Spark's data source; its options are `path` (a file, a folder or a glob), `max_event_bytes` and `max_records`."""
 
     @classmethod
     def name(cls) -> str:
@@ -63,15 +63,27 @@ class FilesDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> "FilesReader":  # noqa: ARG002, N802 - Spark's signature
         """The reader of offsets, ranges and records."""
-        return FilesReader(self.options["path"], int(self.options["max_event_bytes"]))
+        limit = self.options.get("max_records")
+        return FilesReader(
+            self.options["path"], int(self.options["max_event_bytes"]), None if limit is None else int(limit)
+        )
 
 
 class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets, ranges and records of a set of files."""
+    """
+    Offsets, ranges and records of a set of files.
 
-    def __init__(self, path: str, max_event_bytes: int) -> None:
+    Args:
+        path: a file, a folder or a glob.
+        max_event_bytes: see `ingest.sources.lines.lines_in`.
+        max_records: maximum number of lines of a micro-batch, which are then counted when it is planned; None without
+            one. A gzip file is read as a whole, and ends the micro-batch.
+    """
+
+    def __init__(self, path: str, max_event_bytes: int, max_records: int | None = None) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
+        self._max_records = max_records
         self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -97,6 +109,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # a partly read file that was removed is only in `files`; reading it raises an error
             known = files | self._target
         room = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        lines_left = self._max_records
         end = {path: dict(file) for path, file in files.items()}
         for path in sorted(known):
             if path not in end:
@@ -107,11 +120,14 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             remaining = file["size"] - file["position"]
             if remaining == 0:
                 continue
-            if room is not None and room <= 0:
+            if (room is not None and room <= 0) or lines_left == 0:
                 if file["position"] == 0:
                     del end[path]
                 break
             length = remaining if room is None or is_gzip(path) else min(remaining, room)
+            if lines_left is not None:
+                length, lines = self._first_lines(path, file["position"], length, lines_left)
+                lines_left -= lines
             file["position"] += length
             room = None if room is None else room - length
         if end == files:
@@ -121,6 +137,17 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         hashes = removed.with_paths(sorted(gone))
         present = {path: file for path, file in end.items() if path not in gone}
         return present | ({"forgotten": hashes} if hashes else {})
+
+    def _first_lines(self, path: str, start: int, length: int, count: int) -> tuple[int, int]:
+        """Bytes and number of the first lines of a range, at most `count`; a gzip file counts as that many."""
+        if is_gzip(path):
+            return length, count
+        lines = 0
+        for offset, _ in lines_of(path, self._max_event_bytes, start, start + length):
+            if lines == count:
+                return offset - start, lines
+            lines += 1
+        return length, lines
 
     def _gone(self, files: Files) -> set[str]:
         """

@@ -23,10 +23,13 @@ from ingest.api import Committer, Disposition, IngestError, LifecycleError, Task
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import current_level, logger
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.busy_time import BusyTime
 from ingest.spark.streaming.rows import RECEIPT_SCHEMA
 from ingest.spark.streaming.worker import process
 
@@ -71,6 +74,8 @@ class Job(LoopHost):
 
     Args:
         pipeline: its name.
+        task_name: of the pipeline in worker processes, each of which keeps one plan for each name; that of the pipeline
+            if None. A replay has another plan than the query that may run at the same time.
         batch_times: of the query; None for a replay, which passes its times to `run_batch`.
         plan: as `ingest.plan.codec.packed` returns it; each worker process unpacks it once.
         committers: name of a destination -> its half on the driver.
@@ -82,6 +87,8 @@ class Job(LoopHost):
             retried in the same way, so the batch waits for a file system that does not answer.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
+        limiter: delays micro-batches, so that they observe a maximum rate; None without one.
+        back_pressure: delays micro-batches while a store is overloaded.
         hide: masks the secrets of the configuration.
         clock: monotonic seconds.
 
@@ -103,11 +110,15 @@ class Job(LoopHost):
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         check_owner: Callable[[], None] = lambda: None,
+        task_name: str | None = None,
         max_tasks: int | None = None,
+        limiter: RateLimiter | None = None,
+        back_pressure: BackPressure | None = None,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
+        self._task_name = task_name or pipeline
         self._plan = plan
         self._batch_times = batch_times
         self._committers = committers
@@ -117,8 +128,11 @@ class Job(LoopHost):
         self._record = record
         self._check_owner = check_owner
         self._max_tasks = max_tasks
+        self._limiter = limiter or RateLimiter(None)
+        self._back_pressure = back_pressure or BackPressure()
         self._hide = hide
         self._clock = clock
+        self._busy = BusyTime(clock)
         self._before_commit = failpoint.point("before_commit")
         self._draining = threading.Event()
         self.finished_batch: int | None = None
@@ -128,6 +142,7 @@ class Job(LoopHost):
         self._started_ns = time.monotonic_ns()
         self._stopping = threading.Event()
         self._stage_started: float | None = None
+        self._tasks_s = 0.0
         self.idle = threading.Event()
         self.idle.set()
         self.failure: Exception | None = None
@@ -159,21 +174,32 @@ class Job(LoopHost):
         for committer in self._committers.values():
             committer.stop_probe()
 
+    def busy_s(self) -> float:
+        """Seconds in which batches of the query ran, since its first start; that of a running one counts."""
+        return self._busy.seconds()
+
     def stage_s(self) -> float:
         """Seconds since the current stage (an attempt, a commit, a publication) started; 0 if none runs."""
         started = self._stage_started
         return 0.0 if started is None else self._clock() - started
 
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start; 0 if it may start now."""
+        return max(self._limiter.delay_s(), self._back_pressure.delay_s())
+
     def on_batch(self, frame: DataFrame, batch_id: int) -> None:
         """Make one micro-batch durable: a return acknowledges it, an exception does not."""
+        # idle meanwhile: nothing of the batch runs and no task slot is held, so a pause or a stop need not wait
+        self._stopping.wait(self.delay_s())
         self.idle.clear()
         try:
             self._check_may_start(batch_id)
             assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
             self.until_possible(self._check_owner)
-            with self._stage():  # a hanging disk is visible as a long stage
-                batch_time_ms = self._batch_times.of(batch_id)
-            self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
+            with self._busy.running():
+                with self._stage():  # a hanging disk is visible as a long stage
+                    batch_time_ms = self._batch_times.of(batch_id)
+                self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
@@ -204,6 +230,7 @@ class Job(LoopHost):
             IngestError: it cannot be made durable; the tables may have a part of it.
         """
         started = self._clock()
+        self._limiter.start()
         micro_batch = MicroBatch(
             name=name,
             time_ms=batch_time_ms,
@@ -216,7 +243,7 @@ class Job(LoopHost):
             micro_batch,
             self._committers,
             self,
-            on_attempt=self._observer.attempted,
+            on_attempt=self._attempted,
             check=partial(self._check, batch_time_ms),
         )
         self._check_not_stopping()
@@ -227,8 +254,15 @@ class Job(LoopHost):
         self.until_possible(self._check_owner)
         self._check_not_stopping()
         self.finished_batch = batch_id
+        self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
+
+    def _attempted(self, counts: Counts) -> None:
+        if counts.busy and self._back_pressure.ratio() == 1.0:
+            _log.warning("a store is overloaded; the pipeline writes less", pipeline=self._pipeline, busy=counts.busy)
+        self._back_pressure.attempted(counts.busy, self._tasks_s)
+        self._observer.attempted(counts)
 
     def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
@@ -249,7 +283,7 @@ class Job(LoopHost):
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
         self.until_possible(self._check_owner)
-        task = partial(process, self._pipeline, self._plan, current_level().value, spec)
+        task = partial(process, self._task_name, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
             raise LifecycleError("tasks run only within a batch")
@@ -258,6 +292,7 @@ class Job(LoopHost):
             frame = frame.coalesce(max_tasks)
         waits = retries = 0
         while True:
+            started = self._clock()
             try:
                 with self._stage():
                     rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
@@ -280,6 +315,7 @@ class Job(LoopHost):
                 self.blocked("job_failed", f"a Spark job failed, retry {retries} of {JOB_RETRIES}", retries)
             else:
                 self._check_not_stopping()
+                self._tasks_s = self._clock() - started
                 return receipts_of((row.kind, bytes(row.payload)) for row in rows)
 
     def until_possible(self, action: Callable[[], T]) -> T:

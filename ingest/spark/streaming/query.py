@@ -132,6 +132,10 @@ class PipelineQuery:
         """Seconds since the current stage of the running batch started; 0 if none runs."""
         return self._job.stage_s()
 
+    def busy_s(self) -> float:
+        """Seconds in which batches ran, since the first start; never decreases."""
+        return self._job.busy_s()
+
     def is_idle(self) -> bool:
         """Whether no batch runs."""
         return self._job.idle.is_set()

@@ -31,6 +31,7 @@ def read_kafka(
     source: kafka.KafkaSourceSettings,
     start: kafka.Start,
     partitions: Mapping[str, int],
+    max_records: int | None = None,
 ) -> DataFrame:
     """
     A stream of Kafka records.
@@ -40,8 +41,10 @@ def read_kafka(
         source: which topics of which cluster.
         start: where a query without a checkpoint starts to read.
         partitions: topic -> number of partitions; Spark requires an offset for each if any is given.
+        max_records: maximum of a micro-batch besides that of the source; None without one.
     """
-    return _records(session.readStream.format("kafka").options(**kafka_options(source, start, partitions)).load())
+    options = kafka_options(source, start, partitions, max_records)
+    return _records(session.readStream.format("kafka").options(**options).load())
 
 
 def read_kafka_ranges(session: SparkSession, source: kafka.KafkaSourceSettings, ranges: OffsetRanges) -> DataFrame:
@@ -74,10 +77,14 @@ def _records(raw: DataFrame) -> DataFrame:
 
 
 def kafka_options(
-    source: kafka.KafkaSourceSettings, start: kafka.Start, partitions: Mapping[str, int]
+    source: kafka.KafkaSourceSettings,
+    start: kafka.Start,
+    partitions: Mapping[str, int],
+    max_records: int | None = None,
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source; they contain secrets."""
-    options = _common_options(source) | {"maxOffsetsPerTrigger": str(source.max_events_per_batch)}
+    """Options of Spark's Kafka source; they contain secrets. Arguments as of `read_kafka`."""
+    limit = source.max_events_per_batch if max_records is None else min(max_records, source.max_events_per_batch)
+    options = _common_options(source) | {"maxOffsetsPerTrigger": str(limit)}
     if source.topics is not None:
         options["subscribe"] = ",".join(source.topics)
     else:
@@ -112,11 +119,14 @@ def _common_options(source: kafka.KafkaSourceSettings) -> dict[str, str]:
     }
 
 
-def read_files(session: SparkSession, source: files.FilesSourceSettings) -> DataFrame:
-    """A stream of the lines of finished files."""
+def read_files(session: SparkSession, source: files.FilesSourceSettings, max_records: int | None = None) -> DataFrame:
+    """A stream of the lines of finished files; a micro-batch has at most `max_records`, or a whole gzip file."""
     session.dataSource.register(FilesDataSource)  # a second time replaces the first
     reader = session.readStream.format(FilesDataSource.name())
-    return reader.options(path=source.path, max_event_bytes=str(source.max_event_bytes)).load()
+    limits = {"max_event_bytes": str(source.max_event_bytes)}
+    if max_records is not None:
+        limits["max_records"] = str(max_records)
+    return reader.options(path=source.path, **limits).load()
 
 
 def record_frame(frame: object, kind: str) -> DataFrame:

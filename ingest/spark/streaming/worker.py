@@ -27,10 +27,12 @@ _live: dict[str, tuple[bytes, Task]] = {}
 
 
 def process(
-    pipeline: str, plan: bytes, log_level: str, spec: TaskSpec, batches: Iterable[pa.RecordBatch]
+    name: str, plan: bytes, log_level: str, spec: TaskSpec, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """
     Run one task, of one or several splits, and return its receipt as rows.
+
+    The process keeps the newest plan of each name, ready to run.
 
     If a part of the pipeline is missing in this process, the status is STOP; if it is unavailable for now, BLOCKED.
     """
@@ -39,7 +41,7 @@ def process(
         spec = replace(spec, task_id=f"{context.partitionId():06d}-{context.taskAttemptId()}")
     remaining = iter(batches)
     try:
-        task = _task(pipeline, plan)
+        task = _task(name, plan)
         if log_level != current_level():
             set_level(LogLevel(log_level))
     except IngestError as error:
@@ -53,8 +55,8 @@ def process(
     yield from rows_of(receipt)
 
 
-def _task(pipeline: str, plan: bytes) -> Task:
-    known = _live.get(pipeline)
+def _task(name: str, plan: bytes) -> Task:
+    known = _live.get(name)
     if known is not None and known[0] == plan:
         return known[1]
     if known is not None:
@@ -64,7 +66,7 @@ def _task(pipeline: str, plan: bytes) -> Task:
     content = unpacked(plan)
     set_up(level=current_level(), mask=content.masks.hide)
     task = live_task(content)
-    _live[pipeline] = (plan, task)
+    _live[name] = (plan, task)
     if TaskContext.get() is not None:  # only in a worker process of Spark
         garbage_collector.collect_rarely()
     return task

@@ -85,6 +85,19 @@ def content_of(
     return merged(content, options.content)
 
 
+def with_neighbour(content: Mapping[str, Any], name: str, *, table: str, store: str = "store") -> dict[str, Any]:
+    """The same file with another pipeline like its first: over the same topic, with a group and a table of its own."""
+    first = next(iter(content["pipelines"].values()))
+    kafka = first["source"]["kafka"]
+    source = {"kafka": {**kafka, "group": f"{kafka['group']}-{name}"}}
+    families = next(iter(content["tables"].values()))["families"]
+    added = {
+        "tables": {table: {"store": store, "families": families}},
+        "pipelines": {name: {**first, "source": source, "sinks": [{"attr2hbase": {"table": table, "store": store}}]}},
+    }
+    return merged(content, added)
+
+
 def merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two mappings recursively; `over` takes precedence."""
     result = dict(below)

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import METRICS, Metrics
+from ingest.observe.metric_table import METRICS
+from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
 from tests.support.promql import Labels, Scrapes, firing, parse
 
@@ -38,6 +39,7 @@ class Simulated:
         self.dropped_lines = 0
         self.dead_letters = EVENTS // 1_000
         self.lag = 30_000
+        self.retention_used = 0.0
         self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
         self.health = Health([PIPELINE], on_change=self.metrics.state)
         self.state(State.RUNNING)
@@ -61,6 +63,7 @@ class Simulated:
             self.metrics.acknowledged(PIPELINE, at_s, int(at_s * 1000))
         self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
         self.metrics.lag(PIPELINE, "web", 1, 10)
+        self.metrics.retention(PIPELINE, {("web", 0): self.retention_used, ("web", 1): 0.0})
 
 
 Fault = Callable[[Simulated, int], None]
@@ -73,6 +76,10 @@ def never_acknowledges(service: Simulated, _minute: int) -> None:
 
 def falls_behind(service: Simulated, minute: int) -> None:
     service.lag = EVENTS * (minute + 1)
+
+
+def nears_the_retention(service: Simulated, minute: int) -> None:
+    service.retention_used = 0.4 + minute / 100
 
 
 def writes_dead_letters(service: Simulated, _minute: int) -> None:
@@ -118,6 +125,7 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "a stop that hangs": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPING)),
     "stopped": ("Attr2hbasePipelineNotRunning", in_state(State.STOPPED)),
     "no acknowledgement": ("Attr2hbaseNoAcknowledgement", never_acknowledges),
+    "old records unread": ("Attr2hbaseRetentionNear", nears_the_retention),
     "more records than it reads": ("Attr2hbasePipelineBehind", falls_behind),
     "2 % dead letters": ("Attr2hbaseDeadLetters", writes_dead_letters),
     "dead letters not writable": ("Attr2hbaseDeadLetterPublishFailures", cannot_publish),
@@ -131,6 +139,9 @@ TRANSIENT: Mapping[str, Fault] = {
     "one failed commit": once(cannot_commit),
     "blocked for five minutes": lambda service, minute: service.state(State.BLOCKED if minute < 5 else State.RUNNING),
     "a restart of two minutes": lambda service, minute: setattr(service, "is_up", minute >= 2),
+    "old records that are read again": lambda service, minute: setattr(
+        service, "retention_used", 0.6 if minute < 4 else 0
+    ),
     "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
 }
 

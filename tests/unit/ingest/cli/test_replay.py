@@ -1,6 +1,30 @@
-"""`ingest replay` without a cluster."""
+"""`ingest replay` without a cluster, and with the endpoint of a service without Spark."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from ingest.api import ConflictError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.service import replay_duty
+from ingest.service.access import access_of
+from ingest.service.client import write_url
+from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext
+from ingest.service.http import HttpEndpoint
+from ingest.service.pages import Pages
+from ingest.service.replay_state import RangeRequest, ReplayTotals
+from tests.support.endpoint import no_metrics
+
+TIMES = ("--from", "2026-01-30", "--to", "2026-01-31")
 
 
 @pytest.mark.parametrize(
@@ -17,3 +41,95 @@ def test_refused_options(ingest, folder, template, arguments, message):
     done = ingest("replay", "pipeline.yaml", *arguments.split())
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+class Service:
+    """The endpoint and the duties of a service; replays end as `run` does."""
+
+    def __init__(self) -> None:
+        configuration = load("pipeline.yaml", env={}, lookup=Catalog())
+        [self.pipeline] = configuration.pipelines
+        self.duties = Duties(Metrics(process=False))
+        self.requests: list[RangeRequest] = []
+        self.run: Callable[[], ReplayTotals] = ReplayTotals
+        health = Health(configuration.pipelines)
+        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        pages = Pages(health, Activity(), no_metrics, control, self.duties, access_of(configuration))
+        self.endpoint = HttpEndpoint("127.0.0.1:0", pages)
+        self.endpoint.start()
+        write_url(configuration.state_dir, self.endpoint.url)
+        self.shared = SimpleNamespace(configuration=configuration, catalog=None)
+
+    def start(self) -> None:
+        """Run the duties."""
+        self.duties.start(DutyContext(self.shared, None, 2))
+
+    def replay(self, _configuration: object, _pipeline: object, _catalog: object, request: RangeRequest, _host: object):
+        """What stands for a `RangeReplay`."""
+        self.requests.append(request)
+        return SimpleNamespace(run=lambda **_options: self.run())
+
+    def close(self) -> None:
+        self.duties.close()
+        self.endpoint.stop()
+
+
+@pytest.fixture
+def service(folder: Path, ingest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    assert ingest("init", "--template", "kafka").code == 0
+    made = Service()
+    monkeypatch.setattr(replay_duty, "RangeReplay", made.replay)
+    yield made
+    made.close()
+
+
+def test_running_service_runs_the_replay(ingest, service: Service):
+    service.run = lambda: ReplayTotals(2, 600, 600, 590, 1_180, Counter(filter=7), Counter(bad_json=3))
+    service.start()
+    done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite", "--output", "json")
+    assert (done.code, done.json) == (
+        0,
+        {
+            "batches": 2,
+            "records": 600,
+            "read": 600,
+            "stored": 590,
+            "dropped": {"filter": 7},
+            "dead_lettered": {"bad_json": 3},
+            "cells": 1_180,
+        },
+    )
+    assert service.requests == [RangeRequest(1_769_731_200_000, 1_769_817_600_000, None, True)]
+    assert "the running service runs the replay" in ingest("replay", "pipeline.yaml", *TIMES).err
+
+
+def test_failure_in_the_service_is_that_of_the_command(ingest, service: Service):
+    def locked() -> ReplayTotals:
+        raise ConflictError("in use by pid 7", hint="wait until that replay has ended")
+
+    service.run = locked
+    service.start()
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, done.out) == (4, "")
+    assert "in use by pid 7" in done.err
+    assert "wait until that replay has ended" in done.err
+
+
+def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service):
+    service.start()
+    file = Path("pipeline.yaml")
+    changed = file.read_text().replace("pipelines:", "pipelines: # changed")
+    file.write_text(changed)
+    assert ingest("replay", "pipeline.yaml", *TIMES).code == 0  # a comment changes nothing
+    file.write_text(changed.replace("decorators:", "decorators:\n      - filter: {drop: '%{body} == \"x\"'}", 1))
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, len(service.requests)) == (4, 1), done.err
+    assert "ingest reload" in done.err
+
+
+def test_status_shows_duties(ingest, service: Service):
+    request = replay_duty.ReplayRequest(start="2026-01-30", end="2026-01-31")
+    service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
+    assert f"{service.pipeline}: replay waiting" in ingest("status", "pipeline.yaml").err
+    [status] = ingest("status", "pipeline.yaml", "--output", "json").lines
+    assert [(each["kind"], each["state"]) for each in status["duties"]] == [("replay", "waiting")]

@@ -86,6 +86,7 @@ pipelines:
     timezone: Europe/Berlin
     attributes: {existing: error}
     trigger: {every: 2s}
+    max_rate: 700
   lines:
     source: {files: {path: ./in, format: json, max_event_bytes: 1KiB}}
     sinks: [{attr2hbase: {store: logs, table: "%{topic}"}}]
@@ -143,7 +144,7 @@ def test_defaults_of_a_pipeline(tmp_path):
     budget = pipeline.error_budget
     assert (budget.share, budget.min_events, budget.window) == (0.05, 1000, 300.0)
     assert (pipeline.timezone, pipeline.existing, pipeline.trigger_every_s) == ("UTC", "replace", 0.0)
-    assert pipeline.description == ""
+    assert (pipeline.max_rate, pipeline.description) == (None, "")
 
 
 def test_defaults_of_sources_and_sinks(tmp_path):
@@ -193,6 +194,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
     assert pipeline.decorators[2].settings.on_error is OnError.DROP
     assert (pipeline.on_error, pipeline.timezone, pipeline.existing) == (OnError.STOP, "Europe/Berlin", "error")
     assert (pipeline.trigger_every_s, pipeline.error_budget.share, pipeline.error_budget.window) == (2.0, 0.01, 3600.0)
+    assert pipeline.max_rate == 700
     dead_letters = pipeline.dead_letters.settings
     assert isinstance(dead_letters, DeadLetterTopic)
     assert dead_letters.connection().brokers == source.brokers
@@ -201,7 +203,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
 
 def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 70)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 71)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {
@@ -210,7 +212,7 @@ def test_test_case_keeps_its_events_as_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.locations[("expect", "kept")].line == 76
+    assert case.locations[("expect", "kept")].line == 77
 
 
 def test_configuration_can_be_pickled(tmp_path):
@@ -224,7 +226,7 @@ class TestFingerprint:
 
     def test_does_not_depend_on_comments_and_order(self, tmp_path):
         other = SMALLEST.replace("version: 1\n", "").replace('"localhost:9092"', '"${K:localhost:9092}"')
-        other = "# a comment\n" + other + "    description: x\nversion: 1\n"
+        other = "# a comment\n" + other + "    description: x\n    max_rate: 5\nversion: 1\n"
         assert self.of(tmp_path, other) == self.of(tmp_path, SMALLEST)
 
     def test_differs_if_a_decorator_of_a_chain_differs(self, tmp_path):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, RATE_S, Activity
+from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
 from ingest.receipt import Counts
 
 
@@ -59,6 +59,37 @@ def test_codes_of_dead_letters_are_bounded():
     found = activity.of("p")["dead_letters"]
     assert len(found) == MAX_ERRORS + 1
     assert found["other"] == 50 - MAX_ERRORS
+
+
+def test_maximum_rate_is_that_of_the_newest_build():
+    activity = Activity()
+    assert activity.of("p")["max_rate"] is None
+    activity.limited("p", 100)
+    assert activity.of("p")["max_rate"] == 100
+    activity.limited("p", None)
+    assert activity.of("p")["max_rate"] is None
+
+
+def test_throttle_is_that_of_now_and_busy_answers_add_up():
+    activity = Activity()
+    assert activity.of("p")["throttle"] == {"ratio": 1.0, "busy_answers": 0}
+    activity.throttled("p", lambda: 0.12345)
+    activity.attempted("p", Counts(busy=2))
+    activity.attempted("p", Counts(busy=3))
+    assert activity.of("p")["throttle"] == {"ratio": 0.123, "busy_answers": 5}
+
+
+def test_used_retention_shows_the_partitions_that_used_most():
+    activity = Activity()
+    assert activity.of("p")["retention"] is None
+    activity.retention("p", {("t", 0): (0.0, 3600.0)})
+    assert activity.of("p")["retention"] == {"used": 0.0, "partitions": []}
+    used = {("t", number): (number / 100, None) for number in range(MAX_RETENTIONS)}
+    activity.retention("p", used | {("u", 0): (0.5, 1800.4), ("u", 1): (0.6, 1440.0)})
+    found = activity.of("p")["retention"]
+    assert found["used"] == 0.6
+    assert [each["used"] for each in found["partitions"]] == [0.6, 0.5, *(n / 100 for n in range(9, 1, -1))]
+    assert found["partitions"][1] == {"topic": "u", "partition": 0, "used": 0.5, "remaining_s": 1800}
 
 
 def test_lag_is_summed_over_partitions():

@@ -6,7 +6,9 @@ from collections import Counter
 import pytest
 
 from ingest.observe.health import Health, State
-from ingest.observe.metrics import MAX_LABEL_VALUES, MAX_PARTITIONS, METRICS, Metrics, reference
+from ingest.observe.metric_table import METRICS, reference
+from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
+from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.receipt import Counts
 
 REQUIRED = {
@@ -68,6 +70,7 @@ def test_acknowledged_batch_is_counted_once():
         write_calls=2,
         retries=1,
         flush_s=[0.002, 0.3],
+        busy=4,
     )
     metrics.attempted("ticks", counts)
     metrics.observe_batch("ticks", counts, 0.4)
@@ -82,6 +85,7 @@ def test_acknowledged_batch_is_counted_once():
         'ingest_bytes_total{pipeline="ticks"}': 340,
         'ingest_write_calls_total{pipeline="ticks"}': 2,
         'ingest_retries_total{pipeline="ticks"}': 1,
+        'ingest_busy_answers_total{pipeline="ticks"}': 4,
         'ingest_flush_seconds_count{pipeline="ticks"}': 2,
         'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
         'ingest_batch_seconds_count{pipeline="ticks"}': 1,
@@ -102,6 +106,17 @@ def test_repeated_attempt_counts_only_rows_sent():
     shown = samples(metrics)
     names = ["rows_sent", "batch_attempts", "events_read", "events_stored", "cells"]
     assert [shown[f'ingest_{name}_total{{pipeline="ticks"}}'] for name in names] == [10, 2, 5, 5, 5]
+
+
+def test_throttle_is_read_at_each_scrape_until_the_pipeline_is_removed():
+    metrics = fresh("ticks")
+    name = 'ingest_throttle_ratio{pipeline="ticks"}'
+    assert name not in samples(metrics)
+    ratios = iter((0.5, 0.75))
+    metrics.throttled("ticks", lambda: next(ratios))
+    assert [samples(metrics)[name] for _ in range(2)] == [0.5, 0.75]
+    metrics.remove("ticks")
+    assert name not in samples(metrics)
 
 
 def test_declared_pipeline_starts_at_zero_without_an_acknowledgement():
@@ -169,6 +184,31 @@ def test_lag_of_too_many_partitions_is_summed():
     shown = samples(metrics)
     assert len(shown) == MAX_PARTITIONS + 1
     assert shown['ingest_lag_records{partition="other",pipeline="ticks",topic="other"}'] == 20
+
+
+def test_retention_of_too_many_partitions_is_their_maximum():
+    metrics = fresh()
+    own = {("t", number): 0.1 for number in range(MAX_PARTITIONS)}
+    for extra in (0.9, 0.4):
+        metrics.retention("ticks", own | {("u", 0): extra, ("u", 1): 0.2})
+    shown = samples(metrics)
+    assert len(shown) == MAX_PARTITIONS + 1
+    assert shown['ingest_retention_used_ratio{partition="7",pipeline="ticks",topic="t"}'] == 0.1
+    assert shown['ingest_retention_used_ratio{partition="other",pipeline="ticks",topic="other"}'] == 0.4
+    metrics.remove("ticks")
+    assert samples(metrics) == {}
+
+
+def test_retention_of_a_deleted_topic_has_no_series():
+    metrics = fresh("other")
+    before = samples(metrics)
+    metrics.retention("other", {("t", 0): 0.3})
+    metrics.retention("ticks", {("t", 0): 0.6, ("gone", 0): 0.9})
+    metrics.retention("ticks", {("t", 0): 0.7})
+    assert samples(metrics) == before | {
+        'ingest_retention_used_ratio{partition="0",pipeline="other",topic="t"}': 0.3,
+        'ingest_retention_used_ratio{partition="0",pipeline="ticks",topic="t"}': 0.7,
+    }
 
 
 def test_path_that_is_not_utf8_is_rendered():

@@ -66,6 +66,22 @@ def test_blocked_attempt_is_aborted_and_the_next_one_committed():
     assert first.calls == second.calls == ["prepare", "abort", "prepare", "commit"]
 
 
+def test_task_blocked_by_an_overloaded_store_counts_as_a_busy_answer():
+    """Also if its sink counts none, or the call ended after its time-out."""
+
+    class Overloaded(Host):
+        def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
+            receipts = super().run_tasks(spec, on_one_slot=on_one_slot)
+            if receipts[0].status is TaskStatus.BLOCKED:
+                receipts[0].code = "store_busy"
+            return receipts
+
+    attempts: list[int] = []
+    host = Overloaded(TaskStatus.BLOCKED, TaskStatus.DURABLE)
+    run_until_durable(BATCH, {}, host, on_attempt=lambda counts: attempts.append(counts.busy))
+    assert attempts == [1, 0]
+
+
 def test_attempt_that_stops_is_aborted():
     first, second = RecordingCommitter(), RecordingCommitter()
     with pytest.raises(StoppedError):

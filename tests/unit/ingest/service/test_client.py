@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of, token_file
 from ingest.service.client import NotRunningError, ServiceClient, write_url
 from ingest.service.control import Control, Pauses
+from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
-from ingest.service.pages import Pages
+from ingest.service.pages import MAX_CONTENT_BYTES, Pages
 from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
 
@@ -45,7 +47,8 @@ class Running:
     def __init__(self, made: Configuration) -> None:
         self.configuration = made
         self.control = Control(Pauses(made.state_dir), made.pipelines)
-        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, access_of(made))
+        self.duties = Duties(Metrics(process=False))
+        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.duties, access_of(made))
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
         write_url(made.state_dir, self.endpoint.url)
@@ -109,3 +112,56 @@ def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Pa
     with pytest.raises(NotRunningError, match="no service answers") as caught:
         ServiceClient(made.configuration).status()
     assert "ingest run" in str(caught.value.hint)
+
+
+REPLAY = {"start": "2026-01-31", "end": "2026-02-01"}
+
+
+def test_replay_waits_as_a_duty_and_can_be_cancelled(running: Running):
+    client = ServiceClient(running.configuration)
+    duty = client.replay("p", REPLAY)
+    assert (duty["kind"], duty["subject"], duty["state"]) == ("replay", "p", "waiting")
+    assert client.replay("p", REPLAY) == duty
+    assert client.replay("p", REPLAY | {"overwrite": True})["id"] != duty["id"]
+    assert [each["id"] for each in client.status()[0]["duties"]] == [each["id"] for each in client.duties()]
+    client.cancel_duty(duty["id"])
+    assert client.duty(duty["id"])["state"] == "cancelled"
+    assert len(client.status()[0]["duties"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"start": "2026-01-31"}, "end: Field required"),
+        (REPLAY | {"ned": 1}, "ned: Extra inputs"),
+        (REPLAY | {"start": "yesterday"}, '"yesterday" is not a time'),
+        (REPLAY | {"at": "2026-01-31", "overwrite": True}, "choose one of them"),
+        (REPLAY | {"rate": 0}, "the rate must be above 0"),
+    ],
+)
+def test_wrong_request_for_a_replay_is_refused(running: Running, request_: dict[str, object], message: str):
+    client = ServiceClient(running.configuration)
+    with pytest.raises(ConfigError, match=message):
+        client.replay("p", request_)
+    assert client.duties() == []
+
+
+def test_unknown_duty_and_pipeline_are_errors(running: Running):
+    client = ServiceClient(running.configuration)
+    with pytest.raises(NotFoundError, match='there is no duty "x"'):
+        client.duty("x")
+    with pytest.raises(NotFoundError, match='there is no duty "x"'):
+        client.cancel_duty("x")
+    with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
+        client.replay("q", REPLAY)
+
+
+def test_service_that_stops_takes_no_replay(running: Running):
+    running.duties.stop()
+    with pytest.raises(ConflictError, match="the service stops"):
+        ServiceClient(running.configuration).replay("p", REPLAY)
+
+
+def test_request_that_is_too_large_is_refused(running: Running):
+    with pytest.raises(ConflictError, match="the request is too large"):
+        ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import NotFoundError
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 
 
 def test_pause_and_resume_are_durable(tmp_path: Path):
@@ -41,3 +41,15 @@ def test_unknown_pipeline_is_refused_and_leaves_nothing(tmp_path: Path, command:
         getattr(control, command)("../a")
     assert '"a"' in str(caught.value.hint)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_reloads_are_numbered_so_that_each_request_knows_its_end(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["p"])
+    assert control.reload_status.id == 0
+    assert control.reload() == control.reload() == control.reload_status.id == 1
+    # the active reload may have read the file before the next request
+    control.reload_status = ReloadStatus(Phase.BUILDING, id=1)
+    assert control.reload() == control.reload() == 2
+    assert control.reload_status.id == 1
+    control.reload_status = ReloadStatus(Phase.DONE, id=1)
+    assert control.reload() == control.reload_status.id == 2

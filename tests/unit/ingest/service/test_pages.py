@@ -41,3 +41,13 @@ def test_failed_page_is_logged_and_hides_the_error(capsys):
     status, _, content = response_to("GET", "/metrics", render)
     assert (status, content) == (500, b"this page failed; see the log\n")
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["/pipelines/ticks/replay", "/duties/1/cancel"])
+def test_commands_to_duties_need_the_token(path):
+    assert response_to("POST", path)[0] == 401
+
+
+def test_duties_are_listed():
+    assert response_to("GET", "/duties")[2] == b'{"duties": []}\n'
+    assert response_to("GET", "/duties/1")[0] == 404

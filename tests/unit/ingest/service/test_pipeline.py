@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
+from ingest.service import pipeline as module
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
 from ingest.service.stores import SharedStores
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -113,6 +115,17 @@ def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, t
     assert service.stores.in_use() == {}
     current.write_text(sound)
     service.build("a")
+
+
+@pytest.mark.parametrize(("once", "expected"), [(False, ["a"]), (True, [])])
+def test_retention_is_watched_unless_the_run_ends_by_itself(
+    service: Service, monkeypatch: pytest.MonkeyPatch, once: bool, expected: list[str]
+):
+    watched: list[str] = []
+    monkeypatch.setattr(module, "watch_retention", lambda pipeline, *_others: watched.append(pipeline.name))
+    service.shared = replace(service.shared, once=once)
+    service.build("a")
+    assert watched == expected
 
 
 def test_shared_store_stays_open_until_its_last_pipeline_is_closed(service: Service):

@@ -1,12 +1,18 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
-from types import SimpleNamespace
+from dataclasses import replace
+from pathlib import Path
 
-import pytest
-
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.receipt import Counts
 from ingest.service import range_replay
-from ingest.service.replay_state import RangeRequest
+from ingest.service.cancellation import Cancellation
+from ingest.service.range_replay import RangePlan, RangeReplay
+from ingest.service.replay_plan import Piece, PieceKind
+from ingest.service.replay_state import RangeRequest, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
+from tests.support.sources import pipeline
 
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 
@@ -38,18 +44,40 @@ def test_without_a_checkpoint_all_records_are_selected():
     assert range_replay._up_to({P0: (10, 100)}, {}) == {P0: (10, 100)}
 
 
-@pytest.mark.parametrize(("rate", "slept"), [(None, []), (100.0, [0.5, 2.0])])
-def test_rate_is_an_average(monkeypatch: pytest.MonkeyPatch, rate: float | None, slept: list[float]):
-    clock = [50.0]
-    waits = []
+class Runner:
+    """Runs pieces of ten records; the second one has to wait."""
 
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        clock[0] += seconds
+    def __init__(self) -> None:
+        self.delays = iter((0.0, 1.5))
+        self.ran: list[int] = []
 
-    monkeypatch.setattr(range_replay, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    pace = range_replay._Pace(rate)
-    clock[0] += 0.5
-    pace.wait(100)  # after half a second
-    pace.wait(200)
-    assert waits == slept
+    def delay_s(self) -> float:
+        return next(self.delays)
+
+    def run(self, piece: Piece) -> Counts:
+        self.ran.append(piece.number)
+        return Counts(records=10)
+
+
+class Waits(Cancellation):
+    """Notes the waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        return False
+
+
+def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
+    (tmp_path / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    configuration = replace(configuration, state_dir=tmp_path / "state")
+    replay = RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
+    pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
+    replay._state.start(pieces)
+    runner, plan, waits = Runner(), RangePlan(pieces, ReplayTotals()), Waits()
+    replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
+    assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)

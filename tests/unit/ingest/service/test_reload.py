@@ -50,6 +50,10 @@ def slower(content: dict[str, Any]) -> None:
     content["pipelines"]["a"]["trigger"] = {"every": "5s"}
 
 
+def limited(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["max_rate"] = 100
+
+
 def other_host(content: dict[str, Any]) -> None:
     content["stores"]["one"]["hbase"]["host"] = "127.0.0.1"
 
@@ -63,6 +67,7 @@ def with_table(content: dict[str, Any]) -> None:
     (described, (False, False)),
     (decorated, (True, False)),
     (slower, (True, False)),
+    (limited, (True, False)),
     (other_host, (True, False)),
     (with_table, (True, False)),
 ])  # fmt: skip
@@ -95,6 +100,7 @@ class Reloader:
     def __init__(self, leaving: frozenset[str], new: list[Any]) -> None:
         self.leaving = leaving
         self.is_working = False
+        self.shared = object()
         self.status = ReloadStatus()
         self._new = new
 
@@ -111,6 +117,25 @@ class Reloader:
     def take(self) -> list[Any]:
         self.status = ReloadStatus(Phase.DONE)
         return self._new
+
+
+class HeldDuties:
+    """A fake whose duty of the pipeline that leaves ends at the third look."""
+
+    def __init__(self, reloader: Reloader) -> None:
+        self._reloader = reloader
+        self.looks: list[tuple[frozenset[str], Phase]] = []
+        self.released: object = None
+
+    def hold(self, pipelines: frozenset[str]) -> bool:
+        self.looks.append((pipelines, self._reloader.status.phase))
+        return len(self.looks) > 2
+
+    def release(self, shared: object) -> None:
+        self.released = shared
+
+    def stop(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize("by_signal", [False, True])
@@ -145,9 +170,21 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
         old.query.is_drained = True
 
     old.query.refuse_batches = refuse  # type: ignore[method-assign]
+    duties = HeldDuties(reloader)
     supervisor = Supervisor(
-        [old.member], old.control, reloader, once=False, stop=old.stop, stop_timeout_s=1.0, is_alive=lambda: True
+        [old.member],
+        old.control,
+        reloader,
+        once=False,
+        duties=duties,
+        stop=old.stop,
+        stop_timeout_s=1.0,
+        is_alive=lambda: True,
     )  # type: ignore[arg-type]
     assert supervisor.run() == []
     assert (closed, old.stops, new.starts, new.state) == (["old"], 1, 1, State.STOPPED)
     assert [pipeline for pipeline in supervisor.pipelines if pipeline is old.pipeline] == []
+    # the duties of the pipeline have ended before the new one is built, and run again after that
+    assert set(duties.looks) == {(frozenset(["p"]), Phase.REPLACING)}
+    assert len(duties.looks) > 2
+    assert duties.released is reloader.shared

@@ -5,6 +5,7 @@ import resource
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,34 @@ def test_embedded_store_refuses_a_cluster_master(tmp_path: Path):
         with pytest.raises(ConfigError, match='store "logs" is embedded'):
             refuse_cluster(stores, "spark://host:7077")
         refuse_cluster({}, "spark://host:7077")
+
+
+def test_pipeline_and_its_replay_do_not_remove_each_others_staged_files(tmp_path: Path):
+    made = configured(tmp_path, "p")
+    plan = plan_of(made, made.pipelines["p"], CATALOG)
+    folders = {}
+    with ExitStack() as opened:
+        stores = driver_stores(made, [plan], opened)
+        committers = {
+            is_replay: committers_of(made, replace(plan, is_replay=is_replay), stores)["logs"]
+            for is_replay in (False, True)
+        }
+        for is_replay, committer in committers.items():
+            committer.recover()
+            batch = Batch("b", 1_000, f"a{is_replay}")
+            folder = Path(Prepared.unpacked(committer.prepare(batch, [])).folder)
+            folder.mkdir(parents=True)
+            folders[is_replay] = folder
+        for is_replay, committer in committers.items():
+            committer.prepare(Batch("b", 1_000, f"a{is_replay}"), [])
+        assert all(folder.is_dir() for folder in folders.values())
+
+
+def test_store_starts_without_files_that_were_staged_for_a_replay(tmp_path: Path):
+    made = configured(tmp_path, "p")
+    left = staging_folder(made, "logs", "p", is_replay=True) / "a"
+    left.mkdir(parents=True)
+    with ExitStack() as opened:
+        [store] = driver_stores(made, [plan_of(made, made.pipelines["p"], CATALOG)], opened).values()
+        store.open()
+        assert not left.exists()

@@ -344,7 +344,13 @@ def test_stop_waits_for_a_pipeline_beside_a_blocked_one(monkeypatch: pytest.Monk
 
     members[-1].pipeline.start = start
     supervisor = Supervisor(
-        members, blocked.control, once=False, stop=blocked.stop, stop_timeout_s=3600.0, is_alive=lambda: True
+        members,
+        blocked.control,
+        once=False,
+        duties=blocked.duties,
+        stop=blocked.stop,
+        stop_timeout_s=3600.0,
+        is_alive=lambda: True,
     )
     assert supervisor.run() == []
     assert (healthy.query.is_drained, blocked.query.is_drained) == (True, False)
@@ -461,7 +467,13 @@ def supervised(*benches: Bench) -> Supervisor:
     """A supervisor of several pipelines, with the stop of the first."""
     members = [bench.member for bench in benches]
     return Supervisor(
-        members, benches[0].control, once=False, stop=benches[0].stop, stop_timeout_s=0.05, is_alive=lambda: True
+        members,
+        benches[0].control,
+        once=False,
+        duties=benches[0].duties,
+        stop=benches[0].stop,
+        stop_timeout_s=0.05,
+        is_alive=lambda: True,
     )
 
 

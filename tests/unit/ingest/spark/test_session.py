@@ -1,11 +1,14 @@
-"""The end of a Spark session."""
+"""The end of a Spark session, its jars, and groups of jobs."""
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
-from ingest.spark.session import close_session
+from ingest.spark.session import JobGroup, close_session, has_jars
+from tests.support.waiting import reached
 
 
 class Gone:
@@ -26,3 +29,46 @@ def test_closing_a_session_without_its_jvm_raises_nothing():
     session = Gone()
     close_session(cast("SparkSession", session))
     assert session.stops == 1
+
+
+def test_jars_of_a_session_are_those_that_it_was_opened_with():
+    conf = {"spark.jars": "/jars/a.jar,/jars/b.jar"}
+    session = cast("SparkSession", SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: conf)))
+    assert has_jars(session, [Path("/jars/b.jar")])
+    assert not has_jars(session, [Path("/jars/b.jar"), Path("/jars/c.jar")])
+    conf.clear()
+    assert not has_jars(session, [Path("/jars/b.jar")])
+    assert has_jars(session, [])
+
+
+class Context:
+    """A fake of a Spark context that notes the groups of jobs."""
+
+    def __init__(self) -> None:
+        self.group: str | None = None
+        self.cancelled: list[str] = []
+
+    def setJobGroup(self, group: str, description: str, *, interruptOnCancel: bool) -> None:  # noqa: N802, N803 - Spark's names
+        assert (description, interruptOnCancel) == ("replay p", True)
+        self.group = group
+
+    def setLocalProperty(self, name: str, value: None) -> None:  # noqa: N802 - Spark's name
+        if name == "spark.jobGroup.id":
+            self.group = value
+
+    def cancelJobGroup(self, group: str) -> None:  # noqa: N802 - Spark's name
+        self.cancelled.append(group)
+
+
+def test_jobs_of_a_block_are_cancelled_together():
+    context = Context()
+    session = cast("SparkSession", SimpleNamespace(sparkContext=context))
+    first, second = JobGroup(session, "replay p"), JobGroup(session, "replay p")
+    with first:
+        group = context.group
+    assert context.group is None
+    with second:
+        assert context.group != group
+        second.cancel()
+        assert reached(lambda: bool(context.cancelled), 30.0)
+        assert context.cancelled == [context.group]

@@ -167,7 +167,7 @@ def test_busy_store_is_retried(threaded, store):
     threaded.begin(5)
     threaded.submit(chunk("a"))
     threaded.wait()
-    assert [(sent.retries, sent.stored) for sent in threaded.take_results()] == [(2, True)]
+    assert [(sent.retries, sent.busy, sent.stored) for sent in threaded.take_results()] == [(2, 2, True)]
     assert store.calls == ["open", "a", "a", "a"]
 
 
@@ -180,12 +180,13 @@ def test_unavailable_store_is_reopened(threaded, store):
 
 
 def test_failed_attempts_are_counted(threaded, store):
-    store.errors = [StoreUnavailableError("gone")] * 3
+    store.errors = [StoreUnavailableError("gone"), StoreBusyError("busy"), StoreUnavailableError("gone")]
     threaded.begin(5)
     threaded.submit(chunk("a"))
     with pytest.raises(StoreUnavailableError):
         threaded.wait()
-    assert [(sent.rows_sent, sent.retries, sent.stored) for sent in threaded.take_results()] == [(3, 2, False)]
+    (sent,) = threaded.take_results()
+    assert (sent.rows_sent, sent.retries, sent.busy, sent.stored) == (3, 2, 1, False)
 
 
 def test_only_one_thread_uses_the_store(threaded, store):

@@ -3,9 +3,12 @@
 import pytest
 
 from ingest.doctor.examination import Skipped
-from ingest.doctor.pipelines.kafka import Backlog, rated_retention, rated_rights, rated_sizes
+from ingest.doctor.pipelines.kafka import rated_retention, rated_rights, rated_sizes
+from ingest.kafka.retention import Backlog
+from ingest.kafka.stored import TopicSettings
 
 MIB = 1 << 20
+LIMITS = TopicSettings(MIB, retention_ms=1000, retention_bytes=5000, cleanup_policy="delete")
 
 
 class TestRights:
@@ -26,38 +29,41 @@ class TestRights:
 
 class TestRetention:
     def rated(self, **backlogs):
-        found = rated_retention("t", 1000, {int(name[1:]): each for name, each in backlogs.items()}, subject="p")
+        found = rated_retention("t", LIMITS, {int(name[1:]): each for name, each in backlogs.items()}, subject="p")
         return [
             (finding.severity.value, finding.numbers["partitions"], finding.numbers["records"]) for finding in found
         ]
 
     def test_young_records_are_no_finding(self):
-        assert self.rated(p0=Backlog(committed=50, earliest=0, end=100, half=50, nearly=20)) == []
+        assert self.rated(p0=Backlog(position=50, earliest=0, end=100, used=0.49)) == []
 
     def test_no_lag_is_no_finding(self):
-        assert self.rated(p0=Backlog(committed=100, earliest=0, end=100, half=100, nearly=100)) == []
+        assert self.rated(p0=Backlog(position=100, earliest=0, end=100, used=0.0)) == []
 
     def test_records_older_than_half_of_the_retention_are_a_warning(self):
-        assert self.rated(p0=Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)) == [("warning", 1, 51)]
+        assert self.rated(p0=Backlog(position=49, earliest=0, end=100, used=0.5)) == [("warning", 1, 51)]
 
     def test_records_older_than_nearly_all_of_it_are_an_error(self):
-        assert self.rated(p0=Backlog(committed=19, earliest=0, end=100, half=50, nearly=20)) == [("error", 1, 81)]
+        assert self.rated(p0=Backlog(position=19, earliest=0, end=100, used=0.9)) == [("error", 1, 81)]
 
     def test_deleted_records_are_critical(self):
-        assert self.rated(p0=Backlog(committed=9, earliest=12, end=100, half=50, nearly=20)) == [("critical", 1, 3)]
+        assert self.rated(p0=Backlog(position=9, earliest=12, end=100, used=1.0)) == [("critical", 1, 3)]
 
     def test_partitions_are_grouped_by_severity(self):
-        half = Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)
-        lost = Backlog(committed=0, earliest=10, end=10, half=10, nearly=10)
+        half = Backlog(position=49, earliest=0, end=100, used=0.6)
+        lost = Backlog(position=0, earliest=10, end=10, used=1.0)
         assert self.rated(p0=half, p1=lost, p2=half) == [("critical", 1, 10), ("warning", 2, 102)]
 
     def test_longer_retention_is_proposed(self):
-        backlog = Backlog(committed=49, earliest=0, end=100, half=50, nearly=20)
-        (finding,) = rated_retention("t", 1000, {3: backlog}, subject="p")
+        backlog = Backlog(position=49, earliest=0, end=100, used=0.6)
+        (finding,) = rated_retention("t", LIMITS, {3: backlog}, subject="p")
         assert (finding.property, finding.value) == ("retention.ms", "2000")
-        assert finding.message == (
-            'unread records are older than 50% of the retention: topic "t", partitions 3, 51 records'
-        )
+        assert finding.message == ('unread records have used 50% of the retention: topic "t", partitions 3, 51 records')
+
+    def test_larger_retention_by_size_is_proposed(self):
+        backlog = Backlog(position=49, earliest=10, end=100, used=0.6, is_by_size=True)
+        (finding,) = rated_retention("t", LIMITS, {3: backlog}, subject="p")
+        assert (finding.property, finding.value) == ("retention.bytes", "10000")
 
 
 class TestRecordSize:

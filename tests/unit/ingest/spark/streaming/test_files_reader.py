@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from pyspark.sql.types import StructType
 
 from ingest.api import PositionLostError, SourceUnavailableError
 from ingest.dry_run.inputs import record_of
 from ingest.dry_run.raw_lines import first_records, records_of_file
 from ingest.sources import lines as source_lines
 from ingest.sources.lines import lines_of
-from ingest.spark.streaming.files_reader import FileRange, FilesReader
+from ingest.spark.streaming.files_reader import FileRange, FilesDataSource, FilesReader
 
 ALL = ReadAllAvailable()
 
@@ -75,6 +76,38 @@ def test_batches_of_any_size_contain_every_line(tmp_path: Path):
         found += values(reader, start, end)
         start = end
     assert [value for _, value in found] == [b"one", b"two", b"three", b"four", b"five", b"six"]
+
+
+def test_batches_have_at_most_the_maximum_of_lines(tmp_path: Path):
+    touch(tmp_path / "a", b"1\n2\n3\n4\n5")
+    touch(tmp_path / "b", b"6\r\n7\n")
+    (tmp_path / "c.gz").write_bytes(gzip.compress(b"8\n9\n10\n"))
+    touch(tmp_path / "d", b"11\n")
+    reader = FilesReader(str(tmp_path), 1_000, max_records=2)
+    start, batches = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, ReadMaxBytes(1_000))) != start:
+        batches.append([value for _, value in values(reader, start, end)])
+        start = end
+    # a gzip file is read as a whole, and ends the batch
+    assert batches == [[b"1", b"2"], [b"3", b"4"], [b"5", b"6"], [b"7", b"8", b"9", b"10"], [b"11"]]
+
+
+@pytest.mark.parametrize(("options", "lines"), [({}, 3), ({"max_records": "2"}, 2)])
+def test_maximum_of_lines_is_an_option_of_the_data_source(tmp_path: Path, options: dict[str, str], lines: int):
+    touch(tmp_path / "a", b"1\n2\n3\n")
+    source = FilesDataSource({"path": str(tmp_path), "max_event_bytes": "10", **options})
+    reader = source.streamReader(StructType())
+    assert len(values(reader, {}, reader.latestOffset({}, ALL))) == lines
+
+
+def test_maximum_of_lines_applies_within_the_limit_of_bytes(tmp_path: Path):
+    touch(tmp_path / "a", b"one\ntwo\nthree\n")
+    reader = FilesReader(str(tmp_path), 1_000, max_records=2)
+    end = reader.latestOffset({}, ReadMaxBytes(5))
+    assert values(reader, {}, end) == [(0, b"one"), (4, b"two")]
+    assert end[str(tmp_path / "a")]["position"] == 5
+    later = reader.latestOffset(end, ReadMaxBytes(1_000))
+    assert values(reader, end, later) == [(8, b"three")]
 
 
 def test_once_reads_the_files_that_exist_at_the_start(tmp_path: Path):

@@ -35,7 +35,9 @@ from ingest.config.model import Component
 from ingest.dead_letters import buffer
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
+from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.receipt import Counts, Receipt, TaskStatus
@@ -221,12 +223,15 @@ class Bench:
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
         self.check_owner: Callable[[], None] = lambda: None
+        self.limiter = RateLimiter(None)
+        self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
 
-    def job_of(self, plan: Plan) -> Job:
+    def job_of(self, plan: Plan, task_name: str | None = None) -> Job:
         """A job that runs a plan into this store."""
         return Job(
             pipeline="p",
+            task_name=task_name,
             plan=packed(plan),
             batch_times=self.batch_times,
             committers={
@@ -243,6 +248,8 @@ class Bench:
             record=self.record,
             check_owner=self.check_owner,
             max_tasks=self.max_tasks,
+            limiter=self.limiter,
+            back_pressure=self.back_pressure,
             hide=self.hide,
             clock=self.clock,
         )
@@ -467,6 +474,64 @@ def test_stop_while_blocked_leaves_the_batch_unacknowledged(tmp_path: Path):
     assert isinstance(bench.job.failure, AbandonedError)
 
 
+def test_batch_waits_for_the_maximum_rate_without_a_part_of_it_running(tmp_path: Path):
+    bench = Bench(tmp_path)
+    now = [100.0]
+    waits: list[float] = []
+
+    class Stopping(RateLimiter):
+        """Stops the job when a batch has to wait."""
+
+        def delay_s(self) -> float:
+            waits.append(super().delay_s())
+            if waits[-1]:
+                assert job.idle.is_set()
+                job.stop()
+            return waits[-1]
+
+    bench.limiter = Stopping(2 / 3600, lambda: now[0])
+    job = bench.job_of(bench.plan)
+    job.on_batch(Frame([records(*TICK)]), 0)
+    again = Frame([records(*TICK)])
+    with pytest.raises(AbandonedError, match="batch 1 runs again"):
+        job.on_batch(again, 1)
+    assert (waits, again.attempts) == ([0.0, 3600.0], 0)
+    assert bench.batch_times.known(1) is None
+    # the next start of the query observes the rate of the last one
+    now[0] += 3600.0
+    job = job.restarted()
+    job.on_batch(again, 1)
+    assert (waits[2:], again.attempts) == ([0.0], 1)
+
+
+def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path)
+    bench.back_pressure = BackPressure(lambda: now[0])
+    bench.clock = lambda: now[0]
+    job = bench.job_of(bench.plan)
+
+    class Busy(Frame):
+        """The first attempt runs for four seconds and is blocked."""
+
+        def collect(self) -> Iterable[Row]:
+            rows = super().collect()
+            now[0] += 4.0
+            if self.attempts > 1:
+                return rows
+            receipt = Receipt(TaskStatus.BLOCKED, "store_busy", "RegionTooBusyException", counts=Counts(busy=3))
+            return [Row(*pair) for pair in receipt.rows()]
+
+    job.on_batch(Busy([records(*TICK)]), 0)
+    assert "store_busy" in bench.observer.reported
+    assert 0.5 <= bench.back_pressure.ratio() < 1.0
+    assert job.delay_s() > 0.0
+    # without busy answers the pipeline recovers
+    now[0] += 1_000.0
+    job.on_batch(Frame([records(*TICK)]), 1)
+    assert (bench.back_pressure.ratio(), job.delay_s()) == (1.0, 0.0)
+
+
 def test_refused_batches_never_start(tmp_path: Path):
     bench = Bench(tmp_path)
     bench.job.refuse_batches()
@@ -498,6 +563,32 @@ def test_partitions_are_coalesced_to_the_maximum_number_of_tasks(tmp_path: Path)
         bench.job.on_batch(Frame(parts), 0)
         assert bench.result_counts == [tasks]
         assert bench.keys() == [b"a", b"b", b"c", b"d"]
+
+
+def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
+    now = [100.0]
+    bench = Bench(tmp_path, clock=lambda: now[0])
+
+    def take_three_seconds(_attempt: int) -> None:
+        now[0] += 3
+
+    bench.job.on_batch(Frame([records(("a", "1:2"))], before=take_three_seconds), 0)
+    now[0] += 50
+    restarted = bench.job.restarted()
+    assert restarted.busy_s() == 6  # the first attempt finds that families are missing
+    restarted.on_batch(Frame([records(("b", "1:2"))], before=take_three_seconds), 1)
+    assert restarted.busy_s() == 9
+
+
+def test_worker_keeps_the_plans_of_a_pipeline_and_its_replay(tmp_path: Path):
+    bench = Bench(tmp_path)
+    replay = bench.job_of(replace(bench.plan, is_replay=True), "p+replay")
+    bench.job.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0")
+    live = worker._live["p"]
+    replay.run_batch(Frame([records(("b", "1:2"))]), 0, 5_000, "0")
+    assert worker._live["p"] is live
+    assert worker._live["p+replay"][0] != live[0]
+    assert bench.keys() == [b"a", b"b"]
 
 
 def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):

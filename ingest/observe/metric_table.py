@@ -1,0 +1,201 @@
+"""The table of all metrics."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+_FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
+_BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
+
+
+class Kind(StrEnum):
+    """Prometheus type of a metric."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Scope(StrEnum):
+    """What each series of a metric is about; the first two are labels."""
+
+    PIPELINE = "pipeline"
+    DUTY = "duty"
+    """The kind of duty."""
+    PROCESS = "process"
+
+
+class Metric(NamedTuple):
+    """
+    One row of the table.
+
+    Attributes:
+        labels: in addition to that of `scope`.
+        unit: for the reference page.
+        help: one sentence.
+        buckets: upper bounds of a histogram.
+        scope: what a series is about.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    scope: Scope = Scope.PIPELINE
+
+
+METRICS = (
+    Metric(
+        "ingest_events_read_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches; read = stored + dropped + dead-lettered, fan-outs counted as read.",
+    ),
+    Metric(
+        "ingest_events_stored_total", Kind.COUNTER, "events", "Events of acknowledged batches that every sink stored."
+    ),
+    Metric(
+        "ingest_events_dropped_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches dropped on purpose, by reason.",
+        ("reason",),
+    ),
+    Metric(
+        "ingest_events_dead_lettered_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches that became dead letters, by error code.",
+        ("error",),
+    ),
+    Metric(
+        "ingest_rows_sent_total",
+        Kind.COUNTER,
+        "rows",
+        "Rows sent to stores by all attempts, acknowledged or not.",
+    ),
+    Metric("ingest_cells_total", Kind.COUNTER, "cells", "Cells of acknowledged batches."),
+    Metric(
+        "ingest_bytes_total",
+        Kind.COUNTER,
+        "bytes",
+        "Estimated bytes stored in acknowledged batches: keys, names, values and overhead.",
+    ),
+    Metric(
+        "ingest_write_calls_total",
+        Kind.COUNTER,
+        "chunks",
+        "Chunks (the rows of one call to a store) in acknowledged batches.",
+    ),
+    Metric(
+        "ingest_flush_seconds",
+        Kind.HISTOGRAM,
+        "seconds",
+        "Time until a chunk was durable, in acknowledged batches.",
+        buckets=_FLUSH_BUCKETS_S,
+    ),
+    Metric(
+        "ingest_batch_seconds",
+        Kind.HISTOGRAM,
+        "seconds",
+        "Time from the start of a micro-batch to its acknowledgement, including waits for stores.",
+        buckets=_BATCH_BUCKETS_S,
+    ),
+    Metric("ingest_retries_total", Kind.COUNTER, "calls", "Retried calls to stores, in acknowledged batches."),
+    Metric(
+        "ingest_busy_answers_total",
+        Kind.COUNTER,
+        "answers",
+        "Calls in all attempts that a store refused because it is overloaded, as with RegionTooBusyException.",
+    ),
+    Metric(
+        "ingest_throttle_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of time in which a pipeline may write; below 1 after busy answers of a store.",
+    ),
+    Metric(
+        "ingest_batch_attempts_total",
+        Kind.COUNTER,
+        "attempts",
+        "Attempts at micro-batches; a blocked micro-batch has several.",
+    ),
+    Metric(
+        "ingest_pipeline_state", Kind.GAUGE, "", "1 for the state the pipeline is in, 0 for the others.", ("state",)
+    ),
+    Metric(
+        "ingest_lag_records",
+        Kind.GAUGE,
+        "records",
+        "Offsets between the last acknowledged record and the end of a partition.",
+        ("topic", "partition"),
+    ),
+    Metric(
+        "ingest_retention_used_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of the topic's retention that the oldest unread record has used; at 1 Kafka may delete it.",
+        ("topic", "partition"),
+    ),
+    Metric(
+        "ingest_last_ack_timestamp_seconds", Kind.GAUGE, "seconds", "When a micro-batch was last acknowledged (epoch)."
+    ),
+    Metric(
+        "ingest_last_batch_time_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "Batch time of the last acknowledged micro-batch (epoch); may be ahead of a clock that was set back.",
+    ),
+    Metric(
+        "ingest_dead_letter_publish_failures_total",
+        Kind.COUNTER,
+        "failures",
+        "Failures to make dead letters durable; their batch is not acknowledged.",
+    ),
+    Metric(
+        "ingest_group_commit_failures_total",
+        Kind.COUNTER,
+        "failures",
+        "Failures to commit consumer-group offsets; no event is lost, but tools show an outdated lag.",
+    ),
+    Metric(
+        "ingest_log_lines_dropped_total",
+        Kind.COUNTER,
+        "lines",
+        "Log lines dropped because the stderr of this process was not read; pipelines do not wait for it.",
+        scope=Scope.PROCESS,
+    ),
+    Metric("ingest_duties", Kind.GAUGE, "duties", "Duties that are waiting or running.", ("state",), scope=Scope.DUTY),
+    Metric(
+        "ingest_duty_progress_ratio",
+        Kind.GAUGE,
+        "",
+        "Finished fraction of the duty that runs or ran last, from 0 to 1.",
+        scope=Scope.DUTY,
+    ),
+    Metric("ingest_duty_seconds_total", Kind.COUNTER, "seconds", "Time that duties have run.", scope=Scope.DUTY),
+    Metric(
+        "ingest_duties_ended_total",
+        Kind.COUNTER,
+        "duties",
+        "Duties that have ended, by their last state: done, failed or cancelled.",
+        ("state",),
+        scope=Scope.DUTY,
+    ),
+)
+"""The reference page is generated from this table."""
+
+
+def labels_of(metric: Metric) -> tuple[str, ...]:
+    """All labels of a metric, that of its scope first."""
+    return () if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)
+
+
+def reference() -> str:
+    """The table as Markdown."""
+    lines = ["| metric | type | labels | unit | meaning |", "|---|---|---|---|---|"]
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in labels_of(metric))
+        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,52 @@
+"""Ends a long action from another thread."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Cancellation:
+    """
+    The request to end one action, such as a replay.
+
+    Thread-safe. The action looks at `is_requested` between its parts, waits with `wait`, and registers with `calls`
+    what ends a part that runs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requested = threading.Event()
+        self._actions: list[Callable[[], None]] = []
+
+    def request(self) -> None:
+        """Request the end; the second call does nothing."""
+        with self._lock:
+            if self._requested.is_set():
+                return
+            self._requested.set()
+            actions = list(self._actions)
+        for action in actions:
+            action()
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether the end is requested."""
+        return self._requested.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the end is requested, at most for this time; returns whether it is."""
+        return self._requested.wait(seconds)
+
+    @contextmanager
+    def calls(self, action: Callable[[], None]) -> Iterator[None]:
+        """Call an action at the request if that comes before the block ends, or now if it has come already."""
+        with self._lock:
+            self._actions.append(action)
+            is_late = self._requested.is_set()
+        if is_late:
+            action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._actions.remove(action)

@@ -1,0 +1,143 @@
+"""Runs the micro-batches of a replay until they are durable."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.budget import ErrorBudget
+from ingest.observe.logs import logger
+from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.plan.assemble import plan_of
+from ingest.plan.codec import packed
+from ingest.receipt import Counts
+from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay_host import ReplayHost
+from ingest.service.replay_plan import Piece
+from ingest.service.stores import committers_of
+from ingest.spark.session import JobGroup
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.reading import read_kafka_ranges
+
+_log = logger(__name__)
+
+
+class ReplayRunner:
+    """
+    The pipeline of a replay on a Spark session, with its stores.
+
+    Args:
+        host: opens session and stores.
+        limiter: of the replay's own rate.
+        opened: closes them.
+        on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
+        check_owner: as that of `Job`, for the lock of the replay.
+
+    Raises:
+        IngestError: a store is locked or unavailable, the dead-letter topic is missing, or there is no session.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a replay; only `RangeReplay` calls it
+        self,
+        configuration: Configuration,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        host: ReplayHost,
+        limiter: RateLimiter,
+        opened: ExitStack,
+        *,
+        on_blocked: Callable[[str], None] = lambda _reason: None,
+        check_owner: Callable[[], None] = lambda: None,
+    ) -> None:
+        plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        stores = host.stores(plan, opened)
+        committers = committers_of(configuration, plan, stores)
+        for committer in committers.values():
+            opened.callback(committer.close)
+            committer.recover()  # before Spark starts, because a locked store is refused here
+        dead_letters = dead_letter_queue(configuration, pipeline)
+        opened.callback(dead_letters.close)
+        dead_letters.prepare()
+        self._settings = kafka_source_of(pipeline)
+        self._session = host.session(pipeline.name, self._settings, stores, opened)
+        self._group = JobGroup(self._session, f"replay {pipeline.name}")
+        opened.enter_context(self._group)
+        self._observer = _Observer(pipeline.name, on_blocked)
+        budget = pipeline.error_budget
+        self._job = Job(
+            pipeline=pipeline.name,
+            task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
+            plan=packed(plan),
+            batch_times=None,
+            committers=committers,
+            error_budget=ErrorBudget(
+                share=budget.share,
+                min_events=budget.min_events,
+                window_s=budget.window,
+                max_records=self._settings.max_records_per_batch,
+            ),
+            publish=dead_letters.publish,
+            observer=self._observer,
+            check_owner=check_owner,
+            max_tasks=host.max_tasks(self._session),
+            limiter=limiter,
+            hide=configuration.masks.hide,
+        )
+
+    def delay_s(self) -> float:
+        """Seconds until the next micro-batch may start: for the rate, or because a store is overloaded."""
+        return self._job.delay_s()
+
+    def run(self, piece: Piece) -> Counts:
+        """
+        Run a piece until it is durable, with its dead letters.
+
+        Raises:
+            IngestError: it cannot be made durable, or `stop` was called.
+        """
+        frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
+        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name)
+        return self._observer.counts
+
+    def stop(self) -> None:
+        """Abandon the running piece; called from another thread, and returns at once."""
+        self._job.stop()
+        self._group.cancel()
+
+
+class _Observer:
+    """Reports what blocks a replay, and keeps the counts of its last micro-batch."""
+
+    def __init__(self, pipeline: str, on_blocked: Callable[[str], None]) -> None:
+        self._pipeline = pipeline
+        self._on_blocked = on_blocked
+        self._code = ""
+        self.counts = Counts()
+
+    def running(self) -> None:
+        if self._code:
+            _log.warning("replay resumes", pipeline=self._pipeline)
+            self._code = ""
+            self._on_blocked("")
+
+    def blocked(self, code: str, message: str) -> None:
+        if code != self._code:
+            _log.error("replay is blocked", pipeline=self._pipeline, code=code, reason=message)
+            self._code = code
+            self._on_blocked(f"{code}: {message}")
+
+    def attempted(self, counts: Counts) -> None:
+        """Nothing: only durable batches count."""
+
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
+        self.counts = counts
+        _log.info(
+            "batch is replayed",
+            pipeline=self._pipeline,
+            batch=batch_id,
+            time_ms=batch_time_ms,
+            read=counts.read,
+            seconds=round(seconds, 3),
+        )

@@ -1,0 +1,162 @@
+"""Watches how much of Kafka's retention the unread records of a pipeline have used, whatever its state."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from ingest.api import SourceError
+from ingest.config.model import Pipeline
+from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.clients import Part
+from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
+from ingest.observe.activity import Activity
+from ingest.observe.logs import logger
+from ingest.observe.metrics import Metrics
+from ingest.service.kafka_source import acknowledged_offsets, topics_of
+from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+CHECK_S = 60.0
+"""Between two checks: far less than any useful retention."""
+CLOSE_S = 1.0  # a request in flight is not waited for
+
+_log = logger(__name__)
+
+Report = Callable[[Mapping[Part, Backlog]], None]
+
+
+class RetentionWatch:
+    """
+    Compares the acknowledged offsets of a checkpoint with the retention of their topics, in a thread of its own.
+
+    It needs no query and no other connection, so it also works while the pipeline is paused, blocked or failed. The log
+    gets a line when half of the retention is used, and another when nearly all of it is.
+
+    Order: start, then close.
+
+    Args:
+        pipeline: its name.
+        settings: the cluster and the topics.
+        checkpoint: the positions; nothing is checked before it has some.
+        report: called with the backlogs by topic and partition after each check.
+        wall_s: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        settings: KafkaSourceSettings,
+        checkpoint: Checkpoint,
+        report: Report,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._pipeline = pipeline
+        self._settings = settings
+        self._checkpoint = checkpoint
+        self._report = report
+        self._wall_s = wall_s
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"retention-{pipeline}", daemon=True)
+        self._reported = 0.0
+        self._unreadable: set[str] = set()
+        self._failure: type[Exception] | None = None
+
+    def start(self) -> None:
+        """Start the thread, which checks at once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; bounded in time."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_S)
+
+    def check(self) -> None:
+        """
+        Check once.
+
+        Raises:
+            CheckpointError: the checkpoint is damaged.
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: the cluster denies access.
+        """
+        reached = acknowledged_offsets(self._checkpoint)
+        if not reached:
+            return
+        with KafkaAdmin(self._settings) as admin:
+            found = self._backlogs(admin, reached)
+        if not self._closing.is_set():
+            self._report(found)
+            self._warn(found)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self.check()
+            except Exception as error:  # noqa: BLE001 - the pipeline does not depend on this: no error may end the thread
+                if self._failure is not type(error) and not self._closing.is_set():
+                    _log.warning("Kafka's retention cannot be checked", pipeline=self._pipeline, reason=str(error))
+                self._failure = type(error)
+            else:
+                self._failure = None
+            self._closing.wait(CHECK_S)
+
+    def _backlogs(self, admin: KafkaAdmin, reached: Mapping[Part, int]) -> dict[Part, Backlog]:
+        topics = admin.existing(sorted({*topics_of(self._settings, admin), *(topic for topic, _ in reached)}))
+        found: dict[Part, Backlog] = {}
+        for topic, count in admin.partitions(sorted(topics)).items():
+            try:
+                limits = admin.settings(topic)
+            except SourceError as error:
+                if error.code != "access_denied":
+                    raise
+                if topic not in self._unreadable:
+                    _log.warning("the retention of a topic is unknown", pipeline=self._pipeline, reason=str(error))
+                self._unreadable.add(topic)
+                continue
+            # a partition that is not in the checkpoint is read from its beginning
+            positions = {part: reached.get(part, 0) for part in ((topic, number) for number in range(count))}
+            now_ms = self._wall_s() * 1000
+            found |= {
+                (topic, number): backlog
+                for number, backlog in backlogs(admin, topic, limits, positions, now_ms).items()
+            }
+        return found
+
+    def _warn(self, found: Mapping[Part, Backlog]) -> None:
+        """Log that the next threshold is exceeded, once until the used fraction is below it again."""
+        if not found:
+            return
+        (topic, partition), worst = max(found.items(), key=lambda each: each[1].used)
+        exceeded = max((threshold for threshold in (HALF, NEARLY) if worst.used >= threshold), default=0.0)
+        if exceeded > self._reported:
+            (_log.error if exceeded == NEARLY else _log.warning)(
+                "unread records near Kafka's retention",
+                pipeline=self._pipeline,
+                topic=topic,
+                partition=partition,
+                used=worst.used,
+                remaining_s=worst.remaining_s,
+                hint="let the pipeline run, or raise the retention of the topic",
+            )
+        self._reported = exceeded
+
+
+def watch_retention(
+    pipeline: Pipeline, checkpoint: Checkpoint, metrics: Metrics, activity: Activity, opened: ExitStack
+) -> None:
+    """Start to watch the retention of a pipeline that reads Kafka; ended with `opened`."""
+    settings = pipeline.source.settings
+    if not isinstance(settings, KafkaSourceSettings):
+        return
+
+    def report(found: Mapping[Part, Backlog]) -> None:
+        metrics.retention(pipeline.name, {part: backlog.used for part, backlog in found.items()})
+        activity.retention(
+            pipeline.name, {part: (backlog.used, backlog.remaining_s) for part, backlog in found.items()}
+        )
+
+    watch = RetentionWatch(pipeline.name, settings, checkpoint, report)
+    watch.start()
+    opened.callback(watch.close)

@@ -1,0 +1,54 @@
+"""What a duty leaves to the pipelines."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ingest.service.cancellation import Cancellation
+from ingest.service.duty import MAX_REST_S, DutyContext, DutyRun, Progress
+
+
+class Waits(Cancellation):
+    """Notes the waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, seconds: float) -> bool:
+        self.seconds.append(seconds)
+        return False
+
+
+@pytest.mark.parametrize(
+    ("worked_s", "busy_s", "rest_s"),
+    [
+        (4.0, 0.0, 0.0),  # no pipeline has records
+        (4.0, 1.0, 1.0),
+        (4.0, 4.0, 4.0),
+        (4.0, 9.0, 4.0),  # three pipelines
+        (7_200.0, 7_200.0, MAX_REST_S),  # a store was unavailable
+        (4.0, -5.0, 0.0),  # a pipeline was removed
+    ],
+)
+def test_duty_rests_as_long_as_pipelines_worked(worked_s: float, busy_s: float, rest_s: float):
+    now, busy, waits = [100.0], [50.0], Waits()
+    context = DutyContext(SimpleNamespace(), None, 2, lambda: busy[0])
+    run = DutyRun(context, 1, waits, lambda _progress: None, clock=lambda: now[0])
+    with run.part():
+        now[0] += worked_s
+        busy[0] += busy_s
+    assert waits.seconds == [rest_s]
+
+
+def test_part_that_fails_does_not_rest():
+    waits = Waits()
+    run = DutyRun(DutyContext(SimpleNamespace(), None, 2), 1, waits, lambda _progress: None)
+    with pytest.raises(RuntimeError), run.part():
+        raise RuntimeError
+    assert waits.seconds == []
+
+
+@pytest.mark.parametrize(("progress", "ratio"), [(Progress(), 0.0), (Progress(1, 4), 0.25), (Progress(4, 4), 1.0)])
+def test_progress_is_a_fraction(progress: Progress, ratio: float):
+    assert progress.ratio == ratio

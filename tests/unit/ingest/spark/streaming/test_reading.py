@@ -1,0 +1,13 @@
+"""Options of Spark's sources."""
+
+import pytest
+
+from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.streaming.reading import kafka_options
+
+
+@pytest.mark.parametrize(("max_records", "expected"), [(None, "500"), (1_000, "500"), (20, "20")])
+def test_micro_batch_of_kafka_has_the_smaller_of_two_limits(max_records: int | None, expected: str) -> None:
+    settings = KafkaSourceSettings(brokers="localhost:9092", topics=["t"], max_events_per_batch=500)
+    options = kafka_options(settings, settings.start, {"t": 1}, max_records)
+    assert options["maxOffsetsPerTrigger"] == expected
