@@ -12,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.disk_faults import DiskFaults
+    from tests.support.hdfs import Hdfs
     from tests.support.ledger.fixture import LedgerRuns
     from tests.support.ledger.report import Row
     from tests.support.servers import HBase, Kafka
@@ -19,7 +20,7 @@ if TYPE_CHECKING:  # the clients these need are slow to import, and most runs st
 
 _HERE = Path(__file__).resolve().parent
 _MARKED_FOLDERS = ("integration", "fault")
-_STARTED = pytest.StashKey["list[Kafka | HBase]"]()
+_STARTED = pytest.StashKey["list[Kafka | HBase | Hdfs]"]()
 _SENT = pytest.StashKey["list[Row]"]()
 
 
@@ -132,6 +133,20 @@ def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def hdfs(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Hdfs]":
+    """HDFS with one NameNode and one DataNode; restarted before the next test if a test stopped them."""
+    from tests.support.hdfs import Hdfs
+
+    server = Hdfs(servers_folder / "hdfs")
+    try:
+        server.start()
+        pytestconfig.stash[_STARTED].append(server)
+        yield server
+    finally:
+        server.kill()
 
 
 @pytest.fixture

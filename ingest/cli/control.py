@@ -52,12 +52,13 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     Example: ingest pause pipeline.yaml mypipeline
     """
     from ingest.service.control import Pauses
+    from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline)
     if _was_sent(out, client, name, "pause", f'"{name}" will be paused when the service starts'):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
-        Pauses(configuration.state_dir).set(name)
+        Pauses(state_of(configuration)).set(name)
     out.next(f"ingest resume {file} {name}")
 
 
@@ -68,12 +69,13 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     Example: ingest resume pipeline.yaml mypipeline
     """
     from ingest.service.control import Pauses
+    from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline)
     if _was_sent(out, client, name, "resume", f'"{name}" will not be paused when the service starts'):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
     else:
-        Pauses(configuration.state_dir).clear(name)
+        Pauses(state_of(configuration)).clear(name)
     out.next(f"ingest status {file}")
 
 

@@ -286,7 +286,7 @@ def _queue(
 
     configuration, catalog = loaded(out, file, shows_records=shows_records)
     chosen = _chosen(configuration, name)
-    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic):
+    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic) and configuration.state_url is None:
         _note_missing_state(out, configuration.state_dir)
     queue = dead_letter_queue(configuration, chosen)
     try:

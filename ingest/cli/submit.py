@@ -69,10 +69,11 @@ def submit(
 
 
 def _pack(out: Output, path: Path, configuration: "Configuration", catalog: "Catalog") -> None:
-    from ingest.service.submit import connector_jars, entry_script
+    from ingest.service.submit import entry_script
     from ingest.spark.environment import environment, pack
+    from ingest.spark.jars import source_jars
 
-    content = environment(connector_jars(configuration, catalog), entry_script())
+    content = environment(source_jars(configuration, catalog), entry_script())
     was_written = pack(path, content)
     out.note(f"{path}: {counted(len(content.files), 'file')} packed" if was_written else f"{path} is up to date", "dim")
 

@@ -38,7 +38,10 @@ TOP_KEYS = {
     "the only option that imports code.",
     "secrets": "Where `${secret:NAME}` is read from.",
     "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines; default: ./data/state. "
-    "A relative path starts at the current folder of the process, not at this file.",
+    "A relative path starts at the current folder of the process, not at this file. A folder in HDFS, "
+    "`hdfs://NAMENODE:PORT/FOLDER`, lets a driver on another machine resume.",
+    "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
+    "`state_dir` is in HDFS; default: ./data/state.",
     "service": "The process: HTTP endpoint, log, shutdown, duties.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
@@ -50,6 +53,8 @@ TOP_KEYS = {
 STATE_DIR = "./data/state"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # also a folder, a metric label and part of a consumer group
+_HDFS = re.compile("hdfs:", re.IGNORECASE)
+_HDFS_FOLDER = re.compile(r"hdfs://[^/\s@]+(/[^/\s]+)+/?")
 _TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's rule, with a namespace
 
 
@@ -107,7 +112,7 @@ class _Binder:
         """The configuration; None if it has errors."""
         self._top()
         plugins = self._plugins()
-        state_dir = self._state_dir()
+        state_dir, self._partial_config.state_url = self._state_dir()
         self._sections()
         self._stores()
         self._tables()
@@ -120,6 +125,7 @@ class _Binder:
         return Configuration(
             path=self._document.file,
             state_dir=Path(state_dir),
+            state_url=self._partial_config.state_url,
             plugins=plugins,
             service=self._partial_config.service,
             spark=self._partial_config.spark,
@@ -180,17 +186,32 @@ class _Binder:
                 plugins.append(plugin)
         return tuple(plugins)
 
-    def _state_dir(self) -> str:
-        node = self._root.entries.get("state_dir")
+    def _state_dir(self) -> tuple[str, str | None]:
+        """The folder of this machine, and the URL of the state if it is in HDFS."""
+        node, local = self._root.entries.get("state_dir"), self._root.entries.get("local_dir")
+        if isinstance(node, ScalarNode) and isinstance(node.value, str) and _HDFS.match(node.value):
+            if _HDFS_FOLDER.fullmatch(node.value):
+                self._partial_config.state_place = node.place
+            else:
+                hint = "write hdfs://NAMENODE:PORT/FOLDER"
+                message = "state_dir is not the URL of a folder in HDFS"
+                self._problem(Kind.WRONG_TYPE, node.place, message, hint)
+            return self._folder("local_dir", local), node.value.rstrip("/")
+        if local is not None:
+            message = "local_dir has no effect: state_dir is a folder of this machine"
+            self._problem(Kind.CONFLICT, local.place, message, "leave it out")
+        return self._folder("state_dir", node), None
+
+    def _folder(self, key: str, node: Node | None) -> str:
         if node is None:
             return STATE_DIR
         if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value and "\0" not in node.value:
             try:
                 return local_path(node.value)
             except PydanticCustomError as error:
-                self._problem(Kind.WRONG_TYPE, node.place, f"state_dir: {error.message()}")
+                self._problem(Kind.WRONG_TYPE, node.place, f"{key}: {error.message()}")
                 return STATE_DIR
-        self._problem(Kind.WRONG_TYPE, node.place, "state_dir must be the path of a folder")
+        self._problem(Kind.WRONG_TYPE, node.place, f"{key} must be the path of a folder")
         return STATE_DIR
 
     def _sections(self) -> None:

@@ -241,12 +241,18 @@ def _check_stores(partial_config: PartialConfig, binding: Binding) -> None:
         if (first := folders.setdefault(folder, name)) != name:
             binding.problem(Kind.CONFLICT, store.place("path"), f'store "{first}" already uses this path')
     master = partial_config.spark.master
-    if master is None or master.startswith("local"):
+    is_cluster = master is not None and not master.startswith("local")
+    if not is_cluster and partial_config.state_place is None:
         return
     sinks = (sink for pipeline in partial_config.pipelines.values() for sink in pipeline.sinks)
     names = (sink.settings.store_name for sink in sinks)
     written = {name or partial_config.only_store() for name in names if name is not None}
-    if used := [name for name in sorted(embedded) if name in written]:
+    used = [name for name in sorted(embedded) if name in written]
+    if used and partial_config.state_place is not None:
+        message = f'store "{used[0]}" is on this machine: a driver elsewhere would resume without its rows'
+        hint = "use an hbase store, or a state_dir on this machine"
+        binding.problem(Kind.CONFLICT, partial_config.state_place, message, hint)
+    if used and is_cluster:
         message = f'store "{used[0]}" is embedded: tasks on a cluster cannot write it'
         hint = "use a local master, or an hbase store"
         binding.problem(Kind.CONFLICT, partial_config.spark_places[("master",)], message, hint)

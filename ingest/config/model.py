@@ -136,6 +136,8 @@ class Configuration:
 
     Attributes:
         path: as passed to `load`; `<stdin>` for stdin.
+        state_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
+        state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `state_dir`.
         report: warnings; a configuration with errors is never built.
         masks: masks every secret that was read.
         effective: plain data after includes and expansion, secrets masked.
@@ -151,6 +153,7 @@ class Configuration:
     tables: dict[str, Table]
     pipelines: dict[str, Pipeline]
     tests: tuple[TestCase, ...]
+    state_url: str | None = None
     report: Report = field(default_factory=Report, repr=False, compare=False)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     effective: dict[str, object] = field(default_factory=dict, repr=False, compare=False)

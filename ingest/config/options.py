@@ -112,8 +112,8 @@ class HttpOptions(Model):
     )
     insecure: bool = option("Allows an address that other machines can reach, without TLS.", default=False)
     token: Secret | None = option(
-        "Token that commands such as pause need. If left out, the service writes one to `state_dir`, readable only by "
-        "its user, and the commands read it there.",
+        "Token that commands such as pause need. If left out, the service writes one to `state_dir`, or `local_dir`, "
+        "readable only by its user, and the commands read it there.",
         default=None,
         example="${secret:ingest_token}",
         min_length=16,

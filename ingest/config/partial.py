@@ -45,11 +45,14 @@ class PartialConfig:
     A whole file.
 
     Attributes:
+        state_url: of the state in HDFS, and `state_place` where the file has it; None for a folder of this machine.
         store_names: all declared stores, with invalid options too; `pipeline_names` likewise.
         store_uses: references to stores in sinks and tables, with invalid options too; `pipeline_uses` those in tests.
         chains: all declared chains; `used_chains` those that a pipeline uses, directly or not.
     """
 
+    state_url: str | None = None
+    state_place: Place | None = None
     service: ServiceOptions = field(default_factory=ServiceOptions)
     service_places: Locations = field(default_factory=dict)
     spark: SparkOptions = field(default_factory=SparkOptions)

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from urllib.parse import quote
 
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import StatePath, make_folder, on_disk, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
 _MARKS = ".replayed"
@@ -26,11 +25,11 @@ class FileDeadLetters(DeadLetterQueue):
     line of a removed dead letter is empty. Only the owner can read the folder, because dead letters contain bodies.
 
     Args:
-        state_dir: of the configuration.
+        state: root of the state.
     """
 
-    def __init__(self, state_dir: Path, pipeline: str) -> None:
-        self._folder = folder_of(state_dir, pipeline)
+    def __init__(self, state: StatePath, pipeline: str) -> None:
+        self._folder = folder_of(state, pipeline)
 
     def prepare(self) -> None:
         """Does nothing: the first dead letter creates the folder."""
@@ -118,16 +117,16 @@ class FileDeadLetters(DeadLetterQueue):
     def close(self) -> None:
         """Does nothing: no file stays open."""
 
-    def _path(self, batch_id: int, batch_time_ms: int) -> Path:
+    def _path(self, batch_id: int, batch_time_ms: int) -> StatePath:
         return self._folder / f"{batch_time_ms:015d}-{batch_id:010d}{_SUFFIX}"
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[StatePath]:
         if not self._folder.is_dir():
             return []
         dead_letters = (path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
         return sorted(path for path in dead_letters if _POSITION.fullmatch(f"{path.stem}:0"))
 
-    def _entries_of(self, path: Path) -> Iterator[Entry]:
+    def _entries_of(self, path: StatePath) -> Iterator[Entry]:
         marks = Marks(path.with_suffix(_MARKS)).load()
         with path.open("rb") as file:
             for number, line in enumerate(file):
@@ -142,7 +141,7 @@ class FileDeadLetters(DeadLetterQueue):
                 yield Entry(f"{path.stem}:{number}", dead_letter, marks.get(str(number)))
 
 
-def folder_of(state_dir: Path, pipeline: str) -> Path:
+def folder_of(state: StatePath, pipeline: str) -> StatePath:
     """The folder of a pipeline's dead letters; no pipeline name escapes from the state folder."""
     name = quote(pipeline, safe="", errors="surrogatepass")
-    return state_dir / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)
+    return state / "dead-letters" / (f"%2E{name[1:]}" if name.startswith(".") else name)

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
@@ -11,7 +10,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import on_disk
+from ingest.durable import StatePath, on_disk
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
@@ -85,10 +84,10 @@ class KafkaDeadLetters(DeadLetterQueue):
     Dead letters in a topic, which several pipelines may share.
 
     The key of a record is that of its dead letter. A dead letter that was published again has the same key and batch
-    time; `entries` gives it once. A position is `PARTITION:OFFSET`. Marks are in a file under the state folder, so they
-    belong to this machine. Each names the topic and its incarnation, since a recreated topic has other dead letters at
-    the same positions. No record is removed from the topic: unlike files, it keeps the dead letters of attempts that
-    were not acknowledged.
+    time; `entries` gives it once. A position is `PARTITION:OFFSET`. Marks are in a file of the state, so without
+    a shared one they belong to this machine. Each names the topic and its incarnation, since a recreated topic has
+    other dead letters at the same positions. No record is removed from the topic: unlike files, it keeps the dead
+    letters of attempts that were not acknowledged.
 
     Args:
         admin: an admin connection; its settings are requested until it answers once.
@@ -101,15 +100,15 @@ class KafkaDeadLetters(DeadLetterQueue):
         topic: str,
         *,
         pipeline: str,
-        state_dir: Path,
+        state: StatePath,
         admin: Callable[[], contextlib.AbstractContextManager[TopicAdmin]],
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
     ) -> None:
         self._topic = topic
         self._pipeline = pipeline
-        self._files = FileDeadLetters(state_dir, pipeline)
-        folder = folder_of(state_dir, pipeline)
+        self._files = FileDeadLetters(state, pipeline)
+        folder = folder_of(state, pipeline)
         self._marks = Marks(folder / "topic.replayed")
         self._folder = folder
         self._make_admin = admin

@@ -1,13 +1,11 @@
 """Which dead letters were replayed: a file of marks beside them, since dead letters themselves never change."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import orjson
 
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.durable import make_folder, open_private, sync_folder
+from ingest.durable import StatePath, append_durably, make_folder
 
 
 class Marks:
@@ -17,7 +15,7 @@ class Marks:
     A line that a crash cut short is ignored: its dead letter is replayed once more, with the same result.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StatePath) -> None:
         self._path = path
 
     def add(self, marks: Mapping[str, Mark]) -> None:
@@ -30,11 +28,7 @@ class Marks:
             for position, mark in marks.items()
         ]
         # an empty line first: it ends a line that a crash may have cut short
-        with open_private(self._path, "ab") as file:
-            file.write(b"\n" + b"\n".join(lines) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(self._path.parent)
+        append_durably(self._path, b"\n" + b"\n".join(lines) + b"\n")
 
     def load(self) -> dict[str, Mark]:
         """The last mark of each position."""

@@ -1,8 +1,9 @@
 """
-State in a local folder that survives kill -9, a full disk and a power cut.
+State that survives kill -9, a full disk and a power cut, in a local folder or in the file system of a cluster.
 
 - `files`: written completely or not at all
 - `append_log`: a file of lines that only grows
+- `remote`: paths in the file system of a cluster
 - `lock`: one process at a time
 - `marker`: a fact that is recorded once
 - `lease`: an ownership with a heartbeat, which others may take over
@@ -11,6 +12,7 @@ State in a local folder that survives kill -9, a full disk and a power cut.
 """
 
 from ingest.durable.files import (
+    append_durably,
     create_durably,
     make_folder,
     on_disk,
@@ -20,8 +22,12 @@ from ingest.durable.files import (
     unusable,
     write_durably,
 )
+from ingest.durable.remote import RemotePath, StatePath
 
 __all__ = [
+    "RemotePath",
+    "StatePath",
+    "append_durably",
     "create_durably",
     "make_folder",
     "on_disk",

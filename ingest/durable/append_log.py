@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.api import IntegrityError
-from ingest.durable.files import make_folder, on_disk, sync_folder
+from ingest.durable.files import append_durably, make_folder, on_disk, sync_folder, write_durably
+from ingest.durable.remote import RemotePath, StatePath
 
 _CRC_CHARS = 8
 
@@ -26,9 +27,10 @@ class AppendLog:
         path: of the file; the first `append` creates it and its folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StatePath) -> None:
         self.path = path
         self._descriptor: int | None = None
+        self._is_checked = False
 
     def append(self, *contents: bytes) -> None:
         """
@@ -37,17 +39,33 @@ class AppendLog:
         Args:
             contents: without newlines.
         """
-        with on_disk(self.path):
+        lines = b"".join(map(_framed, contents))
+        path = self.path
+        with on_disk(path):
+            if isinstance(path, RemotePath):
+                self._append_remote(path, lines)
+                return
             try:
                 if self._descriptor is None:
-                    self._descriptor = _opened(self.path)
-                remaining = memoryview(b"".join(map(_framed, contents)))
+                    self._descriptor = _opened(path)
+                remaining = memoryview(lines)
                 while remaining:
                     remaining = remaining[os.write(self._descriptor, remaining) :]
                 os.fdatasync(self._descriptor)
             except OSError:
                 self.close()  # the next append removes a line that was written in part
                 raise
+
+    def _append_remote(self, path: RemotePath, lines: bytes) -> None:
+        is_checked, self._is_checked = self._is_checked, False  # after an error, the next append checks again
+        if not is_checked:
+            make_folder(path.parent)
+            content = path.read_bytes() if path.exists() else b""
+            complete = _without_torn_line(content)
+            if complete != content:
+                write_durably(path, complete)
+        append_durably(path, lines)
+        self._is_checked = True
 
     def close(self) -> None:
         """Close the file; may be called twice."""
@@ -56,7 +74,7 @@ class AppendLog:
             os.close(descriptor)
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
+def lines_of(path: StatePath) -> Iterator[bytes]:
     """
     The contents of the lines, oldest first; none if there is no such file. A process may append meanwhile.
 
@@ -106,10 +124,16 @@ def _opened(path: Path) -> int:
             sync_folder(path.parent)
         else:
             content = path.read_bytes()
-            last = content.rfind(b"\n", 0, len(content) - 1) + 1  # start of the last line, complete or not
-            if content and _content(content[last:]) is None:
-                os.ftruncate(descriptor, last)
+            complete = _without_torn_line(content)
+            if complete != content:
+                os.ftruncate(descriptor, len(complete))
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _without_torn_line(content: bytes) -> bytes:
+    """The content up to its last line, if a crash has left that in part; all of it otherwise."""
+    last = content.rfind(b"\n", 0, len(content) - 1) + 1  # start of the last line, complete or not
+    return content[:last] if content and _content(content[last:]) is None else content

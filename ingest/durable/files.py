@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, also through a power cut."""
+"""Files that are written completely or not at all, also through a power cut; on a disk or on a cluster."""
 
 import contextlib
 import errno
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from ingest.api import IngestError, IntegrityError, StoreUnavailableError
+from ingest.durable.remote import RemotePath, StatePath
 
 _DENIED = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
@@ -17,7 +18,12 @@ _DENIED = {
 """An operator can correct it: permissions, or another file at the path."""
 _SHORT = {errno.ENOMEM, errno.EAGAIN, errno.EBUSY}
 """The machine is short of a resource; the disk itself has not failed."""
+_AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNREFUSED, errno.ETIMEDOUT}
+"""The file system is on another machine, which does not answer."""
 
+
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+"""The file system has no hard links."""
 
 _OWNER_ALONE = 0o077
 """Umask with which new files are 0600 and new folders 0700."""
@@ -47,28 +53,43 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_durably(path: Path, content: bytes) -> None:
+def write_durably(path: StatePath, content: bytes) -> None:
     """
     Replace a file: write a temporary file in its folder, sync it, rename it, and sync the folder.
 
     Raises:
         OSError: nothing was changed, or the rename may not be durable.
     """
+    if isinstance(path, RemotePath):
+        path.files.write(str(path.path), content)
+        return
     with _written_beside(path, content) as temporary:
         temporary.replace(path)
     sync_folder(path.parent)
 
 
-def create_durably(path: Path, content: bytes) -> None:
+def create_durably(path: StatePath, content: bytes) -> None:
     """
     Create a file as `write_durably` does, but only if it does not exist; of several concurrent callers one succeeds.
+
+    On a file system without hard links, such as SMB, that holds only for callers one after the other.
 
     Raises:
         FileExistsError: it exists, and is unchanged.
         OSError: nothing was changed, or the new name may not be durable.
     """
+    if isinstance(path, RemotePath):
+        path.files.create(str(path.path), content)
+        return
     with _written_beside(path, content) as temporary:
-        os.link(temporary, path)  # refuses a name that exists, as a rename does not
+        try:
+            os.link(temporary, path)  # refuses a name that exists, as a rename does not
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if path.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+            temporary.replace(path)
     sync_folder(path.parent)
 
 
@@ -89,16 +110,38 @@ def _written_beside(path: Path, content: bytes) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def make_folder(folder: Path) -> None:
+def append_durably(path: StatePath, content: bytes) -> None:
+    """
+    Append to a file, and create it if it is missing; durable when this returns.
+
+    Raises:
+        OSError: none, some or all of the content is in the file.
+    """
+    if isinstance(path, RemotePath):
+        path.files.append(str(path.path), content)
+        return
+    with open_private(path, "ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+
+
+def make_folder(folder: StatePath) -> None:
     """Create a folder, readable only by its owner, and its missing parents, so that they survive a power cut."""
+    if isinstance(folder, RemotePath):
+        folder.files.make_folder(str(folder.path))
+        return
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
         sync_folder(each.parent)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: StatePath) -> None:
     """Make the names in a folder durable."""
+    if isinstance(folder, RemotePath):
+        return  # they are when the call that made them returns
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -107,12 +150,13 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def on_disk(place: Path) -> Iterator[None]:
+def on_disk(place: StatePath) -> Iterator[None]:
     """
     Translate an OSError of the block into an error with a disposition.
 
     Raises:
-        StoreUnavailableError: the disk is full, permission is denied, or the machine is short of a resource: retry.
+        StoreUnavailableError: the disk is full, permission is denied, the machine is short of a resource, or the file
+            system of a cluster does not answer: retry.
         IntegrityError: the disk fails.
     """
     try:
@@ -144,6 +188,12 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
             f"{what}: {reason}",
             code="too_many_open_files",
             hint="raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd); the call is retried",
+        )
+    if number in _AWAY:
+        return StoreUnavailableError(
+            f"{what}: {reason}",
+            code="state_unavailable",
+            hint="check the servers of the file system, such as the NameNode of HDFS; the call is retried",
         )
     if number in _SHORT:
         return StoreUnavailableError(f"{what}: {reason}", code="disk_busy", hint="the call is retried")

@@ -1,13 +1,19 @@
-"""An ownership that expires when its owner stops renewing it."""
+"""An ownership in a file system that several machines share; it ends when its owner sends no heartbeats."""
 
 import dataclasses
+import time
 from collections.abc import Callable
-from pathlib import Path
+from datetime import UTC, datetime
 
 import orjson
 
 from ingest.api import ConflictError, IntegrityError, LifecycleError
 from ingest.durable.files import create_durably, make_folder, on_disk, write_durably
+from ingest.durable.remote import StatePath
+
+VALID_S = 30.0
+"""How long an owner without heartbeats remains the owner: longer than several heartbeats and a garbage collection."""
+_POLL_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,40 +24,56 @@ class Grant:
     Attributes:
         fence: 1 for the first grant of the lease, one more for each later one.
         owner: its process, as `this_process` returns it.
-        renewed_ms: time of the last heartbeat, ms since the epoch; None after its release.
+        since_ms: time of the acquisition by the owner's clock, ms since the epoch; for messages only.
+        beat: number of the last heartbeat; None after its release.
     """
 
     fence: int
     owner: str
-    renewed_ms: int | None
+    since_ms: int
+    beat: int | None
+
+    @property
+    def since(self) -> str:
+        """The time of the acquisition as text."""
+        return datetime.fromtimestamp(self.since_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
 
 
 class Lease:
     """
     A lease in a folder of its own: a file for each grant, named by its fence; the highest fence counts.
 
-    The owner renews the lease several times within `valid_ms`. An owner that does not, because it died or hung, loses
-    it, and another process takes it over under a higher fence. A late owner gets the error at its next `check` or
-    `renew`. Since its last check both may have worked: a resource that the lease guards must store the fence, and
-    refuse a lower one.
+    To take the lease is to create the file of the next fence, which one process can. No clocks are compared: a
+    candidate watches the heartbeats of the owner, and takes over if there was none for `valid_s` on its own clock. An
+    owner that was suspended detects the higher fence at its next `check`. Another process may take over just after a
+    check, so what follows a check must be harmless if it happens late.
 
     One thread calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
-    StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk fails or a grant
+    StoreUnavailableError if the file system does not answer, is full or denies access, and IntegrityError if a grant
     cannot be read.
 
     Args:
         folder: created if it is missing; never remove it, or fences start at 1 again.
         owner: this process, as `this_process` returns it.
-        valid_ms: validity of a heartbeat; the same for all processes.
-        now_ms: the clock, ms since the epoch; the same for all processes. A heartbeat that is `valid_ms` or more in the
-            future was written before the clock was set back, and counts as expired.
+        valid_s: how long an owner without a heartbeat remains the owner; the same for all processes.
+        clock: seconds that only rise, also while the machine sleeps.
+        wait: waits for a number of seconds.
     """
 
-    def __init__(self, folder: Path, *, owner: str, valid_ms: int, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        folder: StatePath,
+        *,
+        owner: str,
+        valid_s: float = VALID_S,
+        clock: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
         self._folder = folder
         self._owner = owner
-        self._valid_ms = valid_ms
-        self._now_ms = now_ms
+        self._valid_s = valid_s
+        self._clock = clock
+        self._wait = wait
         self._owned: Grant | None = None
 
     def newest(self) -> Grant | None:
@@ -71,20 +93,25 @@ class Lease:
                     ) from error
             return None
 
-    def take(self) -> int:
+    def take(self, *, on_wait: Callable[[Grant], None] = lambda _grant: None) -> int:
         """
         Become the owner; returns the fence of the grant, which is then durable.
 
+        Waits while the owner may be alive: until its next heartbeat, or for `valid_s`.
+
+        Args:
+            on_wait: called once with the grant that is watched.
+
         Raises:
-            ConflictError: the lease is valid, or another process was faster.
+            ConflictError: the owner is alive, or another process was faster.
         """
+        newest = self.newest()
+        if newest is not None and newest.beat is not None:
+            on_wait(newest)
+            newest = self._watched(newest)
         with on_disk(self._folder):
             make_folder(self._folder)
-            newest = self.newest()
-            now_ms = self._now_ms()
-            if newest is not None and self._is_valid(newest, now_ms):
-                raise self._refused(f"is leased to {newest.owner}")
-            grant = Grant(1 if newest is None else newest.fence + 1, self._owner, now_ms)
+            grant = Grant(1 if newest is None else newest.fence + 1, self._owner, int(time.time() * 1000), 0)
             try:
                 create_durably(self._path(grant.fence), _content(grant))
             except FileExistsError:
@@ -97,55 +124,68 @@ class Lease:
 
     def check(self) -> None:
         """
-        Check, before an exclusive operation, that this process still owns the lease.
+        Check, before an exclusive operation, that no other process has taken the lease.
 
         Raises:
-            ConflictError: `lease_lost`: it was not renewed in time, or another process has taken it.
+            ConflictError: `lease_lost`: another process has taken it.
         """
         owned = self._grant()
         with on_disk(self._folder):
             newest = max(self._fences(), default=0)
-        if newest != owned.fence or not self._is_valid(owned, self._now_ms()):
+        if newest != owned.fence:
+            other = self.newest()
             raise ConflictError(
                 f'lease "{self._folder}" of {self._owner} is lost: '
-                + ("another process has taken it" if newest != owned.fence else "it was not renewed in time"),
+                + ("its file is gone" if other is None else f"{other.owner} has taken it"),
                 code="lease_lost",
-                hint="leave the work to the new owner, or take the lease again and read the stored state",
+                hint="this process was suspended or cut off; leave the work to the new owner",
             )
 
     def renew(self) -> None:
         """
-        Write a heartbeat; an expired lease stays expired, even if no other process has taken it.
+        Write a heartbeat.
 
         Raises:
             ConflictError: as `check`.
         """
         self.check()
-        renewed = dataclasses.replace(self._grant(), renewed_ms=self._now_ms())
+        owned = self._grant()
+        renewed = dataclasses.replace(owned, beat=(owned.beat or 0) + 1)
         with on_disk(self._folder):
             write_durably(self._path(renewed.fence), _content(renewed))
         self._owned = renewed
-        self.check()  # the write may have taken longer than the lease was valid
 
     def release(self) -> None:
         """End the lease now; may be called twice, after a loss or without `take`."""
         owned, self._owned = self._owned, None
         if owned is not None:
             with on_disk(self._folder):
-                write_durably(self._path(owned.fence), _content(dataclasses.replace(owned, renewed_ms=None)))
+                if self._path(owned.fence).exists():
+                    write_durably(self._path(owned.fence), _content(dataclasses.replace(owned, beat=None)))
+
+    def _watched(self, watched: Grant) -> Grant | None:
+        """The newest grant, once its owner has released it or has sent no heartbeat for `valid_s`."""
+        deadline = self._clock() + self._valid_s
+        while True:
+            self._wait(_POLL_S)
+            is_last = self._clock() >= deadline  # before the read: this process may be suspended too
+            newest = self.newest()
+            if newest is None or newest.beat is None:
+                return newest
+            if newest != watched:
+                raise self._refused(f"is in use by {newest.owner} since {newest.since}")
+            if is_last:
+                return newest
 
     def _grant(self) -> Grant:
         if self._owned is None:
             raise LifecycleError("a lease is used before it is taken")
         return self._owned
 
-    def _is_valid(self, grant: Grant, now_ms: int) -> bool:
-        return grant.renewed_ms is not None and abs(now_ms - grant.renewed_ms) < self._valid_ms
-
     def _refused(self, why: str) -> ConflictError:
-        seconds = self._valid_ms / 1000
         return ConflictError(
-            f'"{self._folder}" {why}', hint=f"stop that process; its lease ends {seconds:g} s after its last heartbeat"
+            f'"{self._folder}" {why}',
+            hint=f"stop that process; its lease ends {self._valid_s:g} s after its last heartbeat",
         )
 
     def _fences(self) -> list[int]:
@@ -154,9 +194,9 @@ class Lease:
         except FileNotFoundError:  # it was never taken
             return []
 
-    def _path(self, fence: int) -> Path:
+    def _path(self, fence: int) -> StatePath:
         return self._folder / str(fence)
 
 
 def _content(grant: Grant) -> bytes:
-    return orjson.dumps({"owner": grant.owner, "renewed_ms": grant.renewed_ms})
+    return orjson.dumps({"owner": grant.owner, "since_ms": grant.since_ms, "beat": grant.beat})

@@ -27,6 +27,9 @@ class FolderLock:
         folder: created if it is missing.
         kind: of the folder, for messages: "checkpoint".
         hint: for the process that is refused.
+
+    Attributes:
+        lost: None: the kernel ends this lock only with the process.
     """
 
     def __init__(self, folder: Path, *, kind: str, hint: str) -> None:
@@ -34,6 +37,7 @@ class FolderLock:
         self._kind = kind
         self._hint = hint
         self._file: IO[bytes] | None = None
+        self.lost: ConflictError | None = None
 
     def acquire(self) -> None:
         """
@@ -57,6 +61,9 @@ class FolderLock:
             file.flush()
             opened.pop_all()
             self._file = file
+
+    def check(self) -> None:
+        """Does nothing: this lock cannot be lost."""
 
     def release(self) -> None:
         """Release the lock; may be called twice, or without `acquire`."""

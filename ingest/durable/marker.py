@@ -1,9 +1,8 @@
 """A fact that is recorded once, such as that a dump is complete."""
 
-from pathlib import Path
-
 from ingest.api import ConflictError
 from ingest.durable.files import create_durably, on_disk, sync_folder
+from ingest.durable.remote import StatePath
 
 
 class Marker:
@@ -17,7 +16,7 @@ class Marker:
         path: in a folder that exists.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StatePath) -> None:
         self._path = path
 
     def write(self, content: bytes = b"") -> None:

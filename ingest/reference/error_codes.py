@@ -149,7 +149,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "lease_lost": (
         api.ConflictError,
-        "A lease was not renewed in time, or another process has taken it over.",
+        "This process was suspended or cut off from HDFS, and another process has taken over its work.",
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
@@ -163,7 +163,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "The file of a decorator has no entry for the event, with on_not_found: error.",
     ),
-    "no_exchange": (api.ConflictError, "The file system of `state_dir` cannot exchange two folders in one act."),
+    "no_exchange": (
+        api.ConflictError,
+        "The file system of `state_dir` cannot exchange two folders in one act; HDFS cannot.",
+    ),
     "no_host": (api.DecorateError, "The event has no host, with on_missing: error."),
     "no_match": (
         api.DecorateError,
@@ -244,6 +247,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "An event failed with on_error: stop; its batch is not acknowledged.",
     ),
+    "state_unavailable": (api.StoreUnavailableError, "HDFS, where the state is, does not answer or refuses to write."),
     "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
     "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
     "timeouts": (

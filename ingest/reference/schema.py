@@ -64,6 +64,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "plugins": _TEXTS,
         "secrets": ref(SecretsOptions),
         "state_dir": {"type": "string", "default": STATE_DIR},
+        "local_dir": {"type": "string", "default": STATE_DIR},
         "service": ref(ServiceOptions),
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),

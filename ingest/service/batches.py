@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 
 from ingest.config.model import Configuration, Pipeline
+from ingest.durable import StatePath
 from ingest.service.group import kafka_offsets
 from ingest.service.kafka_source import first_offsets
 from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -63,6 +64,6 @@ def batch_recorder(
     return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder))
 
 
-def batch_log_folder(configuration: Configuration, pipeline: str) -> Path:
+def batch_log_folder(configuration: Configuration, pipeline: str) -> StatePath:
     """The folder of a pipeline's batch log."""
-    return configuration.state_dir / "batches" / pipeline
+    return state_of(configuration) / "batches" / pipeline

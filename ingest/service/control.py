@@ -5,27 +5,26 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from ingest.api import NotFoundError
-from ingest.durable import make_folder
+from ingest.durable import StatePath, make_folder
 from ingest.durable.marker import Marker
 
 
 class Pauses:
     """
-    Which pipelines are paused: a marker for each under `state_dir`, so that a pause survives a restart.
+    Which pipelines are paused: a marker for each in the state, so that a pause survives a restart.
 
     Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
     fails.
 
     Args:
-        state_dir: of the configuration.
+        state: root of the state.
     """
 
-    def __init__(self, state_dir: Path) -> None:
-        self._folder = state_dir / "paused"
+    def __init__(self, state: StatePath) -> None:
+        self._folder = state / "paused"
 
     def is_set(self, pipeline: str) -> bool:
         """Whether a pipeline is paused."""

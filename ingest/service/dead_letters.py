@@ -5,6 +5,7 @@ from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.spark.state import state_of
 
 
 def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadLetterQueue:
@@ -19,10 +20,10 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             return KafkaDeadLetters(
                 settings.topic,
                 pipeline=pipeline.name,
-                state_dir=configuration.state_dir,
+                state=state_of(configuration),
                 admin=lambda: KafkaAdmin(connection),
                 producer=lambda: KafkaProducer(connection),
                 reader=lambda: TopicTail(connection),
             )
         case _:
-            return FileDeadLetters(configuration.state_dir, pipeline.name)
+            return FileDeadLetters(state_of(configuration), pipeline.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
+from ingest.durable import on_disk
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
@@ -223,14 +224,16 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
 
     Raises:
         CheckpointError: the file is damaged.
+        StoreUnavailableError: the file cannot be read now.
     """
     path = checkpoint.folder / "sources" / "0" / "0"
-    if not path.exists():
-        return {}
-    try:
-        content = json.loads(path.read_bytes().partition(b"\n")[2])
-    except (OSError, ValueError) as error:
-        raise checkpoint.damaged(path, f"cannot be read: {error}") from error
+    with on_disk(path):
+        if not path.exists():
+            return {}
+        try:
+            content = json.loads(path.read_bytes().partition(b"\n")[2])
+        except ValueError as error:
+            raise checkpoint.damaged(path, f"cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise checkpoint.damaged(path, "contains no offsets")
     return content

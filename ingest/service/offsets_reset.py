@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest import failpoint
-from ingest.api import ConfigError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import RemotePath, make_folder, on_disk, sync_folder, write_durably
 from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
@@ -73,12 +73,20 @@ def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, 
     Raises:
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist.
         NotFoundError: the pipeline has no checkpoint.
-        ConflictError: the pipeline runs, or the file system cannot exchange folders; nothing was changed.
+        ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
+            folders; nothing was changed.
         CheckpointError: the checkpoint is damaged.
         SourceUnavailableError: the cluster does not answer; nothing was changed.
     """
     settings = kafka_source_of(pipeline)
     folder = checkpoint_folder(configuration, pipeline.name)
+    if isinstance(folder, RemotePath):
+        raise ConflictError(
+            f'"{folder}" is in HDFS, which cannot exchange two folders in one act',
+            code="no_exchange",
+            hint=f"stop the service, move the checkpoint away with 'hdfs dfs -mv {folder} NEW_NAME', and choose where "
+            "it starts: 'ingest run --start-from group|earliest|latest|TIME'",
+        )
     checkpoint = Checkpoint(folder)
     if not checkpoint.exists:
         raise NotFoundError(

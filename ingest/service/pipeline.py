@@ -13,6 +13,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.durable import StatePath
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -28,6 +29,7 @@ from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.spark.session import max_tasks
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
@@ -144,9 +146,13 @@ class LivePipeline:
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
 
-    def data_loss(self) -> IngestError | None:
-        """The error if the source has lost data, which Spark may not detect; None otherwise."""
-        return self._source.data_loss()
+    def fatal(self) -> IngestError | None:
+        """
+        The error that ends a running query, which Spark may not detect; None otherwise.
+
+        Another driver has taken the checkpoint, or the source has lost data.
+        """
+        return self._checkpoint.lost() or self._source.data_loss()
 
     def unavailable(self) -> str | None:
         """Why the source has not answered for seconds, which Spark reports after minutes; None while it answers."""
@@ -189,6 +195,7 @@ class LivePipeline:
             publish=self._publish,
             observer=self.observer,
             record=self._record,
+            check_owner=self._checkpoint.check_locked,
             max_tasks=max_tasks(session),
             limiter=RateLimiter(self._pipeline.max_rate),
             back_pressure=back_pressure,
@@ -203,7 +210,9 @@ class LivePipeline:
             raise
 
 
-def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) -> LivePipeline:
+def build_pipeline(
+    shared: Shared, plan: Plan, start_from: str | None = None, checkpoint: Checkpoint | None = None
+) -> LivePipeline:
     """
     Lock and check the resources of a pipeline. An unavailable store or dead-letter queue is retried by the running
     pipeline, unless the service runs once.
@@ -212,6 +221,7 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
         shared: resources of all pipelines.
         plan: of the pipeline.
         start_from: `run --start-from`, for a pipeline without a checkpoint; None for the source's own `start`.
+        checkpoint: of the pipeline, if it is locked already; it is unlocked also if the pipeline cannot start.
 
     Raises:
         ConfigError: its source does not support `start_from`.
@@ -224,7 +234,11 @@ def build_pipeline(shared: Shared, plan: Plan, start_from: str | None = None) ->
     shared.health.change(plan.pipeline, State.STARTING)
     shared.activity.limited(plan.pipeline, pipeline.max_rate)
     with ExitStack() as opened:
-        checkpoint = _checkpoint(shared, pipeline, opened)
+        if checkpoint is None:
+            checkpoint = checkpoint_of(shared, pipeline)
+            checkpoint.lock()
+        opened.callback(checkpoint.unlock)
+        _verify(checkpoint, pipeline)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
         every_s = 0.0 if shared.once else pipeline.trigger_every_s
@@ -282,16 +296,24 @@ def connect(action: Callable[[], None], what: str, *, once: bool) -> None:
         _log.warning("not available yet", what=what, reason=str(error))
 
 
-def checkpoint_folder(configuration: Configuration, pipeline: str) -> Path:
+def checkpoint_folder(configuration: Configuration, pipeline: str) -> StatePath:
     """The folder of a pipeline's checkpoint."""
-    return configuration.state_dir / "checkpoints" / pipeline
+    return state_of(configuration) / "checkpoints" / pipeline
 
 
-def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkpoint:
+def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
+    """
+    The checkpoint of a pipeline, not locked.
+
+    Raises:
+        CatalogError: its source cannot be imported.
+    """
     restart = restart_of(shared.catalog.load("sources", pipeline.source.kind))
-    checkpoint = Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
-    checkpoint.lock()
-    opened.callback(checkpoint.unlock)
+    return Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
+
+
+def _verify(checkpoint: Checkpoint, pipeline: Pipeline) -> None:
+    """Check a locked checkpoint, and log what a start does with its last batch."""
     checkpoint.verify()
     uncommitted = checkpoint.uncommitted()
     is_changed = checkpoint.is_changed(pipeline.fingerprint)
@@ -305,11 +327,10 @@ def _checkpoint(shared: Shared, pipeline: Pipeline, opened: ExitStack) -> Checkp
         _log.warning("the last batch was not acknowledged and runs again", pipeline=pipeline.name, batch=uncommitted)
     elif is_changed:
         _log.info("the configuration has changed since the last run", pipeline=pipeline.name)
-    return checkpoint
 
 
 def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint) -> BatchTimes:
     newest = (
-        None if pipeline.source.settings.keeps_batch_times else configuration.state_dir / "batch-times" / pipeline.name
+        None if pipeline.source.settings.keeps_batch_times else state_of(configuration) / "batch-times" / pipeline.name
     )
     return BatchTimes(checkpoint.folder / "times", now_ms, newest)

@@ -34,6 +34,7 @@ from ingest.service.replay_plan import (
 )
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -103,7 +104,7 @@ class RangeReplay:
         self._catalog = catalog
         self._request = request
         self._host = host or OwnProcess(configuration)
-        self._state = ReplayState(configuration.state_dir / "replays" / pipeline.name, request)
+        self._state = ReplayState(state_of(configuration) / "replays" / pipeline.name, request)
 
     @property
     def is_any_allowed(self) -> bool:
@@ -167,7 +168,8 @@ class RangeReplay:
             IngestError: as `plan`.
         """
         with ExitStack() as opened:
-            opened.enter_context(replay_lock(self._configuration, self._pipeline))
+            lock = replay_lock(self._configuration, self._pipeline)
+            opened.enter_context(lock)
             plan = self.plan()
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals
@@ -179,7 +181,8 @@ class RangeReplay:
                     self._host,
                     RateLimiter(rate),
                     opened,
-                    on_blocked,
+                    on_blocked=on_blocked,
+                    check_owner=lock.check,
                 )
                 if not plan.resumes:
                     self._state.start(plan.pieces)

@@ -195,7 +195,7 @@ def refuse_changes(old: Configuration, new: Configuration) -> None:
         ConfigError: it changes what all pipelines share; the message names the sections.
     """
     shared = {
-        "state_dir": (old.state_dir, new.state_dir),
+        "state_dir": ((old.state_url, old.state_dir), (new.state_url, new.state_dir)),
         "plugins": ([each.module for each in old.plugins], [each.module for each in new.plugins]),
         "spark": (old.spark, new.spark),
         "service: http": (old.service.http, new.service.http),

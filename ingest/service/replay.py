@@ -13,12 +13,17 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.replay import Components
+from ingest.durable.lease_lock import LeaseLock, folder_lock
 from ingest.durable.lock import FolderLock
+from ingest.observe.logs import logger
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
 from ingest.service.stores import committers_of, driver_stores
+from ingest.spark.state import state_of
+
+_log = logger(__name__)
 
 
 class Replayer:
@@ -75,17 +80,18 @@ class Replayer:
         return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
 
 
-def replay_lock(configuration: Configuration, pipeline: Pipeline) -> FolderLock:
+def replay_lock(configuration: Configuration, pipeline: Pipeline) -> FolderLock | LeaseLock:
     """
-    The lock of a pipeline's replays on this machine, of dead letters and of time ranges.
+    The lock of a pipeline's replays of dead letters and of time ranges.
 
     Two replays would stage files under the same names, and mark the same dead letters.
     """
     # also if the queue is a topic: the marks of its dead letters are in this folder
-    return FolderLock(
-        folder_of(configuration.state_dir, pipeline.name),
+    return folder_lock(
+        folder_of(state_of(configuration), pipeline.name),
         kind="dead-letter folder",
         hint="wait until that replay has ended",
+        on_wait=_log.warning,
     )
 
 

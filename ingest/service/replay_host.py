@@ -12,6 +12,7 @@ from ingest.service.stores import driver_stores, refuse_cluster
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.jars import connector_jars
 from ingest.spark.session import close_session, has_jars, is_submitted, max_tasks, open_session
+from ingest.spark.state import spark_conf
 from ingest.spark.streaming.reading import Session
 from sinks.writing.driver_store import DriverStore
 
@@ -67,7 +68,7 @@ class OwnProcess(ReplayHost):
             f"attr2hbase replay {pipeline}",
             master=spark.master,
             driver_memory_bytes=spark.driver_memory,
-            conf=spark.conf,
+            conf=spark_conf(self._configuration),
             secret_names=self._configuration.secret_settings,
             jars=[] if is_submitted() else connector_jars(),
             java_properties=settings.java_properties(),

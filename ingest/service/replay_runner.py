@@ -33,12 +33,13 @@ class ReplayRunner:
         limiter: of the replay's own rate.
         opened: closes session and stores.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
+        check_owner: as that of `Job`, for the lock of the replay.
 
     Raises:
         IngestError: a store is locked or unavailable, the dead-letter topic is missing, or there is no session.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a replay; only `RangeReplay` calls it
         self,
         configuration: Configuration,
         pipeline: Pipeline,
@@ -46,7 +47,9 @@ class ReplayRunner:
         host: ReplayHost,
         limiter: RateLimiter,
         opened: ExitStack,
+        *,
         on_blocked: Callable[[str], None] = lambda _reason: None,
+        check_owner: Callable[[], None] = lambda: None,
     ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         stores = host.stores(plan, opened)
@@ -77,6 +80,7 @@ class ReplayRunner:
             ),
             publish=dead_letters.publish,
             observer=self._observer,
+            check_owner=check_owner,
             max_tasks=host.max_tasks(self._session),
             limiter=limiter,
             hide=configuration.masks.hide,

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ingest.api import ConflictError, IntegrityError
-from ingest.durable import make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import StatePath, make_folder, on_disk, sync_folder, write_durably
 from ingest.receipt import Counts
 from ingest.service.replay_plan import Piece
 
@@ -91,7 +90,7 @@ class ReplayState:
         folder: of the pipeline's replays.
     """
 
-    def __init__(self, folder: Path, request: RangeRequest) -> None:
+    def __init__(self, folder: StatePath, request: RangeRequest) -> None:
         self._folder = folder
         self._request = request
         name = f"{request.from_ms}-{request.to_ms}"
@@ -99,7 +98,7 @@ class ReplayState:
         self._done = folder / f"{name}.done"
 
     @property
-    def plan_file(self) -> Path:
+    def plan_file(self) -> StatePath:
         """The file of the plan; without it the replay starts anew."""
         return self._plan
 

@@ -11,6 +11,7 @@ from ingest.api import CatalogError, ConfigError, ConflictError, IngestError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.durable import StatePath
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -26,7 +27,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_folder
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
 from ingest.service.stores import SharedStores, refuse_cluster
@@ -34,7 +35,8 @@ from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
-from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.spark.state import spark_conf, state_of
+from ingest.spark.streaming.checkpoint import lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -88,6 +90,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     recovery = _recovery()
     if is_submitted():
         forward_signals(stop.forwarded)
+    state = _state(configuration, stop)
+    if state is None:
+        return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
     with ExitStack() as opened:
         hide = configuration.masks.hide
         activity = Activity(mask=hide)
@@ -104,7 +109,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.once,
             options.follow,
         )
-        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        control = Control(Pauses(state), configuration.pipelines)
         refusal = "this run ends once it has read the existing records" if options.once else ""
         duties = Duties(metrics, hide=hide, refusal=refusal)
         access = access_of(configuration)
@@ -166,17 +171,33 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         return Outcome(totals, errors, _exit_code(errors, stop))
 
 
+def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
+    """The root of the state, for which Spark's JVM may have to start; None if a signal ended that JVM."""
+    try:
+        return state_of(configuration)
+    except Exception as error:
+        if not stop.requested.is_set():
+            raise
+        _log.info("stopped while Spark started", reason=str(error))
+        return None
+
+
 def _build(
     shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
 ) -> tuple[list[LivePipeline], dict[str, BaseException]]:
     """The pipelines that can start, and why the others cannot, by name."""
-    checkpoints = {name: Checkpoint(checkpoint_folder(shared.configuration, name)) for name in plans}
+    checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
     positions = start_positions(checkpoints, options.start_from)
+    for checkpoint in checkpoints.values():
+        opened.callback(checkpoint.unlock)
+    refused = lock_all(checkpoints)
     pipelines: list[LivePipeline] = []
     unbuilt: dict[str, BaseException] = {}
     for name, plan in plans.items():
         try:
-            pipeline = build_pipeline(shared, plan, positions[name])
+            if name in refused:
+                raise refused[name]
+            pipeline = build_pipeline(shared, plan, positions[name], checkpoints[name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
@@ -194,7 +215,7 @@ def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) 
         "attr2hbase",
         master=configuration.spark.master,
         driver_memory_bytes=configuration.spark.driver_memory,
-        conf=configuration.spark.conf,
+        conf=spark_conf(configuration),
         secret_names=configuration.secret_settings,
         # spark-submit has added them
         jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),

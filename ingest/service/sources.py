@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.api import ConfigError, Source, SourceContext
+from ingest.api import ConfigError, IngestError, Source, SourceContext
 from ingest.catalog import Catalog
 from ingest.config.model import Pipeline
 from ingest.observe.metrics import Metrics
@@ -89,6 +89,6 @@ def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | Non
 def _exists(checkpoint: Checkpoint) -> bool:
     try:
         return checkpoint.exists
-    except OSError:
+    except IngestError:
         # its pipeline fails when it locks the checkpoint, with the reason; the others start as they would without it
         return False

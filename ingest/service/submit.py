@@ -14,6 +14,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.durable import make_folder, on_disk
 from ingest.spark.environment import FOLDER, INTERPRETER
+from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
 from ingest.spark.session import LOCAL, add_properties, quiet_properties
 
@@ -65,7 +66,7 @@ def submit_command(
         raise ConfigError(
             f'the local master "{master}" uses the Python of this machine, not an archive', hint="omit --archive"
         )
-    jars = connector_jars(configuration, catalog)
+    jars = source_jars(configuration, catalog)
     settings = (LOCAL if is_local else {}) | {
         name: value for name, value in spark.conf.items() if name not in configuration.secret_settings
     }
@@ -89,17 +90,6 @@ def submit_command(
     for name, value in sorted(settings.items()):
         command += ["--conf", f"{name}={value}"]
     return [*command, str(entry_script()), submission.file, *submission.arguments]
-
-
-def connector_jars(configuration: Configuration, catalog: Catalog) -> list[Path]:
-    """
-    The jars that the sources of a file need.
-
-    Raises:
-        NotFoundError: one is missing.
-    """
-    kinds = dict.fromkeys(pipeline.source.kind for pipeline in configuration.pipelines.values())
-    return list(dict.fromkeys(jar for kind in kinds for jar in catalog.load("sources", kind).jars()))
 
 
 def properties_file(configuration: Configuration) -> Path:

@@ -198,10 +198,10 @@ class Supervisor:
         if member.start is not None:
             self._check_start(member, member.start)
             return
-        data_loss = member.pipeline.data_loss()
-        if data_loss is not None:
+        fatal = member.pipeline.fatal()
+        if fatal is not None:
             member.query.stop()
-            self._fail(member, data_loss)
+            self._fail(member, fatal)
             return
         if self._is_held(member):
             return

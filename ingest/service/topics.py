@@ -3,10 +3,9 @@
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from ingest.api import CheckpointError, PositionLostError
-from ingest.durable import on_disk, write_durably
+from ingest.durable import StatePath, on_disk, write_durably
 
 Part = tuple[str, int]
 """Topic and partition."""
@@ -30,7 +29,7 @@ class TopicLostError(PositionLostError):
         topics: those topics.
     """
 
-    def __init__(self, topics: Sequence[str], what: str, remedy: str, checkpoint: Path, *, others: bool) -> None:
+    def __init__(self, topics: Sequence[str], what: str, remedy: str, checkpoint: StatePath, *, others: bool) -> None:
         super().__init__(
             f"{_were(topics)} {what}",
             hint=f'{remedy} move "{checkpoint}" away and run '
@@ -44,7 +43,7 @@ class TopicDeletedError(TopicLostError):
 
     code = "topic_deleted"
 
-    def __init__(self, deleted: Sequence[str], checkpoint: Path, *, others: bool) -> None:
+    def __init__(self, deleted: Sequence[str], checkpoint: StatePath, *, others: bool) -> None:
         what = "deleted: the checkpoint has offsets of a topic that does not exist"
         remedy = "to read without the lost records create the topic,"
         super().__init__(deleted, what, remedy, checkpoint, others=others)
@@ -55,7 +54,7 @@ class TopicRecreatedError(TopicLostError):
 
     code = "topic_recreated"
 
-    def __init__(self, recreated: Sequence[str], checkpoint: Path, *, others: bool) -> None:
+    def __init__(self, recreated: Sequence[str], checkpoint: StatePath, *, others: bool) -> None:
         what = "deleted and recreated: the offsets in the checkpoint belong to other records"
         remedy = "to read the new records from their beginning"
         super().__init__(recreated, what, remedy, checkpoint, others=others)
@@ -75,7 +74,7 @@ class LogTruncatedError(TopicLostError):
 
     code = "log_truncated"
 
-    def __init__(self, ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: Path) -> None:
+    def __init__(self, ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath) -> None:
         topics = sorted({topic for topic, _ in ends})
         parts = ", ".join(
             f"{topic}/{partition} ends at offset {end}, but was read up to {reached[topic, partition]}"
@@ -85,7 +84,7 @@ class LogTruncatedError(TopicLostError):
         super().__init__(topics, f"truncated: {parts}", "to read what remains,", checkpoint, others=others)
 
 
-def check_ends(ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: Path) -> None:
+def check_ends(ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath) -> None:
     """
     Compare the ends of partitions with the acknowledged offsets.
 
@@ -116,7 +115,7 @@ class TopicIds:
     Thread-safe. The id of a topic is stored when the topic is first seen, also in an existing checkpoint.
     """
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: StatePath) -> None:
         self._checkpoint = checkpoint
         self._path = checkpoint / "topics.json"
         self._lock = threading.Lock()

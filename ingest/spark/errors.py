@@ -29,6 +29,12 @@ _DISK = re.compile(
     r"(?:IOException: |OSError: \[Errno \d+\] )"
     r"(?:(?P<full>No space left on device|Disk quota exceeded)|Input/output error)"
 )
+_HDFS_AWAY = re.compile(
+    r"Call From \S+ to \S+ failed on |End of File Exception between local host|SafeModeException: "
+    r"|org\.apache\.hadoop\.(ipc\.(StandbyException|RetriableException)|net\.ConnectTimeoutException): "
+    r"|could only be written to \d+ of the \d+ minReplication nodes|BlockMissingException: "
+    r"|All datanodes .* are bad"
+)
 _OWN = re.compile(r"(PositionLostError|SourceUnavailableError): (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
 
@@ -37,7 +43,7 @@ def translated(error: BaseException) -> IngestError | None:
     """
     The error that an exception of Spark stands for; None if the exception has no translation.
 
-    Source: messages of Spark's KafkaMicroBatchStream and KafkaDataConsumer, and exceptions of Kafka's clients.
+    Source: messages of Spark's KafkaMicroBatchStream and KafkaDataConsumer, exceptions of Kafka's and Hadoop's clients.
     """
     text = str(error)
     own = _OWN.findall(text)
@@ -45,10 +51,9 @@ def translated(error: BaseException) -> IngestError | None:
         # raised in a task or by our reader: its message and hint, without the stack trace around them
         name, message = own[-1]
         return (PositionLostError if name == "PositionLostError" else SourceUnavailableError)(message.strip())
-    disk = _DISK.search(text)
-    if disk is not None:
-        number = errno.EIO if disk["full"] is None else errno.ENOSPC
-        return unusable("Spark or one of its tasks cannot write", number, _line_at(text, disk.start()))
+    files = _of_files(text)
+    if files is not None:
+        return files
     lost = _LOST.search(text)
     if lost is not None:
         return PositionLostError(
@@ -61,6 +66,18 @@ def translated(error: BaseException) -> IngestError | None:
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:
         return SourceUnavailableError(f"Kafka does not answer: {_line_at(text, unavailable.start())}")
+    return None
+
+
+def _of_files(text: str) -> IngestError | None:
+    """The error of a disk or of HDFS, if the text has one."""
+    disk = _DISK.search(text)
+    if disk is not None:
+        number = errno.EIO if disk["full"] is None else errno.ENOSPC
+        return unusable("Spark or one of its tasks cannot write", number, _line_at(text, disk.start()))
+    away = _HDFS_AWAY.search(text)
+    if away is not None:
+        return unusable("Spark cannot use HDFS", errno.EHOSTUNREACH, _line_at(text, away.start()))
     return None
 
 

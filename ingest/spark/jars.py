@@ -7,10 +7,15 @@ import tomllib
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.api import IntegrityError, NotFoundError
 from ingest.durable import sync_folder
 from ingest.spark.artifacts import Jar, Origin, from_maven, origin_at
+
+if TYPE_CHECKING:  # `ingest jars` needs neither
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration
 
 _FETCH = "run `ingest jars fetch`"
 
@@ -98,3 +103,14 @@ def _checked(path: Path, jar: Jar) -> Path:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def source_jars(configuration: "Configuration", catalog: "Catalog") -> list[Path]:
+    """
+    The jars that the sources of a file need.
+
+    Raises:
+        NotFoundError: one is missing.
+    """
+    kinds = dict.fromkeys(pipeline.source.kind for pipeline in configuration.pipelines.values())
+    return list(dict.fromkeys(jar for kind in kinds for jar in catalog.load("sources", kind).jars()))

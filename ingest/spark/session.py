@@ -9,7 +9,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -60,16 +60,29 @@ DEFAULT_REDACTION = "(?i)secret|password|token|access[.]?key"  # Spark's default
 STOP_S = 5.0  # Spark usually stops within a second
 
 
-def open_session(
-    name: str,
-    *,
-    master: str | None,
-    driver_memory_bytes: int | None,
-    conf: Mapping[str, str],
-    secret_names: Collection[str],
-    jars: Sequence[Path],
-    java_properties: Mapping[str, str],
-) -> SparkSession:
+class SessionOptions(TypedDict):
+    """
+    Options of a session.
+
+    Attributes:
+        master: DEFAULT_MASTER if None.
+        driver_memory_bytes: Spark's default if None.
+        conf: Spark settings.
+        secret_names: names in `conf` whose values contain a secret; these values are not on any command line, and
+            Spark's UI and event log redact them.
+        jars: for driver and executors.
+        java_properties: system properties of their JVMs.
+    """
+
+    master: str | None
+    driver_memory_bytes: int | None
+    conf: Mapping[str, str]
+    secret_names: Collection[str]
+    jars: Sequence[Path]
+    java_properties: Mapping[str, str]
+
+
+def open_session(name: str, **options: Unpack[SessionOptions]) -> SparkSession:
     """
     The session that all pipelines of a service share.
 
@@ -78,18 +91,30 @@ def open_session(
 
     Args:
         name: of the application.
-        master: DEFAULT_MASTER if None.
-        driver_memory_bytes: Spark's default if None.
-        conf: Spark settings.
-        secret_names: names in `conf` whose values contain a secret; these values are not on any command line, and
-            Spark's UI and event log redact them.
-        jars: for driver and executors.
-        java_properties: system properties of their JVMs.
+        options: of the session.
 
     Raises:
         ConfigError: `conf` changes a Spark setting that the pipelines depend on.
         NotFoundError: Java is not installed or did not start.
     """
+    settings = start_java(name, **options)
+    interrupted = signal.getsignal(signal.SIGINT)
+    with caught_stderr():
+        session = SparkSession.builder.config(map={**settings}).getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish
+        signal.signal(signal.SIGINT, interrupted)
+    return session
+
+
+def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
+    """
+    Start the JVM of a session, if this process has none yet; arguments and errors as of `open_session`.
+
+    Returns:
+        The settings of the session.
+    """
+    conf, secret_names = options["conf"], options["secret_names"]
     for key, value in conf.items():
         if REQUIRED.get(key, value) != value:
             raise ConfigError(
@@ -101,38 +126,34 @@ def open_session(
     if secret_names:
         settings[_REDACTION] = _redaction(settings.get(_REDACTION, DEFAULT_REDACTION), secret_names)
     if not is_submitted():
-        chosen = master or DEFAULT_MASTER
+        chosen = options["master"] or DEFAULT_MASTER
         if chosen.startswith("local"):
             settings = LOCAL | settings
             # else Spark resolves the host name, and warns if that is the loopback address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        java_properties = options["java_properties"]
         add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | dict(java_properties))
         add_properties(settings, "spark.executor.extraJavaOptions", java_properties)
         settings["spark.master"] = chosen
-        if driver_memory_bytes is not None:
+        if options["driver_memory_bytes"] is not None:
             # in KiB: passed to Java, which has no suffix for bytes
-            settings["spark.driver.memory"] = f"{driver_memory_bytes // 1024}k"
-        if jars:
-            settings["spark.jars"] = ",".join(str(jar) for jar in jars)
-    interrupted = signal.getsignal(signal.SIGINT)
+            settings["spark.driver.memory"] = f"{options['driver_memory_bytes'] // 1024}k"
+        if options["jars"]:
+            settings["spark.jars"] = ",".join(str(jar) for jar in options["jars"])
     try:
         with caught_stderr():
             # PySpark puts all settings that it has at this point on Java's command line
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
             )
-            session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except PySparkRuntimeError as error:
         raise NotFoundError(
             f"Spark's Java process did not start: {error}",
             hint="see Java's message above; Java 17 is required (`apt-get install openjdk-17-jre-headless`)",
         ) from error
-    if threading.current_thread() is threading.main_thread():
-        # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish
-        signal.signal(signal.SIGINT, interrupted)
     if not is_submitted():
         ignore_signals()
-    return session
+    return settings
 
 
 def _redaction(pattern: str, secret_names: Collection[str]) -> str:

@@ -42,7 +42,7 @@ switch.unlink()
 Marker(folder / "done").write(b"all")
 """,
     "lease": """
-lease = Lease(folder / "lease", owner="o", valid_ms=10, now_ms=lambda: 5)
+lease = Lease(folder / "lease", owner="o")
 switch.touch()
 refused(lease.take)
 assert lease.newest() is None

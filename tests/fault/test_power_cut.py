@@ -108,7 +108,7 @@ returned()
     "lease": """
 from ingest.durable.lease import Lease
 for owner in range(3):
-    lease = Lease(folder / "lease", owner=str(owner), valid_ms=10, now_ms=lambda: 5)
+    lease = Lease(folder / "lease", owner=str(owner))
     lease.take()
     returned()
     lease.renew()
@@ -177,7 +177,7 @@ def marker_holds(folder: Path, state: State) -> None:
 
 
 def fences_rise(folder: Path, state: State) -> None:
-    later = Lease(folder / "lease", owner="later", valid_ms=10, now_ms=lambda: 1_000)
+    later = Lease(folder / "lease", owner="later", valid_s=0, wait=lambda _seconds: None)
     assert later.take() > state.returned
 
 

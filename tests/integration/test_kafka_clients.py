@@ -459,7 +459,7 @@ def queue(kafka, connection, tmp_path):
     queue = KafkaDeadLetters(
         topic,
         pipeline="p",
-        state_dir=tmp_path,
+        state=tmp_path,
         admin=lambda: KafkaAdmin(connection),
         producer=lambda: KafkaProducer(connection),
         reader=lambda: TopicTail(connection),

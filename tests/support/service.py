@@ -1,6 +1,7 @@
 """`ingest run` as a child process, observed through its HTTP endpoint, checkpoint and processes."""
 
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -43,6 +44,9 @@ class Service:
         folder: folder of pipeline file, state and logs, and working directory.
         content: the pipeline file as plain data; a free HTTP port and `local[2,4]` are added.
 
+    Attributes:
+        state: root of the state; a path of HDFS, if it is there.
+
     Use it in a `with` block, which kills all its processes at the end.
     """
 
@@ -54,6 +58,7 @@ class Service:
         self.write(content)
         self.log = folder / "service.log"
         self.out = folder / "service.out"
+        self.state: Any = folder / "data" / "state"
         self._child: subprocess.Popen[bytes] | None = None
         self._sessions: set[int] = set()
 
@@ -71,6 +76,23 @@ class Service:
         plain["service"] = {"http": {"listen": f"127.0.0.1:{self.port}"}, **plain.get("service", {})}
         plain["spark"] = {"master": "local[2,4]", **plain.get("spark", {})}
         self.file.write_text(json.dumps(plain, indent=1, ensure_ascii=False))
+
+    def move(self, folder: Path) -> None:
+        """Use another machine from now on: another folder with a copy of the pipeline file, and another port."""
+        self.port = free_ports(1)[0]
+        content = json.loads(self.file.read_text())
+        content["service"]["http"]["listen"] = f"127.0.0.1:{self.port}"
+        folder.mkdir()
+        self.folder, self.file = folder, folder / "pipeline.yaml"
+        self.log, self.out = folder / "service.log", folder / "service.out"
+        self.file.write_text(json.dumps(content))
+
+    def leave(self, folder: Path) -> "Service":
+        """Move, and leave the running processes behind, which another object watches."""
+        left = copy.copy(self)
+        self._child, self._sessions = None, set()
+        self.move(folder)
+        return left
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Self:
         """Start `ingest run` without waiting."""
@@ -227,7 +249,7 @@ class Service:
 
     def checkpoint(self, pipeline: str) -> CheckpointReader:
         """The checkpoint of a pipeline."""
-        return CheckpointReader(self.folder / "data" / "state" / "checkpoints" / pipeline)
+        return CheckpointReader(self.state / "checkpoints" / pipeline)
 
     def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
         """Status and text of a page; (0, "") without a response."""

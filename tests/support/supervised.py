@@ -81,8 +81,8 @@ class Pipeline:
         self.start: Callable[[], None] = bench.start
         self._bench = bench
 
-    def data_loss(self) -> IngestError | None:
-        return self._bench.data_loss
+    def fatal(self) -> IngestError | None:
+        return self._bench.fatal
 
     def unavailable(self) -> str | None:
         return self._bench.unavailable
@@ -114,7 +114,7 @@ class Bench:
         self.starts = 0
         self.stops = 0
         self._start = start
-        self.data_loss: IngestError | None = None
+        self.fatal: IngestError | None = None
         self.unavailable: str | None = None
         self.wall_offset_s = 1_000.0
         self.pipeline = Pipeline(self)

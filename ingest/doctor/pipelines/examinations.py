@@ -14,6 +14,7 @@ from ingest.doctor.connecting import Connection, Kind, connections
 from ingest.doctor.examination import Examination, Finding, Found, Key, Severity, Skipped
 from ingest.doctor.pipelines import kafka, machine, network, tables
 from ingest.doctor.pipelines.guide import docs_of
+from ingest.doctor.pipelines.state import state
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.kafka.tls import tls_context
 from ingest.sources.kafka import KafkaSourceSettings, default_group
@@ -68,10 +69,14 @@ def _machine(configuration: "Configuration", catalog: "Catalog") -> Iterator[Exa
     has_rocksdb = any(folder is not None for folder in folders.values())
     yield _of("open_files", this, lambda: machine.open_files(machine.read_open_files(), has_rocksdb=has_rocksdb))
     yield _of("memory", this, partial(_memory, configuration))
-    yield _of("disk", "state_dir", partial(machine.disk, configuration.state_dir))
+    is_local = configuration.state_url is None
+    yield _of("disk", "state_dir" if is_local else "local_dir", partial(machine.disk, configuration.state_dir))
     for name, folder in folders.items():
         if folder is not None:
             yield _of("disk", f'store "{name}"', partial(_store_disk, folder))
+    if not is_local:
+        # through Spark's JVM
+        yield Examination("state", "state_dir", partial(state, configuration), (("java", this),), docs_of("state"))
 
 
 def _cluster(cluster: Cluster) -> Iterator[Examination]:

@@ -9,12 +9,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 import orjson
 
 from ingest.api import IntegrityError
-from ingest.durable import on_disk
+from ingest.durable import StatePath, on_disk
 from ingest.durable.append_log import AppendLog, lines_of
 
 FORMAT = b"attr2hbase batches 1"
@@ -76,7 +75,7 @@ class BatchLog:
         keep_ms: minimum age at which a file is removed, by the newest batch time.
     """
 
-    def __init__(self, folder: Path, keep_ms: int = 7 * DAY_MS) -> None:
+    def __init__(self, folder: StatePath, keep_ms: int = 7 * DAY_MS) -> None:
         self._folder = folder
         self._keep_ms = keep_ms
         self._file: AppendLog | None = None
@@ -141,7 +140,7 @@ class BatchLog:
                 with on_disk(path):
                     path.unlink(missing_ok=True)
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[StatePath]:
         with on_disk(self._folder):
             try:
                 return sorted(path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
@@ -149,7 +148,7 @@ class BatchLog:
                 return []
 
 
-def _batches_of(path: Path) -> Iterator[LoggedBatch]:
+def _batches_of(path: StatePath) -> Iterator[LoggedBatch]:
     lines = lines_of(path)
     _check_format(path, next(lines, FORMAT))
     pending: LoggedBatch | None = None
@@ -161,7 +160,7 @@ def _batches_of(path: Path) -> Iterator[LoggedBatch]:
         yield pending
 
 
-def _check_format(path: Path, first: bytes) -> None:
+def _check_format(path: StatePath, first: bytes) -> None:
     if first != FORMAT:
         raise IntegrityError(
             f'the batch log "{path}" has the format "{first.decode(errors="replace")}", '

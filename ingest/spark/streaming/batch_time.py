@@ -1,10 +1,9 @@
 """The time of a micro-batch: chosen once, before its tasks start, and the same on every replay."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from ingest.api import CheckpointError
-from ingest.durable import make_folder, on_disk, write_durably
+from ingest.durable import StatePath, create_durably, make_folder, on_disk, write_durably
 
 MIN_GAP_MS = 2  # deletes of a batch are written at its time - 1 ms
 _FLOOR = "floor"
@@ -26,7 +25,7 @@ class BatchTimes:
             was removed; None for no such file.
     """
 
-    def __init__(self, folder: Path, now_ms: Callable[[], int], newest: Path | None = None) -> None:
+    def __init__(self, folder: StatePath, now_ms: Callable[[], int], newest: StatePath | None = None) -> None:
         self._folder = folder
         self._now_ms = now_ms
         self._newest = newest
@@ -90,7 +89,11 @@ class BatchTimes:
             with on_disk(self._newest):
                 time_ms = max(time_ms, (_time_in(self._newest) or 0) + MIN_GAP_MS)
                 write_durably(self._newest, str(time_ms).encode())
-        write_durably(self._folder / str(batch_id), str(time_ms).encode())
+        try:
+            create_durably(self._folder / str(batch_id), str(time_ms).encode())
+        except FileExistsError:
+            # another driver chose it meanwhile: whoever runs this batch writes the same cells
+            return self._of(batch_id)
         (self._folder / str(batch_id - RETAINED)).unlink(missing_ok=True)
         return time_ms
 
@@ -106,7 +109,7 @@ class BatchTimes:
         return _time_in(self._folder / name)
 
 
-def stored_time(folder: Path, batch_id: int) -> int | None:
+def stored_time(folder: StatePath, batch_id: int) -> int | None:
     """
     The time of a batch in the folder of a checkpoint's times, in ms; None if it has none. Changes nothing on disk.
 
@@ -119,7 +122,7 @@ def stored_time(folder: Path, batch_id: int) -> int | None:
         return _time_in(path)
 
 
-def newest_time(folder: Path) -> int | None:
+def newest_time(folder: StatePath) -> int | None:
     """
     The newest time in the folder of a checkpoint's times, also that of an earlier checkpoint, in ms; None for none.
 
@@ -128,11 +131,12 @@ def newest_time(folder: Path) -> int | None:
         StoreUnavailableError: the folder cannot be read now.
     """
     with on_disk(folder):
-        found = [_time_in(path) for path in folder.glob("*") if path.name.isdecimal() or path.name == _FLOOR]
+        entries: list[StatePath] = [*folder.iterdir()] if folder.is_dir() else []
+        found = [_time_in(path) for path in entries if path.name.isdecimal() or path.name == _FLOOR]
     return max((time_ms for time_ms in found if time_ms is not None), default=None)
 
 
-def _time_in(path: Path) -> int | None:
+def _time_in(path: StatePath) -> int | None:
     try:
         return int(path.read_bytes())
     except FileNotFoundError:

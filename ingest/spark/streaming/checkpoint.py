@@ -11,19 +11,23 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.api import CheckpointError, ConflictError
-from ingest.durable import on_disk, write_durably
-from ingest.durable.lock import FolderLock
+from ingest.api import CheckpointError, ConflictError, IngestError
+from ingest.durable import StatePath, on_disk, write_durably
+from ingest.durable.lease_lock import folder_lock
+from ingest.observe.logs import logger
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
 FORMAT = b"1"
 """Of the product's files and of the offsets of its sources; incremented with a change that earlier versions misread."""
 FOLDERS = ("offsets", "commits", "sources", "times")
+_log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,14 @@ class Checkpoint:
         restart: how the source starts without it, for hints.
     """
 
-    def __init__(self, folder: Path, restart: Restart = READS_ALL) -> None:
+    def __init__(self, folder: StatePath, restart: Restart = READS_ALL) -> None:
         self.folder = folder
         self._restart = restart
-        self._lock = FolderLock(
-            folder, kind="checkpoint", hint="stop that process first, or give this pipeline another state_dir"
+        self._lock = folder_lock(
+            folder,
+            kind="checkpoint",
+            hint="stop that process first, or give this pipeline another state_dir",
+            on_wait=_log.warning,
         )
 
     @property
@@ -70,16 +77,29 @@ class Checkpoint:
         """
         Lock the folder against other processes until `unlock` or the end of this process.
 
+        On a cluster it may wait, as `ingest.durable.lease_lock.LeaseLock.acquire`.
+
         Raises:
             ConflictError: another process uses this checkpoint.
             StoreUnavailableError: the folder is not writable, or the disk is full.
         """
         self._lock.acquire()
-        for folder in (self.folder, *(self.folder / name for name in FOLDERS)):
-            with on_disk(folder):
-                if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-                    # reported now, not when the first batch is planned
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if isinstance(self.folder, Path):  # on a cluster the same user has just written the lease
+            _check_access([self.folder, *(self.folder / name for name in FOLDERS)])
+
+    def check_locked(self) -> None:
+        """
+        Check that this process still has the lock, before it changes anything for the pipeline.
+
+        Raises:
+            ConflictError: `lease_lost`: it was suspended or cut off, and another process has taken the checkpoint.
+            StoreUnavailableError: the file system does not answer.
+        """
+        self._lock.check()
+
+    def lost(self) -> IngestError | None:
+        """The error if the lock is known to be lost; None otherwise. Returns at once."""
+        return self._lock.lost
 
     def unlock(self) -> None:
         """Release the lock; may be called twice."""
@@ -179,7 +199,12 @@ class Checkpoint:
                 write_durably(path, fingerprint.encode())
 
     def newest_commit(self) -> int | None:
-        """Number of the newest acknowledged batch."""
+        """
+        Number of the newest acknowledged batch.
+
+        Raises:
+            StoreUnavailableError: the folder cannot be read now.
+        """
         return max(self._numbers("commits"), default=None)
 
     def uncommitted(self) -> int | None:
@@ -199,17 +224,19 @@ class Checkpoint:
 
         Raises:
             CheckpointError: the file is damaged.
+            StoreUnavailableError: the file cannot be read now.
         """
         path = self.folder / "offsets" / str(batch_id)
-        try:
-            content = json.loads(path.read_text().split("\n")[2])
-        except (OSError, IndexError, ValueError) as error:
-            raise self.damaged(path, f"cannot be read: {error}") from error
+        with on_disk(path):
+            try:
+                content = json.loads(path.read_bytes().decode().split("\n")[2])
+            except (FileNotFoundError, IndexError, ValueError) as error:
+                raise self.damaged(path, f"cannot be read: {error}") from error
         if not isinstance(content, dict):
             raise self.damaged(path, "contains no offsets")
         return content
 
-    def damaged(self, path: Path, what: str) -> CheckpointError:
+    def damaged(self, path: StatePath, what: str) -> CheckpointError:
         """The error of a damaged file; it names the last good batch, and how to start without the checkpoint."""
         before = int(path.name) if path.name.isdecimal() else None
         both = self._numbers("offsets") & self._numbers("commits")
@@ -221,12 +248,14 @@ class Checkpoint:
         )
 
     def _numbers(self, name: str) -> frozenset[int]:
-        try:
-            return frozenset(int(entry.name) for entry in (self.folder / name).iterdir() if entry.name.isdecimal())
-        except FileNotFoundError:
-            return frozenset()
+        folder = self.folder / name
+        with on_disk(folder):
+            try:
+                return frozenset(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+            except FileNotFoundError:
+                return frozenset()
 
-    def _verify_file(self, path: Path) -> None:
+    def _verify_file(self, path: StatePath) -> None:
         try:
             content = path.read_bytes()
         except FileNotFoundError as error:
@@ -248,6 +277,34 @@ class Checkpoint:
                 json.loads(content)
         except ValueError as error:
             raise self.damaged(path, "does not have the format of Spark") from error
+
+
+def _check_access(folders: Iterable[Path]) -> None:
+    """Report missing permissions now, not when the first batch is planned."""
+    for folder in folders:
+        with on_disk(folder):
+            if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
+    """
+    Lock several checkpoints at the same time, since each may have to wait for the lease of a driver that was killed.
+
+    Returns:
+        Why some are not locked, by their names.
+    """
+    refused: dict[str, IngestError] = {}
+
+    def lock(name: str) -> None:
+        try:
+            checkpoints[name].lock()
+        except IngestError as error:
+            refused[name] = error
+
+    with ThreadPoolExecutor(max(1, len(checkpoints)), thread_name_prefix="lock") as pool:
+        deque(pool.map(lock, checkpoints), maxlen=0)
+    return refused
 
 
 def _has_checksums(content: bytes, checksums: bytes) -> bool:

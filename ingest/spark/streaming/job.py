@@ -83,6 +83,8 @@ class Job(LoopHost):
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
+        check_owner: checks that no other driver has taken the pipeline, before each attempt and each acknowledgement;
+            retried in the same way, so the batch waits for a file system that does not answer.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
@@ -107,6 +109,7 @@ class Job(LoopHost):
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
+        check_owner: Callable[[], None] = lambda: None,
         task_name: str | None = None,
         max_tasks: int | None = None,
         limiter: RateLimiter | None = None,
@@ -123,6 +126,7 @@ class Job(LoopHost):
         self._publish = publish
         self._observer = observer
         self._record = record
+        self._check_owner = check_owner
         self._max_tasks = max_tasks
         self._limiter = limiter or RateLimiter(None)
         self._back_pressure = back_pressure or BackPressure()
@@ -191,6 +195,7 @@ class Job(LoopHost):
         try:
             self._check_may_start(batch_id)
             assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
+            self.until_possible(self._check_owner)
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
                     batch_time_ms = self._batch_times.of(batch_id)
@@ -243,8 +248,10 @@ class Job(LoopHost):
         )
         self._check_not_stopping()
         self._observer.running()
+        self.until_possible(self._check_owner)
         self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
         self.until_possible(partial(self._record, batch_id, batch_time_ms))
+        self.until_possible(self._check_owner)
         self._check_not_stopping()
         self.finished_batch = batch_id
         self._limiter.finish(counts.records)
@@ -260,6 +267,7 @@ class Job(LoopHost):
     def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
         self._check_not_stopping()
+        self.until_possible(self._check_owner)
         check_size(sum(map(len, dead_letters)))
         self._error_budget.check(batch_time_ms, counts.records, counts.failed)
 
@@ -274,6 +282,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
+        self.until_possible(self._check_owner)
         task = partial(process, self._task_name, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:

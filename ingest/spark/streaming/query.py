@@ -4,13 +4,13 @@ import contextlib
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ingest.api import IngestError
+from ingest.durable import RemotePath, StatePath
 from ingest.spark.errors import translated
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import AbandonedError, Job
@@ -175,7 +175,11 @@ class PipelineQuery:
         if not self._job.idle.is_set():  # checked first: a batch that ends in between is not committed yet
             return False
         finished = self._job.finished_batch
-        newest = self._checkpoint.newest_commit()
+        try:
+            # on a cluster, a file system that is away answers late, and the service does not wait for it
+            newest = self._ask(self._checkpoint.newest_commit, default=None)
+        except IngestError:
+            newest = None
         return finished is None or (newest is not None and newest >= finished)
 
     def stop(self) -> None:
@@ -199,6 +203,8 @@ def _stop(query: StreamingQuery) -> None:
         query.stop()
 
 
-def _location(folder: Path) -> str:
+def _location(folder: StatePath) -> str:
+    if isinstance(folder, RemotePath):
+        return str(folder)
     # not as_uri(): Hadoop does not decode percent signs after file://
     return f"file://{folder.resolve()}"

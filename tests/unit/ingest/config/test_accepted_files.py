@@ -3,6 +3,8 @@
 import pickle
 from pathlib import Path
 
+import pytest
+
 from ingest.api import FamilySpec, OnError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
@@ -125,6 +127,15 @@ def test_defaults_of_a_file(tmp_path):
     assert (found.spark.master, found.spark.driver_memory, found.spark.conf) == (None, None, {})
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_state_in_hdfs(tmp_path, slash):
+    text = SMALLEST + f"state_dir: hdfs://nn:8020/ingest/state{slash}\n"
+    found = configured(tmp_path, text)
+    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("./data/state"))
+    found = configured(tmp_path, text + "local_dir: /var/lib/ingest\n")
+    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("/var/lib/ingest"))
+
+
 def test_defaults_of_a_pipeline(tmp_path):
     pipeline = configured(tmp_path, SMALLEST).pipelines["ticks"]
     assert pipeline.decorators == ()
@@ -152,7 +163,7 @@ def test_defaults_of_sources_and_sinks(tmp_path):
 def test_every_option_of_a_file_is_read(tmp_path):
     found = everything(tmp_path)
     assert found.report.errors == ()
-    assert set(found.effective) == set(TOP_KEYS)
+    assert set(found.effective) == set(TOP_KEYS) - {"local_dir"}  # only for state in HDFS
     assert found.state_dir == Path("/var/lib/ingest")
     assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)

@@ -588,8 +588,31 @@ CASES = {
     ),
     "wrong-type, a state_dir elsewhere": (
         "version: 1\n",
+        "version: 1\nstate_dir: s3://nn/state\n",
+        ['2:12: wrong-type: state_dir: "s3://nn/state" is a URL; write a path of this machine'],
+    ),
+    "wrong-type, a state_dir in HDFS without a folder": (
+        "version: 1\n",
+        "version: 1\nstate_dir: hdfs://nn:8020\nlocal_dir: []\n",
+        [
+            "2:12: wrong-type: state_dir is not the URL of a folder in HDFS; write hdfs://NAMENODE:PORT/FOLDER",
+            "3:12: wrong-type: local_dir must be the path of a folder",
+        ],
+    ),
+    "conflict, rows on this machine and state in HDFS": (
+        "version: 1\n",
         "version: 1\nstate_dir: hdfs://nn/state\n",
-        ['2:12: wrong-type: state_dir: "hdfs://nn/state" is a URL; write a path of this machine'],
+        [
+            (
+                '2:12: conflict: store "logs" is on this machine: a driver elsewhere would resume without its rows; '
+                "use an hbase store, or a state_dir on this machine"
+            ),
+        ],
+    ),
+    "conflict, a local_dir beside a local state_dir": (
+        "version: 1\n",
+        "version: 1\nlocal_dir: /var/lib/ingest\n",
+        ["2:12: conflict: local_dir has no effect: state_dir is a folder of this machine; leave it out"],
     ),
     "wrong-type, a store elsewhere": (
         "./data",

@@ -22,7 +22,7 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
     return KafkaDeadLetters(
         topic.name,
         pipeline=pipeline,
-        state_dir=state_dir,
+        state=state_dir,
         admin=lambda: topic,
         producer=lambda: topic,
         reader=lambda: topic,

@@ -21,6 +21,7 @@ from ingest.durable import create_durably, make_folder, on_disk, open_private, p
         (errno.EROFS, "disk_denied", Disposition.RETRY),
         (errno.EEXIST, "disk_denied", Disposition.RETRY),
         (errno.ENOMEM, "disk_busy", Disposition.RETRY),
+        (errno.EHOSTUNREACH, "state_unavailable", Disposition.RETRY),
         (errno.EMFILE, "too_many_open_files", Disposition.RETRY),
         (errno.ENFILE, "too_many_open_files", Disposition.RETRY),
         (errno.EIO, "disk_failed", Disposition.STOP),
@@ -51,6 +52,15 @@ def test_created_file_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         create_durably(tmp_path / "file", b"second")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"first")]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_file_is_created_also_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(_one: Path, _other: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_created_file_is_never_replaced(tmp_path)
 
 
 @pytest.mark.parametrize("write", [write_durably, create_durably])

@@ -1,141 +1,165 @@
 """Leases: take, renew, expiry, takeover, fencing."""
 
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ingest.api import ConflictError, IntegrityError, LifecycleError
-from ingest.durable.lease import Grant, Lease
+from ingest.durable.lease import Lease
 from tests.support.held import held_by_another
 
 
 class Clock:
-    def __init__(self, now_ms: int = 1_000_000) -> None:
-        self.now_ms = now_ms
+    """A clock that only waits move; `during` runs at each wait."""
 
-    def __call__(self) -> int:
-        return self.now_ms
+    def __init__(self, during: Callable[[], object] = lambda: None) -> None:
+        self.now_s = 0.0
+        self.waits = 0
+        self.during = during
 
+    def __call__(self) -> float:
+        return self.now_s
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.waits += 1
+        self.during()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "leases" / "dump"
+    return tmp_path / "leases" / "checkpoint"
 
 
-def lease_of(folder: Path, owner: str, clock: Clock) -> Lease:
-    return Lease(folder, owner=owner, valid_ms=60_000, now_ms=clock)
+def lease_of(folder: Path, owner: str, clock: Clock | None = None) -> Lease:
+    clock = clock or Clock()
+    return Lease(folder, owner=owner, valid_s=30.0, clock=clock, wait=clock.wait)
 
 
-def test_lease_is_exclusive_while_it_is_renewed(folder, clock):
-    first, second = lease_of(folder, "first", clock), lease_of(folder, "second", clock)
-    assert (second.newest(), first.take()) == (None, 1)
-    for _ in range(3):
-        clock.now_ms += 59_999
-        with pytest.raises(ConflictError, match=rf'"{folder}" is leased to first; .* 60 s after its last heartbeat'):
-            second.take()
-        first.renew()
-    assert second.newest() == Grant(1, "first", clock.now_ms)
+def test_first_owner_does_not_wait(folder):
+    clock = Clock()
+    lease = lease_of(folder, "first", clock)
+    assert lease.newest() is None
+    assert (lease.take(), clock.waits) == (1, 0)
+    lease.check()
 
 
-def test_late_owner_detects_that_its_lease_expired(folder, clock):
-    first = lease_of(folder, "first", clock)
+def test_candidate_is_refused_at_the_next_heartbeat_of_the_owner(folder):
+    first = lease_of(folder, "first")
     first.take()
-    clock.now_ms += 60_000
+    clock = Clock()
+    clock.during = lambda: first.renew() if clock.now_s >= 5 else None
+    watched = []
+    with pytest.raises(
+        ConflictError, match=rf'"{folder}" is in use by first since 20.*\+00:00; .* lease ends 30 s after'
+    ):
+        lease_of(folder, "second", clock).take(on_wait=watched.append)
+    assert clock.now_s == 5
+    assert [(grant.owner, grant.fence, grant.beat) for grant in watched] == [("first", 1, 0)]
+    first.check()
+
+
+def test_candidate_takes_over_an_owner_without_heartbeats(folder):
+    first, clock = lease_of(folder, "first"), Clock()
+    first.take()
+    assert lease_of(folder, "second", clock).take() == 2
+    assert clock.now_s == 30
     for call in (first.check, first.renew):
-        with pytest.raises(ConflictError, match="of first is lost: it was not renewed in time") as lost:
+        with pytest.raises(ConflictError, match="of first is lost: second has taken it") as lost:
             call()
         assert lost.value.code == "lease_lost"
-    assert first.take() == 2
-
-
-def test_late_owner_detects_another_owner_and_changes_nothing(folder, clock):
-    first, second = lease_of(folder, "first", clock), lease_of(folder, "second", clock)
-    first.take()
-    clock.now_ms += 60_000
-    assert second.take() == 2
-    clock.now_ms -= 60_000  # as if the first one had a clock that is late
-    for call in (first.check, first.renew):
-        with pytest.raises(ConflictError, match="of first is lost: another process has taken it"):
-            call()
     first.release()
-    clock.now_ms += 60_000
-    assert second.newest() == Grant(2, "second", clock.now_ms)
-    second.check()
+    newest = first.newest()
+    assert newest is not None
+    assert (newest.fence, newest.owner, newest.beat) == (2, "second", 0)
 
 
-def test_heartbeat_that_takes_too_long_to_write_loses_the_lease(folder):
-    times_ms = iter([0, 1, 1, 60_001])  # taken, checked, renewed, written
-    lease = Lease(folder, owner="slow", valid_ms=60_000, now_ms=lambda: next(times_ms))
+def test_candidate_that_was_suspended_itself_reads_the_heartbeat_it_missed(folder):
+    first, clock = lease_of(folder, "first"), Clock()
+    first.take()
+
+    def suspended() -> None:
+        clock.now_s += 3_600
+        first.renew()
+
+    clock.during = suspended
+    with pytest.raises(ConflictError, match="is in use by first"):
+        lease_of(folder, "second", clock).take()
+
+
+def test_owner_that_hung_stays_the_owner_if_nobody_has_taken_over(folder):
+    lease = lease_of(folder, "first")
     lease.take()
-    with pytest.raises(ConflictError, match="it was not renewed in time"):
-        lease.renew()
+    lease.check()
+    lease.renew()  # after any time
+    newest = lease.newest()
+    assert newest is not None
+    assert (newest.fence, newest.beat) == (1, 1)
 
 
-def test_next_owner_after_a_release_has_a_higher_fence(folder, clock):
-    first, second = lease_of(folder, "first", clock), lease_of(folder, "second", clock)
+def test_next_owner_after_a_release_does_not_wait(folder):
+    first, clock = lease_of(folder, "first"), Clock()
     first.take()
     first.release()
     first.release()
-    assert second.take() == 2
+    assert (lease_of(folder, "second", clock).take(), clock.waits) == (2, 0)
     with pytest.raises(LifecycleError):
         first.renew()
 
 
-@pytest.mark.parametrize(("jump_ms", "is_valid"), [(-59_999, True), (-60_000, False), (59_999, True), (60_000, False)])
-def test_lease_expires_after_a_clock_jump(folder, clock, jump_ms, is_valid):
-    lease_of(folder, "first", clock).take()
-    clock.now_ms += jump_ms
-    second = lease_of(folder, "second", clock)
-    if is_valid:
-        with pytest.raises(ConflictError):
-            second.take()
-    else:
-        assert second.take() == 2
+def test_candidate_does_not_wait_longer_than_the_owner_runs(folder):
+    first, clock = lease_of(folder, "first"), Clock()
+    first.take()
+    clock.during = lambda: first.release() if clock.now_s >= 3 else None
+    assert (lease_of(folder, "second", clock).take(), clock.now_s) == (2, 3)
 
 
-def test_only_the_newest_grant_is_stored(folder, clock):
+def test_one_of_two_candidates_takes_over(folder):
+    first, clock = lease_of(folder, "first"), Clock()
+    first.take()
+    clock.during = lambda: lease_of(folder, "fast").take() if clock.now_s == 30 else None
+    with pytest.raises(ConflictError, match="is in use by fast"):
+        lease_of(folder, "slow", clock).take()
+
+
+def test_grant_that_appears_during_the_acquisition_is_not_replaced(folder, monkeypatch):
+    slow = lease_of(folder, "slow")
+    monkeypatch.setattr(slow, "newest", lambda: None)  # as it was before the other was faster
+    lease_of(folder, "fast").take()
+    with pytest.raises(ConflictError, match="was taken by another process just now"):
+        slow.take()
+
+
+def test_only_the_newest_grant_is_stored(folder):
     for _ in range(12):
-        lease = lease_of(folder, "one", clock)
+        lease = lease_of(folder, "one")
         lease.take()
         lease.release()
     assert [path.name for path in folder.iterdir()] == ["12"]
 
 
-def test_unreadable_grant_is_an_integrity_error(folder, clock):
+def test_unreadable_grant_is_an_integrity_error(folder):
     folder.mkdir(parents=True)
     (folder / "3").write_text("{}")
     with pytest.raises(IntegrityError, match='/3" is not a grant of a lease'):
-        lease_of(folder, "first", clock).take()
+        lease_of(folder, "first").take()
 
 
-def test_one_of_two_concurrent_takers_succeeds(folder, clock):
-    slow = lease_of(folder, "slow", clock)
-
-    def another_is_faster() -> int:
-        lease_of(folder, "fast", clock).take()
-        return clock()
-
-    with pytest.raises(ConflictError, match="was taken by another process just now"):
-        Lease(folder, owner="slow", valid_ms=60_000, now_ms=another_is_faster).take()
-    assert slow.newest() == Grant(1, "fast", clock())
+def test_removed_lease_is_lost(folder):
+    lease = lease_of(folder, "first")
+    lease.take()
+    (folder / "1").unlink()
+    with pytest.raises(ConflictError, match="of first is lost: its file is gone"):
+        lease.check()
+    lease.release()
+    assert list(folder.iterdir()) == []
 
 
-def test_lease_of_a_killed_process_is_taken_over_when_it_expires(folder):
-    code = "from ingest.clock import now_ms\nfrom ingest.durable.lease import Lease\n"
-    code += f"lease = Lease(Path({str(folder)!r}), owner='other', valid_ms=60_000, now_ms=now_ms)\nlease.take()"
+def test_lease_of_a_killed_process_is_taken_over(folder):
+    code = "from ingest.durable.lease import Lease\n"
+    code += f"lease = Lease(Path({str(folder)!r}), owner='other')\nlease.take()"
     with held_by_another(code) as other:
-        clock = Clock(time.time_ns() // 1_000_000)
-        ours = lease_of(folder, "ours", clock)
         other.kill()
         other.wait()
-        with pytest.raises(ConflictError, match="is leased to other"):
-            ours.take()
-        clock.now_ms += 60_000
-        assert ours.take() == 2
-        ours.renew()
+        assert lease_of(folder, "ours").take() == 2

@@ -179,9 +179,9 @@ def test_unavailable_source_ends_a_once_run():
     assert (bench.starts, error.exit_code) == (3, 3)
 
 
-def test_data_loss_stops_a_query_that_does_not_detect_it():
+def test_fatal_error_stops_a_query_that_does_not_detect_it():
     def start(bench: Bench) -> None:
-        bench.data_loss = PositionLostError("recreated")
+        bench.fatal = PositionLostError("recreated")
 
     bench = Bench(start)
     assert [str(error) for error in bench.supervisor.run()] == ["recreated"]

@@ -49,6 +49,21 @@ CASES = [
     ("Caused by: java.io.IOException: No space left on device", "disk_full", Disposition.RETRY),
     ("OSError: [Errno 28] No space left on device: '/state/incoming/1.puts'", "disk_full", Disposition.RETRY),
     ("OSError: [Errno 5] Input/output error", "disk_failed", Disposition.STOP),
+    (
+        "java.net.ConnectException: Call From a/10.0.0.1 to b:8020 failed on connection exception: java.net.Con",
+        "state_unavailable",
+        Disposition.RETRY,
+    ),
+    (
+        "Call From a/10.0.0.1 to b:8020 failed on socket exception: java.net.SocketException: Connection reset",
+        "state_unavailable",
+        Disposition.RETRY,
+    ),
+    (
+        "org.apache.hadoop.hdfs.server.namenode.SafeModeException: Cannot create file/state.",
+        "state_unavailable",
+        Disposition.RETRY,
+    ),
 ]
 
 

@@ -19,6 +19,7 @@ from decorators.split import Split
 from decorators.template import Value
 from ingest.api import (
     Batch,
+    ConflictError,
     Decoding,
     ErrorBudgetSpentError,
     FamilySpec,
@@ -221,6 +222,7 @@ class Bench:
         self.clock = clock
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
+        self.check_owner: Callable[[], None] = lambda: None
         self.limiter = RateLimiter(None)
         self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
@@ -244,6 +246,7 @@ class Bench:
             publish=self.publish,
             observer=self.observer,
             record=self.record,
+            check_owner=self.check_owner,
             max_tasks=self.max_tasks,
             limiter=self.limiter,
             back_pressure=self.back_pressure,
@@ -295,6 +298,52 @@ def test_batch_is_logged_after_its_dead_letters_and_before_it_is_acknowledged(tm
     bench.record = record
     bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
     assert logged == [(7, 5_000, 1, [b"a", b"b"])]
+
+
+class Owner:
+    """Counts the checks of the checkpoint's lock; another driver takes over before check `loses_at`."""
+
+    def __init__(self, loses_at: int) -> None:
+        self.checks = 0
+        self.loses_at = loses_at
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks >= self.loses_at:
+            raise ConflictError("another driver has taken it", code="lease_lost")
+
+
+@pytest.mark.parametrize(
+    ("loses_at", "times", "stored", "published", "logged"),
+    [(1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 2, 0, 0), (5, 1, 2, 1, 1)],
+)
+def test_driver_that_was_replaced_writes_nothing_more(
+    tmp_path: Path, *, loses_at: int, times: int, stored: int, published: int, logged: int
+):
+    bench, owner, logs = Bench(tmp_path), Owner(loses_at), list[int]()
+    bench.check_owner, bench.record = owner.check, lambda batch_id, _time_ms: logs.append(batch_id)
+    bench.job.on_batch(Frame([records(("c", "5:6"))]), 6)  # creates the table
+    job = bench.job_of(bench.plan)
+    with pytest.raises(ConflictError, match="another driver"):
+        job.on_batch(Frame([records(*TICK)]), 7)
+    assert isinstance(job.failure, ConflictError)
+    assert job.finished_batch is None
+    assert owner.checks == loses_at
+    found = (len(list((tmp_path / "times").iterdir())), len(bench.keys()), len(bench.published), len(logs))
+    assert found == (1 + times, 1 + stored, 1 + published, logged)
+
+
+def test_batch_waits_while_the_owner_cannot_be_checked(tmp_path: Path):
+    bench, failures = Bench(tmp_path), [StoreUnavailableError("no NameNode", code="state_unavailable")]
+
+    def check() -> None:
+        if failures:
+            raise failures.pop()
+
+    bench.check_owner = check
+    bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    assert bench.observer.reported[0] == "state_unavailable"
+    assert bench.keys() == [b"a", b"b"]
 
 
 def test_files_of_an_earlier_attempt_are_removed_by_the_next_batch(tmp_path: Path):

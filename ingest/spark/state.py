@@ -1,0 +1,54 @@
+"""Where the state of a service is: a folder of this machine, or HDFS through Spark's JVM."""
+
+from collections.abc import Mapping
+
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.durable import StatePath
+
+_HADOOP = "spark.hadoop."
+_FILE_MANAGER = {
+    # it renames with Hadoop's FileContext, which HDFS does in one act, and refuses to replace a file
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileContextBasedCheckpointFileManager",
+}
+
+
+def state_of(configuration: Configuration) -> StatePath:
+    """
+    The root of the state that a driver on another machine needs. For HDFS, starts Spark's JVM if it does not run.
+
+    Raises:
+        NotFoundError: Java is not installed or did not start.
+        StoreUnavailableError: the URL names an unknown host.
+    """
+    if configuration.state_url is None:
+        return configuration.state_dir
+    from ingest.spark.hadoop_files import hadoop_path
+    from ingest.spark.jars import source_jars
+    from ingest.spark.session import is_submitted, start_java
+
+    sources = [pipeline.source.settings for pipeline in configuration.pipelines.values()]
+    start_java(
+        "attr2hbase",
+        master=configuration.spark.master,
+        driver_memory_bytes=configuration.spark.driver_memory,
+        conf=spark_conf(configuration),
+        secret_names=configuration.secret_settings,
+        # the session that may follow uses this JVM, whose class path has them
+        jars=[] if is_submitted() else source_jars(configuration, Catalog(configuration.plugins)),
+        java_properties={name: value for source in sources for name, value in source.java_properties().items()},
+    )
+    conf = configuration.spark.conf
+    settings = {name.removeprefix(_HADOOP): value for name, value in conf.items() if name.startswith(_HADOOP)}
+    return hadoop_path(configuration.state_url, settings)
+
+
+def spark_conf(configuration: Configuration) -> Mapping[str, str]:
+    """The Spark settings of a configuration, with those that its state needs."""
+    if configuration.state_url is None:
+        return configuration.spark.conf
+    from ingest.spark.hadoop_files import SETTINGS
+
+    # Spark's own connection too: without a NameNode a query fails within seconds, and is restarted
+    return _FILE_MANAGER | {_HADOOP + name: value for name, value in SETTINGS.items()} | configuration.spark.conf
