@@ -219,6 +219,10 @@ class ServiceClient:
         token = self._configuration.service.http.token
         if token is not None:
             return token.get_secret_value()
+        if not self.has_started:
+            raise NotRunningError(
+                "no service has started with this state_dir", hint=f"start it: ingest run {self._configuration.path}"
+            )
         file = token_file(self._configuration.state_dir)
         try:
             return file.read_text().strip()

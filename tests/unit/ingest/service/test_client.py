@@ -92,6 +92,13 @@ def test_unknown_pipeline_is_an_error(running: Running):
         ServiceClient(running.configuration).command("q", "pause")
 
 
+def test_commands_before_the_first_start_say_so(tmp_path: Path):
+    with pytest.raises(NotRunningError, match="no service has started with this state_dir") as caught:
+        ServiceClient(configuration(tmp_path)).command("p", "pause")
+    assert caught.value.hint is not None
+    assert "ingest run" in caught.value.hint
+
+
 def test_token_of_another_service_is_refused(tmp_path: Path):
     made = Running(configuration(tmp_path))
     try:
