@@ -44,7 +44,7 @@ class FamilyOptions(Model):
     deny: list[str] = option("Never these families.", default=[], example=["internal"])
     on_unknown: OnUnknown | None = option(
         "For a family that the table lacks: create it, error, or drop the event. Default: create if the store can "
-        "(an hbase store needs `thrift2`), else error.",
+        "(an hbase store needs `thrift2` or `bootstrap_servers`), else error.",
         default=None,
         strict=False,
     )

@@ -96,7 +96,7 @@ class Writer:
         else:
             hint = (
                 "add it under `tables` and run 'ingest table apply', or say `families: {on_unknown: drop}`; "
-                "an hbase store can create it if it has `thrift2`"
+                "an hbase store can create it if it has `thrift2` or `bootstrap_servers`"
             )
             if self._mutator.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"

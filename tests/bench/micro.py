@@ -6,6 +6,8 @@ from thriftpy2.transport import TBufferedTransport
 from ingest.api import Event, OnError, Put
 from ingest.catalog import Catalog
 from ingest.pipeline.chain import BoundDecorator, Chain
+from sinks.hbase.rpc.cells import CellEncoder
+from sinks.hbase.rpc.multi import Batch, MultiEncoder
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.thrift.connection import Client
 from sinks.hbase.thrift.encoding import Encoder
@@ -25,6 +27,7 @@ CHAIN_OF_FOUR = (
     ("value", {"attribute": "2hb_", "value": "%{key}-%{nanos}"}),
 )
 NINE = tuple(f"c{number}" for number in range(9))
+CELL_BLOCK = "HBase's own, cell block"
 SINKS = {
     "attr2hbase, 9 cells": ("attr2hbase", {"table": "t"}),
     "hbase, 9 cells": (
@@ -101,6 +104,14 @@ def writes() -> dict[str, float]:
 
         for name, encode in (("prepared", prepared), ("thriftpy2's objects", objects)):
             found[f"{protocol}, {name}"] = measured(encode, lambda: puts, loops=1) / len(puts)
+    cells, messages = CellEncoder(10 << 20), MultiEncoder()
+    batch = [Batch(b"t,,1.", list(range(len(puts))))]
+
+    def block(puts: list[Put]) -> None:
+        b"".join([cells.put(put) for put in puts])
+        messages.request(batch, puts)
+
+    found[CELL_BLOCK] = measured(block, lambda: puts, loops=1) / len(puts)
     return found
 
 

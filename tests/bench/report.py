@@ -144,7 +144,8 @@ _COSTS = {
         "Writes to HBase",
         (
             "Encoding a row of nine cells as a Thrift message, up to the socket; one core. `prepared` is attr2hbase, "
-            "with its checks; `thriftpy2's objects` is a plain client without checks."
+            "with its checks; `thriftpy2's objects` is a plain client without checks. `cell block` is the same row for "
+            "HBase's own protocol."
         ),
         "protocol and encoder",
     ),

@@ -24,7 +24,10 @@ def events_of(numbers: Iterable[int]) -> list[Given]:
 
 
 @pytest.mark.slow
-def test_events_beyond_the_limit_of_families_become_dead_letters(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+def test_events_beyond_the_limit_of_families_become_dead_letters(
+    kafka: Kafka, hbase: HBase, protocol: str, tmp_path: Path
+) -> None:
     """
     The limit of 20 includes one family that an operator has added to the HBase table.
 
@@ -34,13 +37,7 @@ def test_events_beyond_the_limit_of_families_become_dead_letters(kafka: Kafka, h
     stores = {TO_HBASE: "cluster", TO_ROCKSDB: "embedded"}
     content = {
         "stores": {
-            "cluster": {
-                "hbase": {
-                    "host": hbase.host,
-                    "port": hbase.port,
-                    "thrift2": {"host": hbase.host, "port": hbase.thrift2_port},
-                }
-            },
+            "cluster": {"hbase": hbase.store_options(protocol, thrift2=True)},
             "embedded": {"rocksdb": {"path": str(tmp_path / "store")}},
         },
         "pipelines": {

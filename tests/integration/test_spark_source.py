@@ -67,7 +67,7 @@ def session() -> Iterator[SparkSession]:
         close_session(session)
 
 
-@pytest.fixture(scope="module", params=["rocksdb", "hbase"])
+@pytest.fixture(scope="module", params=["rocksdb", "thrift", pytest.param("rpc", marks=pytest.mark.slow)])
 def target(request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
     """The table, with the rows of `frame`."""
     table = unique("spark")
@@ -79,9 +79,9 @@ def target(request: pytest.FixtureRequest, session: SparkSession, tmp_path_facto
         found = Target({"store": "rocksdb", "table": table} | options, table, lambda: RocksDBStore.reader(rocksdb))
     else:
         server = request.getfixturevalue("hbase")
-        address = {"host": server.host, "port": server.thrift2_port}
-        hbase = HBaseSettings.model_validate({"host": server.host, "port": server.port, "thrift2": address})
-        store, options = HBaseStore(hbase), {"host": server.host, "port": str(server.port)}
+        hbase = HBaseSettings.model_validate(server.store_options(request.param, thrift2=True))
+        store = HBaseStore(hbase)
+        options = {name: str(value) for name, value in server.store_options(request.param).items()}
         found = Target({"store": "hbase", "table": table} | options, table, lambda: HBaseStore.reader(hbase))
     try:
         store.open()

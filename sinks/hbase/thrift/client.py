@@ -192,5 +192,7 @@ def _is_about_family(error: IngestError, table: str) -> bool:
 
 def _by_hand(message: str, command: str) -> SchemaError:
     return SchemaError(
-        message, hint=f"give the store `thrift2`, or type into the hbase shell: {command}", command=command
+        message,
+        hint=f"give the store `thrift2` or `bootstrap_servers`, or type into the hbase shell: {command}",
+        command=command,
     )
