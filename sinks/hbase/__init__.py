@@ -1,14 +1,13 @@
 """
-HBase through its Thrift servers; the only package that imports happybase and thriftpy2.
+HBase as a store.
 
     settings      options of the store
     store         the store
-    thrift1       the types of the Thrift interface that happybase ships
-    connection    the connection to a Thrift server
-    sockets       its socket
-    encoding      mutations as calls: checked, and divided by size
-    message       the message of a call, joined from cached bytes
-    reading       gets and scans
-    schema        creates tables, creates and alters families, also through Thrift2
-    errors        maps errors of a Thrift server to ours
+    records       what the product records of tables
+    client        what the store needs of a client
+    thrift        the client of HBase's Thrift servers
+    rpc           the client that speaks HBase's own protocol
+    paging        which rows a scan requests next from a server
+    shell         commands for the hbase shell
+    errors        what an error of a write means for another call
 """

@@ -1,14 +1,14 @@
 """
-Which rows a scan requests next from a Thrift server.
+Which rows a scan requests next from a server.
 
-The filter language of the Thrift server has no `FuzzyRowFilter`, so the client of a scan with patterns seeks: it closes
-its scanner and opens one at the next row key that can match. That takes three calls (open, read, close), the next page
-of an open scanner takes one. So the first page after a seek has one row, pages double while rows match, and a scan that
-seeks too often falls back to whole pages.
+The filter language of the Thrift server has no `FuzzyRowFilter`, and that of HBase loses rows (`sinks.rowkeys.fuzzy`).
+So the client of a scan with patterns seeks: it closes its scanner and opens one at the next row key that can match.
+That takes up to three calls (open, read, close), the next page of an open scanner takes one. So the first page after a
+seek has one row, pages double while rows match, and a scan that seeks too often falls back to whole pages.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from ingest.api import Scan, ScanCounts
 from sinks.rowkeys.fuzzy import RemainingRange
@@ -21,34 +21,24 @@ MAX_SEEKS_PER_ROW = 0.5
 _MAX_PAGE_ROWS = 10_000  # of one call: client and server buffer a page in memory
 _MIN_CACHING = 16
 """
-Rows that the Thrift server requests from HBase in one call after a seek.
+Rows that a Thrift server requests from HBase in one call after a seek.
 
 A seek that needs one row makes HBase read this many; a page of 500 rows takes 32 calls between the two servers.
 """
 
 
-class _Cell(Protocol):
-    timestamp: int
-    value: bytes
+class FoundRow(Protocol):
+    """A row as a server returned it."""
+
+    @property
+    def row(self) -> bytes:
+        """The row key."""
 
 
-class ThriftRow(Protocol):
-    """
-    A row as the Thrift interface returns it.
-
-    Attributes:
-        row: the row key.
-        columns: `family:qualifier` -> cell.
-    """
-
-    row: bytes
-    columns: Mapping[bytes, _Cell]
+R = TypeVar("R", bound=FoundRow)
 
 
-R = TypeVar("R", bound=ThriftRow)
-
-
-class Paging:
+class Paging(Generic[R]):
     """
     The position of a scan and the size of its pages.
 
@@ -60,17 +50,21 @@ class Paging:
     A fallback ends with the first page of which no row can match: a seek would have skipped it. The scan then touches
     twice as many rows before it falls back again.
 
+    Args:
+        size_of: number of bytes of a row, for the counts.
+
     Attributes:
         remaining: the range that was not read yet.
         rows: number of rows of the next page.
-        caching: number of rows that the Thrift server requests from HBase in one call.
+        caching: number of rows that a Thrift server requests from HBase in one call.
         must_seek: the next row that can match is to be read from a new scanner.
     """
 
-    def __init__(self, scan: Scan, counts: ScanCounts) -> None:
+    def __init__(self, scan: Scan, counts: ScanCounts, size_of: Callable[[R], int]) -> None:
         self.remaining = RemainingRange(scan)
         self.must_seek = False
         self._counts = counts
+        self._size_of = size_of
         self._whole_page = max(1, min(scan.page_rows, _MAX_PAGE_ROWS))
         self._page_of_matches = min(self._whole_page, scan.limit or self._whole_page)
         self._is_fallback = False
@@ -109,14 +103,14 @@ class Paging:
         self._plan_next()
         return matching
 
-    def _count(self, page: Sequence[ThriftRow], touched: int) -> None:
+    def _count(self, page: Sequence[R], touched: int) -> None:
         if self._is_fallback:
             self._counts.rows_in_fallback += len(page)
         else:
             self._counts.rows_touched += touched
             self._counts.rows_read_ahead += len(page) - touched
             self._window_rows += touched
-        self._counts.bytes_read += sum(map(_size, page))
+        self._counts.bytes_read += sum(map(self._size_of, page))
         self._scanner_rows += len(page)
 
     def _plan_next(self) -> None:
@@ -143,7 +137,3 @@ class Paging:
         self.rows = 1
         self.caching = min(max(self._scanner_rows, _MIN_CACHING), self._page_of_matches)
         self._scanner_rows = 0
-
-
-def _size(found: ThriftRow) -> int:
-    return len(found.row) + sum(len(column) + len(cell.value) for column, cell in found.columns.items())

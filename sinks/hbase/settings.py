@@ -3,11 +3,14 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Duration, Model, StoreSettings, option
 from ingest.formats.addresses import is_this_machine
+
+_THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
+_MAX_PORT = 65535
 
 
 class Transport(StrEnum):
@@ -40,16 +43,25 @@ class ThriftSecurity(Model):
 class HBaseSettings(StoreSettings):
     """Options of the hbase store."""
 
+    bootstrap_servers: str | None = option(
+        "Masters or region servers, as `host:port` separated by commas, for HBase's own protocol in place of a Thrift "
+        "server. One that answers is enough. Needs masters of HBase 2.3 or region servers of HBase 2.5.",
+        default=None,
+        example="hbase1:16000,hbase2:16000",
+    )
     host: str = option("Host of the HBase Thrift server.", default="localhost", example="hbase1")
     port: int = option("Port of the HBase Thrift server.", default=9090, ge=1, le=65535)
     timeout: Duration = option(
-        "How long a call may take. Keep it above the Thrift server's own retries (about 128s with HBase's defaults): "
-        "a timed-out call is not cancelled and may still execute.",
+        "How long a call may take; a timed-out call is not cancelled and may still execute. Keep it above the Thrift "
+        "server's own retries (about 128s with HBase's defaults).",
         default="180s",
         gt=0,
     )
     connections: int = option(
-        "Connections of each pipeline in a worker process; a row key always uses the same one.", default=1, ge=1
+        "Connections of each pipeline in a worker process, with `bootstrap_servers` to each region server; a row key "
+        "always uses the same one.",
+        default=1,
+        ge=1,
     )
     transport: Transport = option(
         "buffered, or framed where the Thrift server runs as nonblocking, hsha or threadedselector.",
@@ -75,9 +87,40 @@ class HBaseSettings(StoreSettings):
         "Security of the connection to a Thrift server, which has no TLS.", default={}, example={"insecure": True}
     )
 
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _has_addresses(cls, value: str | None) -> str | None:
+        if value is not None:
+            for text in value.split(","):
+                _address(text)
+        return value
+
+    @model_validator(mode="after")
+    def _is_of_one_protocol(self) -> Self:
+        if self.bootstrap_servers is None:
+            return self
+        for name in _THRIFT_OPTIONS:
+            if name in self.model_fields_set:
+                raise PydanticCustomError(
+                    "conflict",
+                    "`{option}` is an option of a Thrift server; leave it out, or leave out `bootstrap_servers`",
+                    {"option": name},
+                )
+        return self
+
     @model_validator(mode="after")
     def _is_protected(self) -> Self:
         if self.security.insecure:
+            return self
+        if self.bootstrap_servers is not None:
+            for host, _ in self.addresses:
+                if not is_this_machine(host):
+                    raise PydanticCustomError(
+                        "conflict",
+                        'server "{host}" is on another machine, and the connection has no TLS; add security: '
+                        "{insecure: true} if the network is trusted",
+                        {"host": host, "option": "bootstrap_servers"},
+                    )
             return self
         hosts = {"host": self.host} | ({"thrift2": self.thrift2.host} if self.thrift2 is not None else {})
         for name, host in hosts.items():
@@ -92,7 +135,9 @@ class HBaseSettings(StoreSettings):
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """The Thrift server, and the Thrift2 server if there is one."""
+        """The bootstrap servers; else the Thrift server, and the Thrift2 server if there is one."""
+        if self.bootstrap_servers is not None:
+            return tuple(map(_address, self.bootstrap_servers.split(",")))
         thrift2 = () if self.thrift2 is None else ((self.thrift2.host, self.thrift2.port),)
         return ((self.host, self.port), *thrift2)
 
@@ -112,12 +157,29 @@ class HBaseSettings(StoreSettings):
         return False
 
     @property
+    def creates_families(self) -> bool:
+        """Whether families can be added to live tables."""
+        return self.unsupported_reason is None
+
+    @property
     def unsupported_reason(self) -> tuple[str, str] | None:
-        """Only Thrift2 can create families."""
-        if self.thrift2 is not None:
+        """A Thrift server cannot create families, unless there is a Thrift2 server."""
+        if self.thrift2 is not None or self.bootstrap_servers is not None:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
 
     def with_timeout(self, timeout_s: float) -> Self:
         """The same, with at most this time-out of a call."""
         return self.model_copy(update={"timeout": min(self.timeout, timeout_s)})
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")  # of an IPv6 address
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) <= _MAX_PORT:
+        raise PydanticCustomError(
+            "wrong_type",
+            '"{text}" is not an address; write host:port, several with commas between them',
+            {"text": text.strip()},
+        )
+    return host, int(port)

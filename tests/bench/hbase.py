@@ -13,11 +13,11 @@ from ingest.api.buckets import splits_of
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
-from sinks.hbase.connection import Connection
-from sinks.hbase.encoding import Encoder
-from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.encoding import Encoder
+from sinks.hbase.thrift.message import METHOD
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import neighbour
 from tests.bench.flume import Flume
@@ -32,9 +32,11 @@ FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
 CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
 """Name -> number of connections that send prepared messages; the first has as many as attr2hbase."""
 SPREAD = "hbase, 16 buckets"
+DIRECT = "hbase direct"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
+    DIRECT: (Workload(), {"protocol": "rpc"}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
     "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
@@ -45,7 +47,11 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, body of 1 KB": (Workload(body_bytes=1_000), {}, {}),
     "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
 }
-"""Name -> workload, options of the store, further sections of the pipeline file."""
+"""
+Name -> workload, options of the store, further sections of the pipeline file.
+
+`protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
+"""
 GOAL_RUNGS = ("hbase", SPREAD, "ceiling", *FLUME, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
@@ -104,7 +110,8 @@ class HBaseRungs:
 
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
         """A pipeline file for this HBase."""
-        store = {"hbase": {"host": self._hbase.host, "port": self._hbase.port, **options}}
+        address = self._hbase.store_options(str(options.pop("protocol", "thrift")))
+        store = {"hbase": {**address, **options}}
         return workload.content(brokers=self._kafka.brokers, topic=topic, group=unique("bench"), store=store)
 
     def empty_table(self, workload: Workload | None = None) -> None:

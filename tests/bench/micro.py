@@ -6,11 +6,11 @@ from thriftpy2.transport import TBufferedTransport
 from ingest.api import Event, OnError, Put
 from ingest.catalog import Catalog
 from ingest.pipeline.chain import BoundDecorator, Chain
-from sinks.hbase.connection import Client
-from sinks.hbase.encoding import Encoder
-from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.thrift1 import BatchMutation, Hbase, ThriftMutation
+from sinks.hbase.thrift.connection import Client
+from sinks.hbase.thrift.encoding import Encoder
+from sinks.hbase.thrift.message import METHOD
+from sinks.hbase.thrift.thrift1 import BatchMutation, Hbase, ThriftMutation
 from sinks.rowkeys.distribution import Distribution
 from tests.bench.timing import measured
 

@@ -72,11 +72,15 @@ lines are padded, and 400 MB of them are written.
 
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
-- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
+{direct}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
 
 The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,
 so compare the total CPU.
+"""
+
+_DIRECT = """\
+- `hbase direct`: the same with HBase's own protocol (`bootstrap_servers`); the Thrift server is idle.
 """
 
 _THREADS = """\
@@ -159,7 +163,9 @@ def page(result: dict[str, Any]) -> str:
     if "rungs" in result:
         parts.append(_RUNGS.format(events=result["events"], table=_table("stage", result["rungs"])))
     if "hbase" in result:
-        parts.append(_HBASE.format(events=result["hbase_events"], table=_table("benchmark", result["hbase"])))
+        direct = _DIRECT if "hbase direct" in result["hbase"] else ""
+        table = _table("benchmark", result["hbase"])
+        parts.append(_HBASE.format(events=result["hbase_events"], table=table, direct=direct))
         parts.extend(_threads({rung: run["threads"] for rung, run in result["hbase"].items() if "threads" in run}))
     if "performance_evaluation_per_s" in result:
         parts.append(

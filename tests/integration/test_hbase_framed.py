@@ -7,11 +7,11 @@ import psutil
 import pytest
 
 from ingest.api import Put, Scan, StoreUnavailableError, WriteRejectedError
-from sinks.hbase.connection import Connection
-from sinks.hbase.encoding import MAX_FRAME_BYTES, Encoder
-from sinks.hbase.message import METHOD
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.encoding import MAX_FRAME_BYTES, Encoder
+from sinks.hbase.thrift.message import METHOD
 from tests.support.local import ServerProcess, free_ports
 from tests.support.servers import HBase
 from tests.support.waiting import reached

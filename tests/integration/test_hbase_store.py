@@ -1,6 +1,8 @@
 """HBase fulfils the contract of stores, creates tables as declared, and reconnects."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -24,8 +26,8 @@ from tests.support.servers import HBase
 
 
 class Server(StoreFixture):
-    def __init__(self, hbase: HBase, **options: object) -> None:
-        self._settings = settings_of(hbase, **options)
+    def __init__(self, settings: HBaseSettings) -> None:
+        self._settings = settings
 
     def store(self) -> AnyStore:
         return HBaseStore(self._settings)
@@ -36,14 +38,24 @@ class Server(StoreFixture):
         return reader
 
 
-def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
-    return HBaseSettings(**({"host": hbase.host, "port": hbase.port, "timeout": "60s"} | options))
+def settings_of(hbase: HBase, protocol: str = "thrift", *, thrift2: bool = False, **options: object) -> HBaseSettings:
+    return HBaseSettings(**({"timeout": "60s"} | hbase.store_options(protocol, thrift2=thrift2) | options))
 
 
 class TestHBase(StoreContract):
-    @pytest.fixture
-    def kit(self, hbase):
-        return Server(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port})
+    @pytest.fixture(params=["thrift", "rpc"])
+    def kit(self, hbase, request):
+        return Server(settings_of(hbase, request.param, thrift2=True))
+
+
+@contextmanager
+def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
+    made = HBaseStore(settings)
+    made.open()
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture
@@ -79,24 +91,49 @@ class TestTables:
         spec = TableSpec(unique("split"), (FamilySpec(b"f"),), splits=(b"\x01", b"m"))
         with pytest.raises(SchemaError, match="SPLITS"):
             store.ensure_table(spec)
-        able = HBaseStore(settings_of(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port}))
-        able.open()
-        able.ensure_table(spec)
-        able.close()
+        with opened(settings_of(hbase, thrift2=True)) as able:
+            able.ensure_table(spec)
         with hbase.connection() as connection:
             starts = sorted(region["start_key"] for region in connection.table(spec.name).regions())
         assert starts == [b"", b"\x01", b"m"]
 
-    def test_family_added_through_thrift2_is_as_declared(self, hbase: HBase, table: str) -> None:
-        able = HBaseStore(settings_of(hbase, thrift2={"host": hbase.host, "port": hbase.thrift2_port}))
-        able.open()
-        able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
-        able.close()
+    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+    def test_added_family_is_as_declared(self, hbase: HBase, table: str, protocol: str) -> None:
+        with opened(settings_of(hbase, protocol, thrift2=True)) as able:
+            able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
         with hbase.connection() as connection:
             new = connection.table(table).families()[b"new"]
         assert (new["max_versions"], new["bloom_filter_type"], new["block_cache_enabled"], new["time_to_live"]) == (
             2, b"ROWCOL", True, 60,
         )  # fmt: skip
+
+
+class TestRegions:
+    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+    def test_scans_over_several_regions(self, hbase: HBase, protocol: str) -> None:
+        spec = TableSpec(unique("regions"), (FamilySpec(b"f"),), splits=(b"2", b"4", b"40", b"6"))
+        keys = [b"%02d" % number for number in range(10, 80)] + [b"2", b"4", b"40\x00"]
+        ordered = sorted(keys)
+        with opened(settings_of(hbase, protocol, thrift2=True)) as store:
+            store.ensure_table(spec)
+            assert store.describe_table(spec.name) == spec
+            store.apply(spec.name, [Put(key, {b"f:q": key}, 1) for key in keys])
+
+            def found(**options: Any) -> list[bytes]:
+                return [row.key for row in store.scan(spec.name, Scan(**options))]
+
+            for page_rows in (1, 7, 500):
+                assert found(page_rows=page_rows) == ordered
+                assert found(page_rows=page_rows, reverse=True) == ordered[::-1]
+                for start, stop in ((b"2", b"4"), (b"3", b"41"), (b"40", b"40\x00"), (b"4", b"4"), (b"39", b"6")):
+                    expected = [key for key in ordered if start <= key < stop]
+                    assert found(start=start, stop=stop, page_rows=page_rows) == expected
+                    assert found(start=start, stop=stop, page_rows=page_rows, reverse=True) == expected[::-1]
+            assert found(limit=45) == ordered[:45]
+            assert found(limit=45, reverse=True) == ordered[::-1][:45]
+            fuzzy = (FuzzyPattern.parse("?3"),)
+            assert found(fuzzy=fuzzy) == [b"13", b"23", b"33", b"43", b"53", b"63", b"73"]
+            assert found(fuzzy=fuzzy, reverse=True) == [b"73", b"63", b"53", b"43", b"33", b"23", b"13"]
 
 
 class TestScansWithPatterns:

@@ -2,7 +2,7 @@
 Ticks of four partitions into RocksDB and HBase: every row is stored, every cell has one version with the time
 of its batch, and the consumer groups have no lag.
 
-One service runs both pipelines; the tests depend on their order.
+One service runs all pipelines; the tests depend on their order.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,8 @@ from tests.support.service import Service
 from tests.support.ticks import Ticks
 
 COUNT, BATCH = 120_000, 50_000  # more than one call of 10,000 rows in a task, and a last batch that is not full
-TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
+TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT = "to_rocksdb", "to_hbase", "without_thrift"
+PIPELINES = (TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT)
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +30,12 @@ def topic(kafka: Kafka) -> Ticks:
 
 @pytest.fixture(scope="module")
 def groups() -> dict[str, str]:
-    return {name: unique(name) for name in (TO_ROCKSDB, TO_HBASE)}
+    return {name: unique(name) for name in PIPELINES}
 
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, str]:
-    return {name: unique(name) for name in (TO_ROCKSDB, TO_HBASE)}
+    return {name: unique(name) for name in PIPELINES}
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +49,12 @@ def service(
 ) -> Iterator[Service]:
     """A service that has read the whole topic."""
     folder = tmp_path_factory.mktemp("ticks")
-    stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster"}
+    stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster", WITHOUT_THRIFT: "direct"}
     content = {
         "stores": {
             "embedded": ticks.rocksdb(folder / "store"),
-            "cluster": {"hbase": {"host": hbase.host, "port": hbase.port}},
+            "cluster": {"hbase": hbase.store_options()},
+            "direct": {"hbase": hbase.store_options("rpc")},
         },
         "tables": {tables[name]: ticks.table(store) for name, store in stores.items()},
         "pipelines": {
@@ -76,19 +78,20 @@ class TestAfterOneRun:
         assert len(found) == topic.count
         assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
 
+    @pytest.mark.parametrize("name", [TO_HBASE, WITHOUT_THRIFT])
     def test_hbase_has_the_rows_of_memory(
-        self, service: Service, hbase: HBase, topic: Ticks, tables: dict[str, str]
+        self, service: Service, hbase: HBase, topic: Ticks, tables: dict[str, str], name: str
     ) -> None:
-        checkpoint = service.checkpoint(TO_HBASE)
+        checkpoint = service.checkpoint(name)
         expected = topic.expected(checkpoint, "t")
-        found = hbase_table(hbase, tables[TO_HBASE])
+        found = hbase_table(hbase, tables[name])
         assert len(found) == topic.count
         assert_same_table(table_of(expected, "t", versions=ticks.VERSIONS), found)
         times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
-        assert hbase_older_versions(hbase, tables[TO_HBASE], times, found) == {}
+        assert hbase_older_versions(hbase, tables[name], times, found) == {}
 
     def test_batches_are_bounded_and_their_times_increase(self, service: Service, topic: Ticks) -> None:
-        for name in (TO_ROCKSDB, TO_HBASE):
+        for name in PIPELINES:
             batches = list(service.checkpoint(name).batches(topic.topic))
             times = [batch.time_ms for batch in batches]
             sizes = [sum(batch.ends.values()) - sum(batch.starts.values()) for batch in batches]
@@ -101,7 +104,7 @@ class TestAfterOneRun:
             assert kafka.committed(group, topic.topic) == topic.ends
 
     def test_log_counts_every_event_once(self, service: Service, topic: Ticks) -> None:
-        for name in (TO_ROCKSDB, TO_HBASE):
+        for name in PIPELINES:
             lines = [line for line in service.lines() if line.get("pipeline") == name and "stored" in line]
             assert sum(line["stored"] for line in lines) == topic.count
 
@@ -125,9 +128,9 @@ def test_group_offsets_are_repaired_on_an_idle_topic(
 
 def test_batch_run_again_changes_nothing(service: Service, hbase: HBase, topic: Ticks, tables: dict[str, str]) -> None:
     """The process was killed after the last batch was stored and before it was acknowledged."""
-    before = hbase_table(hbase, tables[TO_HBASE])
+    before = {name: hbase_table(hbase, tables[name]) for name in (TO_HBASE, WITHOUT_THRIFT)}
     times = {}
-    for name in (TO_ROCKSDB, TO_HBASE):
+    for name in PIPELINES:
         number = service.checkpoint(name).forget_commit()
         times[name] = service.checkpoint(name).time_ms(number)
 
@@ -138,5 +141,6 @@ def test_batch_run_again_changes_nothing(service: Service, hbase: HBase, topic: 
         assert checkpoint.time_ms(checkpoint.commits()[-1]) == time_ms
     expected = table_of(topic.expected(service.checkpoint(TO_ROCKSDB), "t"), "t", versions=ticks.VERSIONS)
     assert_same_table(expected, rocksdb_table(service.folder / "store", tables[TO_ROCKSDB], versions=ticks.VERSIONS))
-    assert_same_table(before, hbase_table(hbase, tables[TO_HBASE]))
-    assert hbase_older_versions(hbase, tables[TO_HBASE], [times[TO_HBASE]], before) == {}
+    for name, rows in before.items():
+        assert_same_table(rows, hbase_table(hbase, tables[name]))
+        assert hbase_older_versions(hbase, tables[name], [times[name]], rows) == {}

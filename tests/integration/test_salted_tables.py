@@ -12,10 +12,10 @@ import pytest
 
 from ingest.api import BucketsChangedError, BucketsDifferError, FamilySpec, Put, Scan, TableSpec
 from ingest.cli import main
-from sinks.hbase.connection import Connection
 from sinks.hbase.records import RECORDS
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift.connection import Connection
 from sinks.rowkeys.distribution import Distribution
 from sinks.schema_diff import reconcile
 from sinks.writing.buffer import Chunk
@@ -60,6 +60,7 @@ class Tables:
     """
 
     hbase: HBase
+    protocol: str
     service: Service
     salted: str
     plain: str
@@ -69,8 +70,7 @@ class Tables:
     def write(self, *, other: int, max_cell_bytes: int = MAX_CELL_BYTES) -> None:
         """Write the file, with a number of buckets for the other table."""
         hbase = self.hbase
-        thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
-        options = {"host": hbase.host, "port": hbase.port, "thrift2": thrift2, "max_cell_bytes": f"{max_cell_bytes}B"}
+        options = hbase.store_options(self.protocol, thrift2=True) | {"max_cell_bytes": f"{max_cell_bytes}B"}
         self.service.write(
             {
                 "stores": {"cluster": {"hbase": options}},
@@ -111,17 +111,24 @@ def sink(label: str, table: str) -> dict[str, Any]:
     return {"attr2hbase": {"label": label, "table": table, "timestamp": "event", "rules": rules}}
 
 
+@pytest.fixture(scope="module", params=["thrift", "rpc"])
+def protocol(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def store(hbase: HBase) -> Iterator[HBaseStore]:
-    thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
-    made = HBaseStore(HBaseSettings(host=hbase.host, port=hbase.port, timeout="60s", thrift2=thrift2))
+def store(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
+    made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def tables(hbase: HBase, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+def tables(
+    hbase: HBase, protocol: str, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tables]:
     """Created with `table apply`, and written by one run, in which the other pipeline was refused."""
     folder = tmp_path_factory.mktemp("salted")
     for name, content in (("both", events()), ("large", LARGE_EVENTS)):
@@ -130,7 +137,7 @@ def tables(hbase: HBase, store: HBaseStore, tmp_path_factory: pytest.TempPathFac
         path.write_text("".join(json.dumps(event) + "\n" for event in content))
         os.utime(path, (START_MS / 1_000, START_MS / 1_000))
     with Service(folder, {}) as service:
-        made = Tables(hbase, service, *map(unique, ("salted", "plain", "large", "other")))
+        made = Tables(hbase, protocol, service, *map(unique, ("salted", "plain", "large", "other")))
         made.write(other=8)
         assert main(["table", "apply", str(service.file)]) == 0
         store.apply(made.other, [Put(Distribution(8).stored(b"r"), {b"f:q": b"v"}, 1)])

@@ -50,11 +50,12 @@ def servers(request: pytest.FixtureRequest, servers_folder: Path) -> Iterator[Se
 
 
 @pytest.mark.slow
-def test_records_become_rows(servers: Servers, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+def test_records_become_rows(servers: Servers, protocol: str, tmp_path: Path) -> None:
     kafka, hbase = servers
     topic, table, group = Ticks.produced(kafka, COUNT), unique("ticks"), unique("group")
     content = {
-        "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}},
+        "stores": {"cluster": {"hbase": hbase.store_options(protocol)}},
         "tables": {table: ticks.table("cluster")},
         "pipelines": {"plain": ticks.pipeline(kafka, topic.topic, "cluster", table, group=group)},
     }

@@ -11,10 +11,10 @@ import thriftpy2
 
 from ingest.api import Cell, FamilySpec, Put, SchemaError, TableSpec
 from ingest.cli import main
-from sinks.hbase import schema
-from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift import schema
+from sinks.hbase.thrift.schema import Thrift2
 from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase
@@ -198,8 +198,11 @@ SPECIAL = {
 }
 
 
-def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, store: HBaseStore) -> None:
+@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, protocol: str) -> None:
     """Settings of a family by an operator survive a change by attr2hbase."""
+    store = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
+    store.open()
     table = unique("special")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     descriptors = Descriptors(hbase)
@@ -209,6 +212,7 @@ def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, s
         name: value for name, value in SPECIAL.items() if name != "attributes"
     }
     store.change_family(table, FamilySpec(b"f", versions=4, ttl_s=3600, compression="gz", bloom="none"))
+    store.close()
     after = descriptors.read(table, b"f")
     assert after["attributes"][b"OWNER"] == b"ops \xff"
     changed = {"maxVersions": 4, "timeToLive": 3600, "compressionType": 1, "bloomFilterType": 0}

@@ -39,7 +39,6 @@ class HBaseCluster(HBaseServer):
         properties = {
             "hbase.cluster.distributed": "true",
             "hbase.zookeeper.quorum": "localhost",
-            "hbase.master.port": "0",
             "hbase.regionserver.port": "0",
             # ms; by default compacted files stay for two minutes, during which their region cannot be split
             "hbase.hfile.compaction.discharger.interval": "1000",
@@ -55,6 +54,11 @@ class HBaseCluster(HBaseServer):
     def processes(self) -> tuple[ServerProcess, ...]:  # type: ignore[override]
         """All processes, in start order."""
         return self.zookeeper, self.hbase, *self.region_servers.values(), *self._thrift_servers
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The master; the region servers have any ports."""
+        return f"localhost:{self.master_port}"
 
     def wait(self) -> None:
         """Wait until HBase responds through the Thrift server."""

@@ -228,6 +228,24 @@ class HBase:
         """Port of the Thrift2 server."""
         return self.server.thrift2_port
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """Addresses for HBase's own protocol."""
+        return self.server.bootstrap_servers
+
+    def store_options(self, protocol: str = "thrift", *, thrift2: bool = False) -> dict[str, object]:
+        """
+        Options of a store that name the servers.
+
+        Args:
+            protocol: thrift, or rpc for HBase's own.
+            thrift2: with Thrift, also name the Thrift2 server.
+        """
+        if protocol == "rpc":
+            return {"bootstrap_servers": self.bootstrap_servers}
+        found: dict[str, object] = {"host": self.host, "port": self.port}
+        return found | ({"thrift2": {"host": self.host, "port": self.thrift2_port}} if thrift2 else {})
+
     def kill(self, process: HBaseProcess = "hbase") -> None:
         """Kill a process with SIGKILL."""
         self._process(process).kill()

@@ -10,6 +10,7 @@ from local_servers.probes import thrift_is_ready
 from local_servers.processes import ServerProcess, free_ports
 
 _READY_TIMEOUT_S = 180.0
+_PORTS = ("thrift", "thrift2", "zookeeper", "master", "region_server")
 _OPENED = [
     *(
         f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -88,11 +89,27 @@ class HBaseServer:
         return self._ports()["thrift2"]
 
     @property
+    def master_port(self) -> int:
+        """Port of the master, which HBase's own clients and `bootstrap_servers` need."""
+        return self._ports()["master"]
+
+    @property
+    def region_server_port(self) -> int:
+        """Port of the region server."""
+        return self._ports()["region_server"]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The master and the region server, for HBase's own protocol."""
+        return f"localhost:{self.master_port},localhost:{self.region_server_port}"
+
+    @property
     def endpoints(self) -> dict[str, str]:
         """Addresses for clients."""
         return {
             "thrift": f"127.0.0.1:{self.port}",
             "thrift2": f"127.0.0.1:{self.thrift2_port}",
+            "bootstrap_servers": self.bootstrap_servers,
             "zookeeper": f"127.0.0.1:{self._ports()['zookeeper']}",
         }
 
@@ -162,10 +179,13 @@ class HBaseServer:
 
     def _ports(self) -> dict[str, int]:
         file = self.folder / "ports.json"
-        if not file.exists():
+        ports: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+        missing = [name for name in _PORTS if name not in ports]
+        if missing:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(dict(zip(("thrift", "thrift2", "zookeeper"), free_ports(3), strict=True))))
-        return dict(json.loads(file.read_text()))
+            ports |= zip(missing, free_ports(len(missing)), strict=True)
+            file.write_text(json.dumps(ports))
+        return ports
 
     def _write_settings(self) -> Path:
         properties = {
@@ -176,8 +196,9 @@ class HBaseServer:
             "hbase.zookeeper.property.clientPort": str(self._ports()["zookeeper"]),
             "hbase.zookeeper.property.clientPortAddress": "127.0.0.1",
             "hbase.cluster.distributed": "false",
-            # instead of 16000 and 16020, so that several can run on one machine; clients find the ports in ZooKeeper
-            "hbase.localcluster.assign.random.ports": "true",
+            # instead of 16000 and 16020, so that several can run on one machine
+            "hbase.master.port": str(self.master_port),
+            "hbase.regionserver.port": str(self.region_server_port),
             "hbase.unsafe.stream.capability.enforce": "false",
             "hbase.master.hostname": "localhost",
             "hbase.regionserver.hostname": "localhost",

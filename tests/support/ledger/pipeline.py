@@ -23,6 +23,7 @@ class Options:
         dead_letters: destination of dead letters.
         dead_kafka: broker of their topic; None for the broker of the events.
         brokers, hbase_port: addresses for the service only, such as those of a proxy.
+        protocol: of the hbase store: thrift, or rpc for HBase's own.
         mutant: description of the deliberate bug; then some rule must be broken.
     """
 
@@ -40,6 +41,7 @@ class Options:
     topic_config: Mapping[str, str] | None = None
     brokers: str | None = None
     hbase_port: int | None = None
+    protocol: Literal["thrift", "rpc"] = "thrift"
     mutant: str = ""
 
 

@@ -264,8 +264,10 @@ class LedgerRun:
     def _store(self) -> dict[str, Any]:
         if self.hbase is None:
             return {"rocksdb": {"path": str(self._home / "store"), **self.options.store_options}}
-        port = self.options.hbase_port or self.hbase.port
-        return {"hbase": {"host": self.hbase.host, "port": port, **self.options.store_options}}
+        address = self.hbase.store_options(self.options.protocol)
+        if self.options.hbase_port is not None:
+            address["port"] = self.options.hbase_port
+        return {"hbase": {**address, **self.options.store_options}}
 
     def _sent(self) -> SentEvents:
         entries = self.file.entries()

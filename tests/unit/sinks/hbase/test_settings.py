@@ -1,5 +1,8 @@
 """Options of the hbase store."""
 
+import subprocess
+import sys
+
 import pytest
 from pydantic import ValidationError
 
@@ -25,6 +28,13 @@ def test_no_option_is_required() -> None:
         {"transport": "http"},
         {"thrift2": {"host": "localhost"}},
         {"security": {"tls": {}}},
+        {"bootstrap_servers": ""},
+        {"bootstrap_servers": "localhost"},
+        {"bootstrap_servers": "localhost:0"},
+        {"bootstrap_servers": "localhost:16000,"},
+        {"bootstrap_servers": "localhost:16000", "host": "localhost"},
+        {"bootstrap_servers": "localhost:16000", "transport": "buffered"},
+        {"bootstrap_servers": "localhost:16000", "thrift2": {"host": "localhost", "port": 9091}},
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
@@ -49,3 +59,28 @@ def test_addresses_are_those_of_both_servers() -> None:
     assert HBaseSettings().addresses == (("localhost", 9090),)
     settings = HBaseSettings.model_validate({"port": 1, "thrift2": {"host": "127.0.0.1", "port": 9091}})
     assert settings.addresses == (("localhost", 1), ("127.0.0.1", 9091))
+
+
+def test_bootstrap_servers_replace_the_thrift_servers() -> None:
+    settings = HBaseSettings(bootstrap_servers="localhost:16000, [::1]:16020")
+    assert settings.addresses == (("localhost", 16000), ("::1", 16020))
+    assert HBaseStore(settings).capabilities.creates_families
+
+
+def test_bootstrap_server_on_another_machine_must_be_allowed() -> None:
+    options = {"bootstrap_servers": "localhost:16000,hbase1:16000"}
+    with pytest.raises(ValidationError, match=r'"hbase1" is on another machine.*add security: {insecure: true}'):
+        HBaseSettings.model_validate(options)
+    assert HBaseSettings.model_validate({**options, "security": {"insecure": True}}).security.insecure
+
+
+def test_client_of_one_protocol_does_not_import_the_other() -> None:
+    script = (
+        "import sys\n"
+        "from sinks.hbase.settings import HBaseSettings\n"
+        "from sinks.hbase.store import HBaseStore\n"
+        "HBaseStore(HBaseSettings(bootstrap_servers='localhost:16000'))\n"
+        "print(*{'happybase', 'thriftpy2'} & sys.modules.keys())"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""

@@ -10,10 +10,11 @@ from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
 from ingest.api import MAX_ROW_KEY_BYTES, IngestError, LifecycleError
-from sinks.hbase.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, read_error, translated
+from sinks.hbase.errors import read_error
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.sockets import Socket
-from sinks.hbase.thrift1 import Hbase, happybase
+from sinks.hbase.thrift.errors import CONNECTION_ERRORS, DRIVER_ERRORS, UNREADABLE_ANSWERS, translated
+from sinks.hbase.thrift.sockets import Socket
+from sinks.hbase.thrift.thrift1 import Hbase, happybase
 
 T = TypeVar("T")
 

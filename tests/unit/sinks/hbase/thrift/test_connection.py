@@ -10,10 +10,10 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
 from ingest.api import FamilySpec, LifecycleError, StoreError, StoreUnavailableError, TableSpec
-from sinks.hbase.connection import MAX_IDLE_S, Connection
-from sinks.hbase.schema import Thrift2
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.thrift1 import HBaseIOError, IllegalArgument
+from sinks.hbase.thrift.connection import MAX_IDLE_S, Connection
+from sinks.hbase.thrift.schema import Thrift2
+from sinks.hbase.thrift.thrift1 import HBaseIOError, IllegalArgument
 from tests.support.clock import Clock
 from tests.support.waiting import reached
 

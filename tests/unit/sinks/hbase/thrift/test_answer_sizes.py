@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-import sinks.hbase.sockets as module
+import sinks.hbase.thrift.sockets as module
 from ingest.api import StoreUnavailableError
-from sinks.hbase.connection import Connection
 from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.thrift.connection import Connection
 
 MIB = 1 << 20
 WAIT_S = 10.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from thriftpy2.transport import TTransportException
 
-from sinks.hbase.sockets import Socket
+from sinks.hbase.thrift.sockets import Socket
 
 WAIT_S = 10.0
 

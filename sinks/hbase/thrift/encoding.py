@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put, WriteRejectedError
 from ingest.api.notation import shown
-from sinks.hbase.message import Binary, Compact, Messages
 from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
+from sinks.hbase.thrift.message import Binary, Compact, Messages
 
 MAX_CALL_BYTES = {Transport.BUFFERED: 16 * 1024 * 1024, Transport.FRAMED: 1_500_000}
 """Maximum size of a call with several rows; only its memory limits a buffered server."""

@@ -13,13 +13,14 @@ from ingest.api import (
     NotFoundError,
     SchemaError,
     StoreBusyError,
-    StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.errors import RULES, error_of, read_error, rule_for, schema_error, text_of, translated
-from sinks.hbase.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
+from sinks.hbase.client import TableExistsError
+from sinks.hbase.errors import read_error, schema_error
+from sinks.hbase.thrift.errors import RULES, error_of, rule_for, text_of, translated
+from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 KINDS = {
     "too_large": WriteRejectedError,
@@ -146,7 +147,7 @@ def test_long_reasons_are_cut() -> None:
     [
         (TApplicationException(6, b"Internal error"), StoreRefusedError, "could not process a call"),
         (TApplicationException(1, b"Invalid method name: 'mutateRowsTs'"), StoreRefusedError, "is it a Thrift2 server"),
-        (AlreadyExists(message=b"table name already in use"), StoreError, "exists"),
+        (AlreadyExists(message=b"table name already in use"), TableExistsError, "exists"),
         (
             TTransportException(TTransportException.NOT_OPEN, "no"),
             StoreUnavailableError,

@@ -1,7 +1,7 @@
 """Commands for the hbase shell."""
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.schema import shell_alter, shell_change, shell_create
+from sinks.hbase.shell import shell_alter, shell_change, shell_create
 
 
 def test_alter_with_two_families() -> None:

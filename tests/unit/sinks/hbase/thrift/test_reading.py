@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import pytest
 
 from ingest.api import MAX_ROW_KEY_BYTES, Scan, ScanCounts, StoreUnavailableError
-from sinks.hbase.errors import translated
-from sinks.hbase.reading import Reader
-from sinks.hbase.thrift1 import IllegalArgument, TScan
+from sinks.hbase.thrift.errors import translated
+from sinks.hbase.thrift.reading import Reader
+from sinks.hbase.thrift.thrift1 import IllegalArgument, TScan
 
 T = TypeVar("T")
 

@@ -5,7 +5,6 @@ The old Thrift interface creates tables without split points and alters no table
 possible, the error has the command for the hbase shell.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,14 @@ from thriftpy2.thrift import TApplicationException, TClient
 
 from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from ingest.api.notation import shown
-from sinks.hbase.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
-from sinks.hbase.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, schema_error, translated
+from sinks.hbase.errors import schema_error
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
-from sinks.hbase.sockets import Socket
-from sinks.hbase.thrift1 import ColumnDescriptor
+from sinks.hbase.shell import shell_change
+from sinks.hbase.thrift.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
+from sinks.hbase.thrift.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, translated
+from sinks.hbase.thrift.sockets import Socket
+from sinks.hbase.thrift.thrift1 import ColumnDescriptor
 
-_NOT_PLAIN = re.compile(rb"[^ -~]|['\"\\#]")  # characters that the shell, which is Ruby, would interpret
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
 _HAVE_FIELDS = frozenset(
     b"BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE_BLOOMS_ON_WRITE CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE COMPRESSION "
@@ -66,51 +66,8 @@ def described(descriptor: Any) -> FamilySpec:
     )
 
 
-def shell_create(spec: TableSpec) -> str:
-    """The hbase shell's command that creates the table."""
-    parts = [_quoted(spec.name.encode()), *(_shell_family(family) for family in spec.families)]
-    if spec.splits:
-        parts.append(f"SPLITS => [{', '.join(_quoted(split) for split in spec.splits)}]")
-    return f"create {', '.join(parts)}"
-
-
-def shell_alter(table: str, families: list[FamilySpec]) -> str:
-    """The hbase shell's command that adds families."""
-    return f"alter {', '.join([_quoted(table.encode()), *(_shell_family(family) for family in families)])}"
-
-
-def shell_change(table: str, family: FamilySpec) -> str:
-    """The hbase shell's command that alters a family; attributes that it does not name stay unchanged."""
-    return f"alter {_quoted(table.encode())}, {_shell_family(family, forever='FOREVER')}"
-
-
-def _shell_family(family: FamilySpec, *, forever: str | None = None) -> str:
-    """
-    A family in the syntax of the shell.
-
-    Args:
-        family: its options.
-        forever: TTL of cells that never expire; None omits it, since it is the default of a new family.
-    """
-    parts = [f"NAME => {_quoted(family.name)}", f"VERSIONS => {family.versions}"]
-    if family.ttl_s is not None:
-        parts.append(f"TTL => {family.ttl_s}")
-    elif forever is not None:
-        parts.append(f"TTL => '{forever}'")
-    parts += [f"COMPRESSION => '{family.compression.upper()}'", f"BLOOMFILTER => '{family.bloom.upper()}'"]
-    return f"{{{', '.join(parts)}}}"
-
-
 def _word(name: bytes | str) -> str:
     return (name.decode() if isinstance(name, bytes) else name).lower()
-
-
-def _quoted(name: bytes) -> str:
-    """A name in the syntax of the shell: in double quotes with escapes if a byte is not plain."""
-    if not _NOT_PLAIN.search(name):
-        return f"'{name.decode('ascii')}'"
-    escaped = _NOT_PLAIN.sub(lambda found: b"\\x%02X" % ord(found[0]), name)
-    return f'"{escaped.decode("ascii")}"'
 
 
 class Thrift2:

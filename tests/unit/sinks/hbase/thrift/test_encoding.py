@@ -9,9 +9,9 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from ingest.api import Delete, Mutation, Put, WriteRejectedError
-from sinks.hbase.encoding import MAX_CALL_BYTES, MAX_FRAME_BYTES, Call, Encoder
 from sinks.hbase.settings import HBaseSettings, Transport
-from sinks.hbase.thrift1 import Hbase
+from sinks.hbase.thrift.encoding import MAX_CALL_BYTES, MAX_FRAME_BYTES, Call, Encoder
+from sinks.hbase.thrift.thrift1 import Hbase
 
 FAMILIES = (b"f", b"g")
 PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}

@@ -11,11 +11,9 @@ from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
 from ingest.api import Put, StoreRefusedError
-from sinks.hbase.connection import Connection
-from sinks.hbase.records import TableRecords
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift1 import Hbase, HBaseIOError
+from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError
 from sinks.writing.buffer import Chunk
 from sinks.writing.retry import Retry
 from sinks.writing.sending import DirectSender
@@ -72,11 +70,11 @@ def settings() -> Iterator[HBaseSettings]:
 
 
 def test_other_table_with_the_name_of_the_records_is_named(settings: HBaseSettings) -> None:
-    connection = Connection(settings)
-    connection.open()
+    store = HBaseStore(settings)
+    store.open()
     with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
-        TableRecords(connection).buckets("events")
-    connection.close()
+        store.buckets("events")
+    store.close()
 
 
 def test_no_row_is_refused_if_a_table_record_cannot_be_read(settings: HBaseSettings) -> None:

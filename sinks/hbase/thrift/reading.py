@@ -6,10 +6,10 @@ versions of a row takes one more call for each of its columns.
 """
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -22,15 +22,33 @@ from ingest.api import (
     prefix_end,
     split_column,
 )
-from sinks.hbase.connection import Connection
-from sinks.hbase.errors import text_of
-from sinks.hbase.paging import Paging, ThriftRow
-from sinks.hbase.schema import described
-from sinks.hbase.thrift1 import IllegalArgument, TScan
+from sinks.hbase.paging import Paging
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.errors import text_of
+from sinks.hbase.thrift.schema import described
+from sinks.hbase.thrift.thrift1 import IllegalArgument, TScan
 from sinks.rowkeys.fuzzy import RemainingRange
 
 _UNKNOWN_SCANNER = "scanner ID is invalid"
 """The text of `ThriftHBaseServiceHandler`, HBase 2.4 to 2.6."""
+
+
+class _ThriftCell(Protocol):
+    timestamp: int
+    value: bytes
+
+
+class _ThriftRow(Protocol):
+    """
+    A row as the Thrift interface returns it.
+
+    Attributes:
+        row: the row key.
+        columns: `family:qualifier` -> cell.
+    """
+
+    row: bytes
+    columns: Mapping[bytes, _ThriftCell]
 
 
 class _Scanner(NamedTuple):
@@ -107,7 +125,7 @@ class Reader:
         columns = self._known(table, scan.columns)
         if columns == () or scan.limit == 0:
             return
-        with contextlib.closing(self._rows(table, columns, Paging(scan, counts))) as found:
+        with contextlib.closing(self._rows(table, columns, Paging(scan, counts, _size))) as found:
             if scan.versions == 1:
                 yield from islice(found, scan.limit)
                 return
@@ -115,7 +133,7 @@ class Reader:
             # a row is None if its cells were deleted between the two calls
             yield from islice((row for row in rows if row is not None), scan.limit)
 
-    def _rows(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> Generator[Row]:
+    def _rows(self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow]) -> Generator[Row]:
         scanner = None
         try:
             while paging.must_read:
@@ -136,7 +154,7 @@ class Reader:
             if scanner is not None:
                 self._close_scanner(scanner)
 
-    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging) -> _Scanner:
+    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow]) -> _Scanner:
         start, stop = _scanner_range(paging.remaining)
         tscan = TScan(
             startRow=start,
@@ -149,7 +167,7 @@ class Reader:
             table, lambda client: _Scanner(client, client.scannerOpenWithScan(table.encode(), tscan, {}))
         )
 
-    def _page(self, table: str, scanner: _Scanner, rows: int) -> Sequence[ThriftRow] | None:
+    def _page(self, table: str, scanner: _Scanner, rows: int) -> Sequence[_ThriftRow] | None:
         """The next rows of a scanner; None if the server does not know it any more."""
         try:
             return self._connection.read_with(
@@ -201,7 +219,11 @@ def _split(column: bytes) -> tuple[bytes, bytes]:
     return family, qualifier or b""
 
 
-def _row(found: ThriftRow) -> Row:
+def _size(found: _ThriftRow) -> int:
+    return len(found.row) + sum(len(column) + len(cell.value) for column, cell in found.columns.items())
+
+
+def _row(found: _ThriftRow) -> Row:
     cells = [Cell(*_split(column), cell.timestamp, cell.value) for column, cell in found.columns.items()]
     cells.sort()
     return Row(found.row, tuple(cells))

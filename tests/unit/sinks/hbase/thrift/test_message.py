@@ -9,9 +9,9 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
-from sinks.hbase.connection import Client
-from sinks.hbase.message import METHOD, Binary, Compact, Messages
-from sinks.hbase.thrift1 import BatchMutation, Hbase, HBaseIOError, IllegalArgument, ThriftMutation
+from sinks.hbase.thrift.connection import Client
+from sinks.hbase.thrift.message import METHOD, Binary, Compact, Messages
+from sinks.hbase.thrift.thrift1 import BatchMutation, Hbase, HBaseIOError, IllegalArgument, ThriftMutation
 
 WIRES = {"binary": (Binary, TBinaryProtocol), "compact": (Compact, TCompactProtocol)}
 TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}

@@ -1,0 +1,119 @@
+"""What the store needs of a client of HBase; `thrift` and `rpc` each have one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+
+from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec
+
+
+class TableExistsError(StoreError):
+    """A table that was to be created exists."""
+
+
+class HBaseClient(ABC):
+    """
+    A client of one cluster; called by one thread.
+
+    The methods without a description are those of `Store`.
+    """
+
+    @abstractmethod
+    def open(self) -> None:
+        """
+        Connect.
+
+        Raises:
+            StoreUnavailableError: the cluster cannot be reached.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections; may be called twice or without open."""
+
+    @abstractmethod
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Make mutations durable, in order; raises as `Store.apply`."""
+
+    @abstractmethod
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+        """One row, or None; raises as `Store.get`."""
+
+    @abstractmethod
+    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        """Rows of a range, read page by page; raises as `Store.scan`."""
+
+    @abstractmethod
+    def table_names(self) -> Sequence[str]:
+        """Names of all tables of users."""
+
+    @abstractmethod
+    def families(self, table: str) -> tuple[FamilySpec, ...]:
+        """
+        A table's families, by name.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def splits(self, table: str) -> tuple[bytes, ...]:
+        """
+        Row keys at which the regions of a table start, except for the first region.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def create_table(self, spec: TableSpec) -> None:
+        """
+        Create a table with its split points.
+
+        Raises:
+            TableExistsError: there is one with this name.
+            SchemaError: this client cannot create it.
+        """
+
+    @abstractmethod
+    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
+        """
+        Add families to a live table; one that another client adds meanwhile stays as it is.
+
+        Raises:
+            SchemaError: this client cannot add them.
+        """
+
+    @abstractmethod
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Change the options of a family of a live table; raises as `Store.change_family`.
+
+        Raises:
+            SchemaError: there is no such table or family, or this client cannot change it.
+        """
+
+    @abstractmethod
+    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
+        """
+        The value of a cell; None if there is no such cell or no such table.
+
+        Raises:
+            NoFamilyError: the table lacks the family.
+        """
+
+    @abstractmethod
+    def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
+        """
+        Write a cell if its value is still the one before; returns whether it was written.
+
+        Args:
+            table: that exists.
+            row: the row key.
+            column: the cell.
+            before: the expected value; None for no cell.
+            value: the new value, with the server's time.
+        """
+
+
+class NoFamilyError(StoreError):
+    """A read names a family that the table lacks."""

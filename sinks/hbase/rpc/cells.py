@@ -1,0 +1,247 @@
+"""
+Mutations as a block of cells, and a block of cells as rows: the format of `KeyValueCodec`.
+
+Sources: `org.apache.hadoop.hbase.codec.KeyValueCodec`, which writes the length of each cell before it;
+`org.apache.hadoop.hbase.KeyValue` for the cell itself; `CellType` of Cell.proto. All numbers are big-endian::
+
+    4  length of what follows
+    4  length of the key: all from the row key's length to the type
+    4  length of the value
+    2  length of the row key
+       row key
+    1  length of the family
+       family
+       qualifier
+    8  timestamp in ms
+    1  type
+       value
+
+Encoding a put is the most frequent work of a writer. The bytes before the row key depend on the lengths of row key,
+column and value, and those between row key and value on the column and the timestamp. Both are kept, so a put is one
+`join` of kept pieces. For each number of cells a function is generated that has no loop; for each shape (length of the
+row key, and the columns) it is bound to the shape's pieces. A shape is checked once, when it is new, and the size of a
+cell when the length of its value is.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import cast
+
+from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Mutation, Put, Row
+from ingest.api.notation import shown
+from sinks.hbase.rpc.wire import WireError
+
+PUT, DELETE_COLUMN, DELETE_FAMILY = 4, 12, 14
+"""Types of a cell: a value, a marker that hides all older versions of a column, and one for a family."""
+
+_LENGTHS = struct.Struct(">IIIH")
+_STAMP = struct.Struct(">QB")
+_FIXED_KEY_BYTES = 12
+"""Of a key: the lengths of row key and family, timestamp and type."""
+_MAX_GENERATED_CELLS = 64
+"""A put with more cells is encoded by a loop: the generated function would be long, and the loop costs little."""
+_MAX_SHAPES = 4096
+"""Bound on the memory for tables whose columns come from the events."""
+
+Assemble = Callable[[bytes, bytes, Iterable[bytes]], bytes]
+_Shape = tuple[int | bytes, ...]
+"""The length of the row key, then the columns."""
+
+
+class RefusalError(ValueError):
+    """Why a mutation can never be written."""
+
+
+class _Heads(dict[int, bytes]):
+    """Length of a value -> the bytes before the row key, for one length of row key and column."""
+
+    def __init__(self, row_bytes: int, column_bytes: int, max_cell_bytes: int) -> None:
+        super().__init__()
+        self._row_bytes = row_bytes
+        self._key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+        self._max_cell_bytes = max_cell_bytes
+
+    def __missing__(self, value_bytes: int) -> bytes:
+        size = 8 + self._key_bytes + value_bytes
+        if 4 + size > self._max_cell_bytes:  # as `RSRpcServices.checkCellSizeLimit` counts
+            raise RefusalError(
+                f"cell too large: {4 + size} bytes with row key and column; at most {self._max_cell_bytes}"
+            )
+        head = self[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
+        return head
+
+
+class CellEncoder:
+    """
+    Encodes the cells of mutations; called by one thread.
+
+    Args:
+        max_cell_bytes: larger cells are refused, as HBase would refuse them with their whole region's batch.
+    """
+
+    def __init__(self, max_cell_bytes: int) -> None:
+        self._max_cell_bytes = max_cell_bytes
+        self._shapes: dict[_Shape, Assemble] = {}
+        self._time_ms: int | None = None
+        self._stamp = b""
+
+    def put(self, put: Put) -> bytes:
+        """
+        The cells of a put.
+
+        Raises:
+            RefusalError: it can never be written.
+        """
+        if put.timestamp_ms != self._time_ms:
+            self._stamp = _stamp(put.timestamp_ms, PUT)
+            self._time_ms = put.timestamp_ms
+        row = put.row
+        columns = put.columns
+        key: _Shape = (len(row), *columns)
+        assemble = self._shapes.get(key)
+        if assemble is None:
+            assemble = self._new_shape(row, tuple(columns), key)
+        return assemble(row, self._stamp, columns.values())
+
+    def delete(self, delete: Delete) -> bytes:
+        """
+        The cell of a delete; no bytes for that of a whole row, which HBase replaces by one for each family.
+
+        Raises:
+            RefusalError: it can never be written.
+        """
+        _check_row(delete.row)
+        family = delete.family
+        if family is None:
+            _stamp(delete.timestamp_ms, DELETE_FAMILY)
+            return b""
+        if not family or b":" in family or len(family) > MAX_FAMILY_BYTES:
+            raise RefusalError(f"{shown(family)} is not a family")
+        kind, qualifier = (DELETE_FAMILY, b"") if delete.qualifier is None else (DELETE_COLUMN, delete.qualifier)
+        stamp = _stamp(delete.timestamp_ms, kind)
+        head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes)[0]
+        return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
+
+    def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
+        _check_row(row)
+        if not columns:
+            raise RefusalError("put without a cell")
+        names = [_column(column) for column in columns]
+        by_length = {size: _Heads(len(row), size, self._max_cell_bytes) for size in {len(name) - 1 for name in names}}
+        heads = [by_length[len(name) - 1] for name in names]
+        if len(self._shapes) >= _MAX_SHAPES:
+            self._shapes.clear()
+        if len(columns) > _MAX_GENERATED_CELLS:
+            assemble = _looping(heads, names)
+        else:
+            assemble = _binder(len(columns))(heads, names)
+        self._shapes[key] = assemble
+        return assemble
+
+
+def cell_count(mutation: Mutation) -> int:
+    """Number of cells that a mutation has in a block."""
+    if isinstance(mutation, Put):
+        return len(mutation.columns)
+    return 0 if mutation.family is None else 1
+
+
+def decoded(block: bytes) -> Iterator[tuple[bytes, Cell]]:
+    """
+    The cells of a block with their row keys.
+
+    Raises:
+        WireError: the bytes are not a block.
+    """
+    at = 0
+    while at < len(block):
+        if len(block) - at < _LENGTHS.size:
+            raise WireError(f"a block of cells ends at byte {at}")
+        size, key_bytes, value_bytes, row_bytes = _LENGTHS.unpack_from(block, at)
+        end = at + 4 + size
+        row_end = at + _LENGTHS.size + row_bytes
+        value_at = at + 12 + key_bytes
+        # a cell with tags is longer; they are skipped
+        if end > len(block) or value_at + value_bytes > end or row_end + 10 > value_at:
+            raise WireError(f"a cell of {size} bytes at byte {at} of {len(block)}")
+        family_at = row_end + 1
+        family_end = family_at + block[row_end]
+        stamp_at = value_at - _STAMP.size
+        if family_end > stamp_at:
+            raise WireError(f"a cell at byte {at} has a family of {block[row_end]} bytes")
+        time_ms, _ = _STAMP.unpack_from(block, stamp_at)
+        yield (
+            block[at + _LENGTHS.size : row_end],
+            Cell(
+                block[family_at:family_end],
+                block[family_end:stamp_at],
+                time_ms,
+                block[value_at : value_at + value_bytes],
+            ),
+        )
+        at = end
+
+
+def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
+    """The row of some cells; None without a cell."""
+    key = None
+    found = []
+    for key, cell in cells:  # noqa: B007 - all have the same key
+        found.append(cell)
+    return None if key is None else Row(key, tuple(found))
+
+
+def _stamp(time_ms: int, kind: int) -> bytes:
+    if not 0 <= time_ms <= MAX_TIME_MS:
+        raise RefusalError(f"{time_ms} is not a valid timestamp of a cell")
+    return _STAMP.pack(time_ms, kind)
+
+
+def _check_row(row: bytes) -> None:
+    if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
+        raise RefusalError(f"row key of {len(row)} bytes; HBase allows 1 to {MAX_ROW_KEY_BYTES}")
+
+
+def _column(column: bytes) -> bytes:
+    """The length of the family, family and qualifier."""
+    family, colon, qualifier = column.partition(b":")
+    if not colon or not family:
+        raise RefusalError(f"{shown(column)} is not a column; write family:qualifier")
+    if len(family) > MAX_FAMILY_BYTES:
+        raise RefusalError(f"family of {len(family)} bytes; HBase allows 1 to {MAX_FAMILY_BYTES}")
+    return bytes((len(family),)) + family + qualifier
+
+
+def _looping(heads: list[_Heads], names: list[bytes]) -> Assemble:
+    pieces = list(zip(heads, names, strict=True))
+
+    def assemble(row: bytes, stamp: bytes, values: Iterable[bytes]) -> bytes:
+        parts: list[bytes] = []
+        for (head, name), value in zip(pieces, values, strict=True):
+            parts += (head[len(value)], row, name, stamp, value)
+        return b"".join(parts)
+
+    return assemble
+
+
+@lru_cache(maxsize=_MAX_GENERATED_CELLS)
+def _binder(cells: int) -> Callable[[list[_Heads], list[bytes]], Assemble]:
+    """
+    A function that binds the pieces of a shape with so many cells to a function that joins a row of it.
+
+    The generated text depends on the number of cells alone.
+    """
+    numbers = range(cells)
+    lines = (
+        "def bind(heads, names):",
+        "    {}, = heads".format(", ".join(f"h{n}" for n in numbers)),
+        "    {}, = names".format(", ".join(f"n{n}" for n in numbers)),
+        "    def assemble(row, stamp, values):",
+        "        {}, = values".format(", ".join(f"v{n}" for n in numbers)),
+        "        return join(({}))".format("".join(f"h{n}[len(v{n})], row, n{n}, stamp, v{n}, " for n in numbers)),
+        "    return assemble",
+    )
+    names: dict[str, object] = {"join": b"".join}
+    exec("\n".join(lines), names)  # noqa: S102 - the text above, in which only a number varies
+    return cast("Callable[[list[_Heads], list[bytes]], Assemble]", names["bind"])

@@ -1,0 +1,119 @@
+"""HBase with its own protocol."""
+
+import random
+from collections.abc import Callable, Generator, Sequence
+
+from ingest.api import FamilySpec, Mutation, NotFoundError, Row, Scan, ScanCounts, SchemaError, TableSpec, split_column
+from sinks.hbase.client import HBaseClient
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.connection import Address
+from sinks.hbase.rpc.master import Master
+from sinks.hbase.rpc.reading import Reader
+from sinks.hbase.rpc.regions import Region, RegionCache
+from sinks.hbase.rpc.repeating import RepeatedReads
+from sinks.hbase.rpc.scanner import region_specifier
+from sinks.hbase.rpc.wire import Message, data, number
+from sinks.hbase.rpc.writing import Writer
+from sinks.hbase.settings import HBaseSettings
+
+_BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
+_EQUAL, _PUT, _SYNC_WAL = 2, 2, 3  # CompareType of HBase.proto; MutationType and Durability of Client.proto
+
+
+class RpcClient(HBaseClient):
+    """
+    A client of masters and region servers.
+
+    Args:
+        settings: with `bootstrap_servers`.
+        nonce: returns a random number of 63 bits.
+    """
+
+    def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
+        self._settings = settings
+        bootstrap = [Address(*address) for address in settings.addresses]
+        self._cluster = Cluster(bootstrap, may_leave_machine=settings.security.insecure)
+        self._regions = RegionCache(self._cluster)
+        self._reads = RepeatedReads(self._cluster, self._regions, self._attempts)
+        self._master = Master(self._cluster, self._attempts, nonce)
+        self._reader = Reader(self._reads, lambda table: frozenset(family.name for family in self.families(table)))
+        self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
+
+    def open(self) -> None:
+        """Find the meta table."""
+        self._cluster.open()
+        self._cluster.meta(self._attempts().deadline_s)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._cluster.close()
+        self._regions.clear()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Send the mutations, in one call for each server if none has a row key of another one."""
+        self._writer.apply(table, mutations, self._attempts())
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+        """One row."""
+        return self._reader.get(table, row, columns, versions)
+
+    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        """Rows of a range."""
+        return self._reader.scan(table, scan, counts)
+
+    def table_names(self) -> Sequence[str]:
+        """Names of all tables of users."""
+        return self._master.table_names()
+
+    def families(self, table: str) -> tuple[FamilySpec, ...]:
+        """A table's families, by name."""
+        return self._master.families(table)
+
+    def splits(self, table: str) -> tuple[bytes, ...]:
+        """Row keys at which the regions of a table start."""
+        regions = self._reads.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
+        return tuple(region.start for region in regions.all if region.start)
+
+    def create_table(self, spec: TableSpec) -> None:
+        """Create a table with its split points."""
+        self._master.create_table(spec)
+
+    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
+        """Add families to a live table."""
+        for family in families:
+            try:
+                self._master.add_family(table, family)
+            except SchemaError:
+                if family.name not in {known.name for known in self.families(table)}:
+                    raise  # else another client has added it
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Alter a family of a live table."""
+        self._master.change_family(table, family)
+
+    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
+        """The value of a cell."""
+        try:
+            found = self._reader.get_columns(table, row, [column], 1)
+        except NotFoundError:
+            return None
+        return found.cells[0].value if found is not None else None
+
+    def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
+        """Write a cell if its value is still the one before."""
+        family, qualifier = split_column(column)
+        # Client.proto: MutationProto, ColumnValue, QualifierValue; Condition. Comparator.proto: BinaryComparator, whose
+        # empty value is equal to that of a missing cell
+        cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
+        mutation = data(1, row) + number(2, _PUT) + data(3, cell) + number(6, _SYNC_WAL)
+        comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
+        condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
+
+        def request(region: Region) -> bytes:
+            return data(1, region_specifier(region.name)) + data(2, mutation) + data(3, condition)
+
+        return Message(self._reads.of_row(table, row, "Mutate", request).message).flag(2)
+
+    def _attempts(self) -> Attempts:
+        return Attempts(self._settings.timeout)

@@ -1,0 +1,162 @@
+"""
+The servers of a cluster: connections to them, and who has the meta table and who is the active master.
+
+Source: Registry.proto. Masters (since HBase 2.3) and region servers (since 2.5) have the service ClientMetaService,
+which says where the meta table is and which master is active. So a client needs the address of one of them, and no
+ZooKeeper.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
+from ingest.formats.addresses import is_this_machine
+from sinks.hbase.rpc.connection import Address, Answer, Connection
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.wire import Message, WireError
+
+_REGISTRY = "ClientMetaService"
+_REGISTRY_S = 5.0
+"""Maximum wait for one server's answer, which it has in memory; then the next server is called."""
+_OLD_SERVER = (
+    "do the addresses of `bootstrap_servers` belong to masters (HBase 2.3 or newer) or region servers (2.5 or newer)? "
+    "Older clusters are reached through a Thrift server"
+)
+
+
+class Cluster:
+    """
+    Connections to the servers of a cluster; called by one thread.
+
+    Args:
+        bootstrap: masters or region servers; one that answers is enough.
+        may_leave_machine: whether servers on other machines may be connected to, without TLS.
+        clock: in seconds; deadlines are times of it.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Address],
+        *,
+        may_leave_machine: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._may_leave_machine = may_leave_machine
+        self._clock = clock
+        self._connections: dict[tuple[Address, str], Connection] = {}
+        self._meta: Address | None = None
+        self._master: Address | None = None
+        self._seen: dict[Address, None] = {}
+        self._last_registry: Address | None = None
+        self._is_open = False
+
+    def open(self) -> None:
+        """Allow connections; they are made when they are needed."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """Close all connections; may be called twice or without open."""
+        self._is_open = False
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._meta = self._master = None
+
+    def connection(self, address: Address, service: str, deadline_s: float) -> Connection:
+        """
+        A connection to a server, which can be used.
+
+        Raises:
+            ConnectionLostError: the server cannot be reached.
+            StoreRefusedError: it is on another machine, which the settings do not allow.
+        """
+        if not self._is_open:
+            raise LifecycleError("the connection to HBase is used before open or after close")
+        found = self._connections.get((address, service))
+        if found is not None and found.is_usable:
+            return found
+        if not self._may_leave_machine and not is_this_machine(address.host):
+            raise StoreRefusedError(
+                f"the server {address} of the cluster is on another machine, and the connection has no TLS",
+                hint="add security: {insecure: true} to the store if the network is trusted",
+            )
+        if found is not None:
+            found.close()
+            del self._connections[address, service]
+        connection = Connection(address, service, clock=self._clock)
+        try:
+            connection.open(deadline_s)
+        except ConnectionLostError:
+            self._seen.pop(address, None)
+            raise
+        self._connections[address, service] = connection
+        self._seen[address] = None
+        return connection
+
+    def call(self, address: Address, service: str, method: str, parameter: bytes, deadline_s: float) -> Answer:
+        """
+        The answer of a server to a call.
+
+        Raises:
+            RemoteError: it answered with an exception.
+            ConnectionLostError: there is no answer.
+        """
+        return self.connection(address, service, deadline_s).call(method, parameter, deadline_s)
+
+    def meta(self, deadline_s: float) -> Address:
+        """
+        The region server with the meta table.
+
+        Raises:
+            StoreUnavailableError: no server says.
+        """
+        if self._meta is None:
+            # GetMetaRegionLocationsResponse: RegionLocation 1; RegionLocation: ServerName 2
+            answer = self._registered("GetMetaRegionLocations", "the meta table", deadline_s)
+            self._meta = server_address(answer.message(2))
+        return self._meta
+
+    def master(self, deadline_s: float) -> Address:
+        """
+        The active master.
+
+        Raises:
+            StoreUnavailableError: no server says.
+        """
+        if self._master is None:
+            # GetActiveMasterResponse: ServerName 1
+            self._master = server_address(self._registered("GetActiveMaster", "an active master", deadline_s))
+        return self._master
+
+    def forget_meta(self) -> None:
+        """Find the meta table anew before its next use."""
+        self._meta = None
+
+    def forget_master(self) -> None:
+        """Find the active master anew before its next use."""
+        self._master = None
+
+    def _registered(self, method: str, what: str, deadline_s: float) -> Message:
+        """Field 1 of the answer of the first server that has one."""
+        problems: list[str] = []
+        last = () if self._last_registry is None else (self._last_registry,)
+        for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
+            try:
+                answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
+                found = Message(answer.message)
+            except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
+                problems.append(str(error))
+                continue
+            if found.has(1):
+                self._last_registry = address
+                return found.message(1)
+            problems.append(f"{address} knows of none")
+        raise StoreUnavailableError(
+            f"no server of the cluster says where {what} is: {'; '.join(problems)}", hint=_OLD_SERVER
+        )
+
+
+def server_address(name: Message) -> Address:
+    """The address in a ServerName (HBase.proto): host 1, port 2."""
+    return Address(name.text(1), name.number(2))

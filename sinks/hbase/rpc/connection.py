@@ -1,0 +1,300 @@
+"""
+One connection to one server of HBase, for one of its services.
+
+Source: RPC.proto, whose first comment describes the protocol::
+
+    client, once     "HBas", 1 byte version 0, 1 byte authentication (80: simple)
+                     4 bytes length of the header, ConnectionHeader
+    client, a call   4 bytes length of all that follows
+                     varint length, RequestHeader; varint length, parameter of the method; cells, if any
+    server           4 bytes length of all that follows
+                     varint length, ResponseHeader; then, unless it has an exception: varint length, answer; cells
+
+A server runs the calls of a connection in parallel, and answers them in any order. It does not answer the connection
+header, unless it closes the connection. It says nothing either about a service that it lacks: it closes the connection.
+"""
+
+import contextlib
+import getpass
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
+
+MAX_IDLE_S = 60.0
+"""A connection that was idle for longer is replaced: a device on the network path may have dropped it."""
+MAX_ANSWER_BYTES = 256 << 20
+"""
+Of one answer. A page of a scan takes a few megabytes, so an answer beyond this comes from a broken server.
+
+Memory grows with the bytes that arrive, not with the length that a server announces.
+"""
+MAX_REQUEST_BYTES = 256 << 20
+"""A server closes the connection at a larger request (`hbase.ipc.max.request.size`)."""
+
+_PREAMBLE = b"HBas\x00\x50"
+_CODEC = b"org.apache.hadoop.hbase.codec.KeyValueCodec"
+_VERSION = b"".join(data(field, value) for field, value in enumerate((b"2.6.0", b"", b"", b"", b"", b""), 1)) + (
+    number(7, 2) + number(8, 6)
+)
+"""
+VersionInfo of HBase.proto: the version of HBase whose protocol this is.
+
+To a client that does not say it, a server answers as to one of HBase 0.98: a `Get` without a block of cells, and other
+exceptions for an overloaded server.
+"""
+_CONNECT_S = 10.0
+"""A running machine accepts a connection at once."""
+_POST_S = 1.0
+"""For a call whose answer is not awaited; sending it takes no time unless the server is stuck."""
+_RECEIVED_BYTES = 1 << 20
+"""Maximum size of one read from the socket."""
+_NO_LINGER = struct.pack("ii", 1, 0)
+"""Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
+
+
+class Address(NamedTuple):
+    """Host and port of a server."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Answer(NamedTuple):
+    """
+    The answer to a call.
+
+    Attributes:
+        message: as the method says.
+        cells: a block of cells; empty without one.
+    """
+
+    message: bytes
+    cells: bytes
+
+
+class Connection:
+    """
+    A connection; called by one thread. After a `ConnectionLostError` it is closed.
+
+    Args:
+        address: of the server.
+        service: of the server, as in its proto file: ClientService, MasterService, ClientMetaService.
+        clock: in seconds; deadlines are times of it.
+    """
+
+    def __init__(self, address: Address, service: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.address = address
+        self._service = service
+        self._clock = clock
+        self._socket: socket.socket | None = None
+        self._last_id = 0
+        self._abandoned: set[int] = set()
+        self._used_s = 0.0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a call can be sent: it is open, not idle for long, and the server has not closed it."""
+        if self._socket is None or self._clock() - self._used_s > MAX_IDLE_S:
+            return False
+        if self._abandoned:
+            return True  # what has arrived may be a late answer; the next call reads it
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def open(self, deadline_s: float) -> None:
+        """
+        Connect, and send the connection header.
+
+        Raises:
+            ConnectionLostError: the server cannot be reached.
+        """
+        wait_s = min(_CONNECT_S, self._left_s(deadline_s))
+        try:
+            self._socket = socket.create_connection(self.address, wait_s)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        except OSError as error:
+            self.abort()
+            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
+        header = (
+            data(1, data(1, _user().encode())) + data(2, self._service.encode()) + data(3, _CODEC) + data(5, _VERSION)
+        )
+        self._send([_PREAMBLE, struct.pack(">I", len(header)), header], deadline_s)
+        self._used_s = self._clock()
+
+    def close(self) -> None:
+        """Close the connection; may be called twice or without open."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+            self._socket = None
+
+    def abort(self) -> None:
+        """
+        Close the connection and discard unsent bytes.
+
+        After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
+        network recovers, and the server would execute it after later calls.
+        """
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.close()
+
+    def call(self, method: str, parameter: bytes, deadline_s: float) -> Answer:
+        """
+        The answer to a call.
+
+        Raises:
+            RemoteError: the server answered with an exception.
+            ConnectionLostError: there is no answer, and the call may still be executed.
+        """
+        return self.receive(self.send(method, parameter, b"", deadline_s), deadline_s)
+
+    def send(self, method: str, parameter: bytes, cells: bytes, deadline_s: float) -> int:
+        """
+        Send a call.
+
+        Args:
+            method: of the service.
+            parameter: its message.
+            cells: a block of cells, or nothing.
+            deadline_s: the server drops a call that has waited for longer.
+
+        Returns:
+            The id of the call, for `receive`.
+
+        Raises:
+            ConnectionLostError: the call may have been sent in part.
+        """
+        self._last_id += 1
+        header = number(1, self._last_id) + data(3, method.encode()) + flag(4)
+        if cells:
+            header += data(5, number(1, len(cells)))
+        header += number(7, max(1, int(self._left_s(deadline_s) * 1000)))
+        head = varint(len(header)) + header + varint(len(parameter))
+        size = len(head) + len(parameter) + len(cells)
+        if size > MAX_REQUEST_BYTES:
+            raise ValueError(f"a call of {size} bytes")
+        self._send([struct.pack(">I", size), head, parameter, cells], deadline_s)
+        return self._last_id
+
+    def post(self, method: str, parameter: bytes) -> None:
+        """
+        Send a call, and discard its answer when it arrives.
+
+        Raises:
+            ConnectionLostError: the call may have been sent in part.
+        """
+        self._abandoned.add(self.send(method, parameter, b"", self._clock() + _POST_S))
+
+    def receive(self, call_id: int, deadline_s: float) -> Answer:
+        """
+        The answer to a call; answers to posted calls are discarded on the way.
+
+        Raises:
+            RemoteError: the server answered with an exception.
+            ConnectionLostError: there is no answer, and the call may still be executed.
+        """
+        while True:
+            try:
+                frame = self._frame(deadline_s)
+                head, at = delimited(frame, 0)
+                header = Message(head)
+                answered = header.number(1)
+                if answered == call_id:
+                    return self._answer(header, frame, at)
+                self._abandoned.remove(answered)
+            except (WireError, KeyError) as error:
+                self.abort()
+                raise ConnectionLostError(
+                    f"{self.address} does not answer as a server of HBase: {error}",
+                ) from error
+
+    def _answer(self, header: Message, frame: bytes, at: int) -> Answer:
+        self._used_s = self._clock()
+        if header.has(2):
+            exception = header.message(2)
+            raise RemoteError(exception.text(1), exception.text(2), is_overloaded=exception.flag(6))
+        message, at = delimited(frame, at)
+        size = header.message(3).number(1) if header.has(3) else 0
+        if size > len(frame) - at:
+            raise WireError(f"{size} bytes of cells at byte {at} of {len(frame)}")
+        return Answer(message, frame[at : at + size])
+
+    def _frame(self, deadline_s: float) -> bytes:
+        (size,) = struct.unpack(">I", self._received(4, deadline_s))
+        if size > MAX_ANSWER_BYTES:
+            raise WireError(f"an answer of {size} bytes; at most {MAX_ANSWER_BYTES >> 20} MiB are read")
+        return self._received(size, deadline_s)
+
+    def _received(self, size: int, deadline_s: float) -> bytes:
+        live = self._live()
+        parts: list[bytes] = []
+        missing = size
+        try:
+            while missing:
+                live.settimeout(self._left_s(deadline_s))
+                part = live.recv(min(missing, _RECEIVED_BYTES))
+                parts.append(part)
+                missing -= len(part) or missing
+        except OSError as error:
+            raise self._lost(error) from error
+        except BaseException:
+            self.abort()  # interrupted within an answer
+            raise
+        if parts and not parts[-1]:
+            raise self._lost(ConnectionResetError("the server closed it"))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _send(self, parts: list[bytes], deadline_s: float) -> None:
+        live = self._live()
+        views = [memoryview(part) for part in parts if part]
+        try:
+            while views:
+                live.settimeout(self._left_s(deadline_s))
+                sent = live.sendmsg(views)  # without a copy of the cells
+                while views and sent >= len(views[0]):
+                    sent -= len(views.pop(0))
+                if sent:
+                    views[0] = views[0][sent:]
+        except OSError as error:
+            raise self._lost(error) from error
+        except BaseException:
+            self.abort()
+            raise
+
+    def _live(self) -> socket.socket:
+        if self._socket is None:
+            raise ConnectionLostError(f"the connection to {self.address} is closed")
+        return self._socket
+
+    def _lost(self, error: OSError) -> ConnectionLostError:
+        self.abort()
+        if isinstance(error, TimeoutError):
+            return ConnectionLostError(f"no answer from {self.address} in time; the call may still execute")
+        return ConnectionLostError(f"the connection to {self.address} broke: {error}")
+
+    def _left_s(self, deadline_s: float) -> float:
+        return max(0.001, deadline_s - self._clock())  # 0 would not wait at all, and fail with another error
+
+
+def _user() -> str:
+    """The name that a cluster without authentication believes, as Hadoop's clients choose it."""
+    if name := os.environ.get("HADOOP_USER_NAME"):
+        return name
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without an entry for the user
+        return "attr2hbase"

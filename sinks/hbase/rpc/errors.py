@@ -1,0 +1,162 @@
+"""
+Exceptions of HBase's servers, and our errors for them.
+
+A server names the exception's Java class in three places: in the header of an answer (ExceptionResponse of RPC.proto),
+for a region's batch, and for one row of it (RegionActionResult and ResultOrException of Client.proto). The class
+decides, not the text, which may contain bytes of a row. Three classes have several meanings, which differ only in the
+start of the text.
+
+Sources: the exceptions of the package `org.apache.hadoop.hbase` and its packages `exceptions`, `ipc`, `quotas`,
+`regionserver` and `security`, version 2.6; what a real server answers in each case is in the integration tests.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from ingest.api import (
+    IngestError,
+    NoTableError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
+
+_MAX_REASON_CHARS = 300  # of a server's text in our message
+
+
+class Kind(Enum):
+    """What an exception means for the call that it answers."""
+
+    MOVED = "moved"
+    """The region is elsewhere, or about to be: look it up and call again."""
+    BUSY = "busy"
+    UNAVAILABLE = "unavailable"
+    NO_FAMILY = "no_family"
+    REJECTED = "rejected"
+    TOO_LARGE = "too_large"
+    NO_TABLE = "no_table"
+    DISABLED = "disabled"
+    READ_ONLY = "read_only"
+    QUOTA = "quota"
+    DENIED = "denied"
+    INCOMPATIBLE = "incompatible"
+    SCANNER_GONE = "scanner_gone"
+    """The server does not know the scanner any more, or has lost its position."""
+
+
+_CLASSES = {
+    name: kind
+    for kind, names in {
+        Kind.MOVED: "NotServingRegionException RegionMovedException RegionOpeningException WrongRegionException "
+        "RegionServerStoppedException RegionServerAbortedException ServerNotRunningYetException "
+        "RegionInRecoveryException RegionOfflineException MasterNotRunningException PleaseHoldException "
+        "MasterStoppedException",
+        Kind.BUSY: "RegionTooBusyException StoreTooBusyException CallQueueTooBigException CallDroppedException "
+        "RpcThrottlingException ThrottlingException ServerTooBusyException OverloadedException",
+        Kind.NO_FAMILY: "NoSuchColumnFamilyException",
+        Kind.REJECTED: "FailedSanityCheckException IllegalArgumentException InvalidFamilyOperationException "
+        "ConstraintException CoprocessorException",
+        Kind.TOO_LARGE: "RequestTooBigException RowTooBigException",
+        Kind.NO_TABLE: "TableNotFoundException NamespaceNotFoundException",
+        Kind.DISABLED: "TableNotEnabledException",
+        Kind.QUOTA: "SpaceLimitingException QuotaExceededException",
+        Kind.DENIED: "AccessDeniedException AccessControlException",
+        Kind.INCOMPATIBLE: "FatalConnectionException BadAuthException WrongVersionException "
+        "UnsupportedCellCodecException UnsupportedCompressionCodecException UnsupportedCryptoException "
+        "UnknownServiceException UnknownProtocolException FallbackDisallowedException NoSuchMethodError "
+        "NoSuchFieldError NoClassDefFoundError OutOfMemoryError CorruptHFileException",
+        Kind.SCANNER_GONE: "UnknownScannerException LeaseException OutOfOrderScannerNextException "
+        "ScannerResetException",
+    }.items()
+    for name in names.split()
+}
+_TEXTS = (
+    # class, start of the text, meaning
+    ("FailedSanityCheckException", "Requested row out of range", Kind.MOVED),
+    ("DoNotRetryIOException", "Cell", Kind.TOO_LARGE),
+    ("DoNotRetryIOException", "region is read only", Kind.READ_ONLY),
+    ("IOException", "region is read only", Kind.READ_ONLY),
+)
+
+
+REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
+"""Look up the region again, and repeat the call."""
+
+
+class ConnectionLostError(Exception):
+    """A server cannot be reached or gave no answer; a call that was sent may still be executed."""
+
+
+class RemoteError(Exception):
+    """
+    An exception of a server.
+
+    Args:
+        class_name: of the Java class, with its package.
+        trace: the exception's text, and then lines of its stack trace.
+        is_overloaded: the server says that it is overloaded, whatever the exception.
+    """
+
+    def __init__(self, class_name: str, trace: str, *, is_overloaded: bool = False) -> None:
+        self.name = class_name.rpartition(".")[2].rpartition("$")[2]
+        first = trace.partition("\n")[0].strip()
+        self.text = first.removeprefix(f"{class_name}:").strip()
+        super().__init__(f"{self.name}: {self.text}" if self.text else self.name)
+        found = next((kind for name, text, kind in _TEXTS if name == self.name and self.text.startswith(text)), None)
+        self.kind = found or _CLASSES.get(self.name, Kind.BUSY if is_overloaded else Kind.UNAVAILABLE)
+
+
+class _Failure(NamedTuple):
+    error: type[IngestError]
+    message: str
+    hint: str | None = None
+    code: str | None = None
+
+
+_FAILURES = {
+    Kind.BUSY: _Failure(StoreBusyError, "busy: {reason}"),
+    Kind.NO_FAMILY: _Failure(
+        WriteRejectedError,
+        'no such family in table "{table}": {reason}',
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`",
+        "unknown_family",
+    ),
+    Kind.REJECTED: _Failure(WriteRejectedError, "refused: {reason}"),
+    Kind.TOO_LARGE: _Failure(
+        WriteRejectedError,
+        "cell too large: {reason}",
+        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
+    ),
+    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', "create it with 'ingest table apply'"),
+    Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
+    Kind.READ_ONLY: _Failure(
+        StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"
+    ),
+    Kind.QUOTA: _Failure(StoreRefusedError, "a quota of space is used up: {reason}"),
+    Kind.DENIED: _Failure(
+        StoreRefusedError, "access denied: {reason}", "the user needs the rights R, W and C on the table"
+    ),
+    Kind.INCOMPATIBLE: _Failure(StoreRefusedError, "this version and the cluster are incompatible: {reason}"),
+}
+_OTHER = _Failure(StoreUnavailableError, "not available: {reason}")
+
+
+def store_error(error: RemoteError, table: str) -> IngestError:
+    """Our error for a server's exception; to be raised `from` it."""
+    return error_of_kind(error.kind, table, str(error))
+
+
+def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
+    """Our error for a kind of exception."""
+    failure = _FAILURES.get(kind, _OTHER)
+    message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
+    hint = failure.hint.replace("{table}", table) if failure.hint else None
+    return failure.error(message, code=failure.code, hint=hint)
+
+
+def unavailable(reason: Exception | None, table: str) -> IngestError:
+    """Our error for an operation that was not completed in time; to be raised `from` its reason."""
+    if isinstance(reason, RemoteError):
+        return store_error(reason, table)
+    return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')

@@ -1,0 +1,148 @@
+"""
+A scanner of one region.
+
+Source: ScanRequest and ScanResponse of Client.proto. The first call opens the scanner and returns its first rows, each
+further one the next rows. A scanner that has reached the end of the region is closed by the server.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from ingest.api import Cell, split_column
+from sinks.hbase.rpc.cells import decoded, row_of
+from sinks.hbase.rpc.connection import Answer, Connection
+from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
+
+_PAGE_BYTES = 2 << 20
+"""A server ends a page at the row with which it becomes larger (`hbase.client.scanner.max.result.size`)."""
+
+
+class Bounds(NamedTuple):
+    """
+    The row keys of a scan within one region, in the order of the scan.
+
+    Attributes:
+        first: where the scan starts; empty for the first row of the table, with `reverse` the last one.
+        last: where it ends; empty for the end of the table in its order.
+    """
+
+    first: bytes
+    last: bytes
+    includes_first: bool = True
+    includes_last: bool = False
+    is_reverse: bool = False
+
+
+class ScannedRow(NamedTuple):
+    """A row as a scanner returns it; as `Row`, with the name that `Paging` expects."""
+
+    row: bytes
+    cells: tuple[Cell, ...]
+
+
+class Page(NamedTuple):
+    """
+    Some rows of a region.
+
+    Attributes:
+        is_last: the region has no more of the scan.
+    """
+
+    rows: list[ScannedRow]
+    is_last: bool
+
+
+def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
+    """
+    Columns as `repeated Column` of a Get or Scan; a family that is named as a whole has no qualifiers.
+
+    HBase returns only the column if a request names a family and one of its columns.
+    """
+    families: dict[bytes, list[bytes] | None] = {}
+    for column in columns or ():
+        family, qualifier = split_column(column)
+        wanted = families.setdefault(family, [])
+        if qualifier is None or wanted is None:
+            families[family] = None
+        else:
+            wanted.append(qualifier)
+    return b"".join(
+        data(field, data(1, family) + b"".join(data(2, qualifier) for qualifier in qualifiers or ()))
+        for family, qualifiers in families.items()
+    )
+
+
+def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int) -> bytes:
+    """A Scan of Client.proto."""
+    parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), number(7, versions)]
+    parts.append(number(10, _PAGE_BYTES))
+    if bounds.is_reverse:
+        parts.append(flag(15))
+    parts += [flag(21, value=bounds.includes_first), flag(22, value=bounds.includes_last)]
+    return b"".join(parts)
+
+
+def region_specifier(name: bytes) -> bytes:
+    """A RegionSpecifier of HBase.proto with the region's name."""
+    return number(1, 1) + data(2, name)
+
+
+class RegionScanner:
+    """
+    A scanner; it belongs to one connection.
+
+    Args:
+        connection: to the server with the region.
+        region: its name.
+        scan: a Scan of Client.proto.
+    """
+
+    def __init__(self, connection: Connection, region: bytes, scan: bytes) -> None:
+        self._connection = connection
+        self._opening = data(1, region_specifier(region)) + data(2, scan)
+        self._id: int | None = None
+        self._calls = 0
+        self._has_ended = False
+
+    def next(self, rows: int, deadline_s: float) -> Page:
+        """
+        The next rows.
+
+        Args:
+            rows: their maximum number.
+            deadline_s: of the call.
+
+        Raises:
+            RemoteError: the server answered with an exception.
+            ConnectionLostError: there is no answer.
+            WireError: the answer is not one.
+        """
+        if self._id is None:
+            request = self._opening
+        else:
+            # a call that the server runs twice would skip rows; so it checks the number of the call
+            request = number(3, self._id) + number(6, self._calls)
+            self._calls += 1
+        answer = self._connection.call("Scan", request + number(4, rows), deadline_s)
+        response = Message(answer.message)
+        self._id = response.number(2)
+        self._has_ended = not (response.flag(3, default=True) and response.flag(8, default=True))
+        return Page(_rows(response, answer), self._has_ended)
+
+    def close(self) -> None:
+        """Close the scanner on the server, without waiting for the answer; the connection stays open."""
+        if self._id is not None and not self._has_ended:
+            self._has_ended = True
+            self._connection.post("Scan", number(3, self._id) + flag(5))
+
+
+def _rows(response: Message, answer: Answer) -> list[ScannedRow]:
+    cells = decoded(answer.cells)
+    rows = []
+    for count in response.numbers(1):
+        row = row_of(islice(cells, count))
+        if row is None or len(row.cells) != count:
+            raise WireError(f"a row of {count} cells is not complete")
+        rows.append(ScannedRow(*row))
+    return rows

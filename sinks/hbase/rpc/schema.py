@@ -1,0 +1,81 @@
+"""
+Tables and families as messages.
+
+Source: TableName, TableSchema, ColumnFamilySchema and BytesBytesPair of HBase.proto; the names of a family's attributes
+are those of `ColumnFamilyDescriptorBuilder`. All attributes are text, and one that is absent has its default.
+"""
+
+from ingest.api import FamilySpec, TableSpec
+from sinks.hbase.rpc.wire import Message, data
+
+_FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
+_VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
+
+
+def table_name(name: str) -> bytes:
+    """A TableName."""
+    namespace, colon, qualifier = name.encode().rpartition(b":")
+    return data(1, namespace if colon else b"default") + data(2, qualifier)
+
+
+def name_of(table: Message) -> str:
+    """The name in a TableName; the namespace `default` is left out."""
+    namespace, qualifier = table.text(1), table.text(2)
+    return qualifier if namespace == "default" else f"{namespace}:{qualifier}"
+
+
+def table_schema(spec: TableSpec) -> bytes:
+    """A TableSchema."""
+    return data(1, table_name(spec.name)) + b"".join(data(3, family_schema(family)) for family in spec.families)
+
+
+def family_schema(family: FamilySpec, before: Message | None = None) -> bytes:
+    """
+    A ColumnFamilySchema.
+
+    Args:
+        family: its options.
+        before: the present one, whose other attributes and configuration stay; None for a new family.
+    """
+    attributes = _attributes(before) if before is not None else {}
+    attributes |= {
+        _VERSIONS: b"%d" % family.versions,
+        _TTL: b"%d" % (_FOREVER_S if family.ttl_s is None else family.ttl_s),
+        _COMPRESSION: family.compression.upper().encode(),
+        _BLOOM: family.bloom.upper().encode(),
+    }
+    parts = [data(1, family.name)]
+    parts += [data(2, data(1, name) + data(2, value)) for name, value in attributes.items()]
+    if before is not None:
+        parts += [data(3, pair) for pair in before.all_data(3)]
+    return b"".join(parts)
+
+
+def families_of(table: Message) -> tuple[FamilySpec, ...]:
+    """The families of a TableSchema, by name."""
+    return tuple(sorted((_family(each) for each in table.messages(3)), key=lambda family: family.name))
+
+
+def family_of(table: Message, name: bytes) -> Message | None:
+    """The ColumnFamilySchema of a name in a TableSchema."""
+    return next((each for each in table.messages(3) if each.data(1) == name), None)
+
+
+def _family(schema: Message) -> FamilySpec:
+    attributes = _attributes(schema)
+    ttl_s = _number(attributes.get(_TTL), _FOREVER_S)
+    return FamilySpec(
+        name=schema.data(1),
+        versions=_number(attributes.get(_VERSIONS), 1),
+        ttl_s=ttl_s if 0 < ttl_s < _FOREVER_S else None,
+        compression=attributes.get(_COMPRESSION, b"NONE").decode("ascii", "replace").lower(),
+        bloom=attributes.get(_BLOOM, b"ROW").decode("ascii", "replace").lower(),
+    )
+
+
+def _attributes(schema: Message) -> dict[bytes, bytes]:
+    return {pair.data(1): pair.data(2) for pair in schema.messages(2)}
+
+
+def _number(value: bytes | None, default: int) -> int:
+    return int(value) if value is not None and value.isdigit() else default

@@ -1,0 +1,126 @@
+"""
+A scan of a table: one region after the other, page by page.
+
+The position is what `Paging` has not read yet, without the regions that were read to their end. So the scan continues
+at the right row if a region was split, merged or moved, or if a server has closed an idle scanner.
+"""
+
+import contextlib
+from collections.abc import Generator, Sequence
+
+from ingest.api import MAX_ROW_KEY_BYTES, Row, prefix_end
+from sinks.hbase.paging import Paging
+from sinks.hbase.rpc.errors import ConnectionLostError
+from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
+from sinks.hbase.rpc.repeating import RepeatedReads
+from sinks.hbase.rpc.scanner import Bounds, Page, RegionScanner, ScannedRow, scan_message
+
+
+class TableScan:
+    """
+    A running scan.
+
+    Args:
+        reads: of the cluster.
+        table: to be read.
+        paging: which rows.
+        columns: None for all; otherwise of families that exist.
+        versions: maximum number of versions of each cell.
+    """
+
+    def __init__(
+        self,
+        reads: RepeatedReads,
+        table: str,
+        paging: Paging[ScannedRow],
+        columns: Sequence[bytes] | None,
+        versions: int,
+    ) -> None:
+        self._reads = reads
+        self._table = table
+        self._paging = paging
+        self._columns = columns
+        self._versions = versions
+        self._region: Region | None = None
+        self._scanner: RegionScanner | None = None
+        self._edge: bytes | None = None  # end, with `reverse` start, of the last region that was read completely
+
+    def rows(self) -> Generator[Row]:
+        """The rows that match; `close` releases what they hold on the servers."""
+        paging = self._paging
+        while paging.must_read:
+            page = self._reads.run(self._table, self._page)
+            if page.rows:
+                for found in paging.take(page.rows):
+                    yield Row(*found)
+            if page.is_last:
+                self._scanner = None
+                self._leave_region()
+            elif paging.must_seek:
+                self.close()
+
+    def close(self) -> None:
+        """Close the scanner; may be called twice."""
+        scanner, self._scanner = self._scanner, None
+        if scanner is not None:
+            with contextlib.suppress(ConnectionLostError):
+                scanner.close()
+
+    def _page(self, deadline_s: float) -> Page:
+        try:
+            scanner = self._scanner or self._open(deadline_s)
+            return scanner.next(self._paging.rows, deadline_s)
+        except BaseException:
+            self._scanner = None  # a call that may have been executed cannot be repeated on it
+            raise
+
+    def _open(self, deadline_s: float) -> RegionScanner:
+        regions = self._reads.regions.of(self._table, deadline_s)
+        bounds = self._bounds()
+        is_before = bounds.is_reverse and not (bounds.first and bounds.includes_first)
+        found = regions.before(bounds.first) if is_before else regions.of(bounds.first)
+        region = self._region = self._reads.located(self._table, found)
+        assert region.server is not None  # noqa: S101 - checked by `located`
+        connection = self._reads.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
+        scan = scan_message(bounds, self._columns, self._versions)
+        self._scanner = RegionScanner(connection, region.name, scan)
+        return self._scanner
+
+    def _bounds(self) -> Bounds:
+        """
+        What is left of the scan.
+
+        HBase refuses a bound that is longer than a row key may be. A shorter one selects the same rows, but for one
+        that `Paging` skips.
+        """
+        remaining, edge = self._paging.remaining, self._edge
+        start, stop = remaining.start, remaining.stop
+        if not remaining.is_reverse:
+            first = start if edge is None else max(start, edge)
+            if stop is not None and len(stop) > MAX_ROW_KEY_BYTES:
+                stop = prefix_end(stop[:MAX_ROW_KEY_BYTES])
+            return Bounds(first[:MAX_ROW_KEY_BYTES], stop or b"")
+        ends = [bound for bound in (stop, edge) if bound is not None]
+        end = min(ends, default=b"")
+        # the row that is the end itself was read, or is not in the range
+        first = end[:MAX_ROW_KEY_BYTES]
+        return Bounds(
+            first,
+            start[:MAX_ROW_KEY_BYTES],
+            includes_first=first != end or not first,
+            includes_last=True,
+            is_reverse=True,
+        )
+
+    def _leave_region(self) -> None:
+        """Continue in the next region, if the range has rows in it."""
+        region, remaining = self._region, self._paging.remaining
+        assert region is not None  # noqa: S101 - a page was read from it
+        edge = self._edge = region.start if remaining.is_reverse else region.end
+        if not edge or (edge <= remaining.start if remaining.is_reverse else remaining.ends_before(edge)):
+            remaining.end()
+
+
+def size_of(found: ScannedRow) -> int:
+    """Number of bytes of a row, as `ScanCounts` counts them."""
+    return len(found.row) + sum(len(cell.family) + 1 + len(cell.qualifier) + len(cell.value) for cell in found.cells)

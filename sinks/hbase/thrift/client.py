@@ -1,0 +1,196 @@
+"""HBase through its Thrift servers."""
+
+from collections.abc import Generator, Sequence
+
+from ingest.api import (
+    FamilySpec,
+    IngestError,
+    Mutation,
+    NoTableError,
+    NotFoundError,
+    Row,
+    Scan,
+    ScanCounts,
+    SchemaError,
+    StoreError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TableSpec,
+    WriteRejectedError,
+)
+from ingest.api.notation import shown
+from sinks.hbase.client import HBaseClient, NoFamilyError
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.shell import shell_alter, shell_change, shell_create
+from sinks.hbase.thrift.connection import Connection
+from sinks.hbase.thrift.encoding import Call, Encoder
+from sinks.hbase.thrift.errors import rule_for, text_of
+from sinks.hbase.thrift.message import METHOD
+from sinks.hbase.thrift.reading import Reader
+from sinks.hbase.thrift.schema import Thrift2, create_table
+from sinks.hbase.thrift.thrift1 import HBaseIOError, ThriftMutation
+
+_DIAGNOSIS_S = 5.0
+"""Time-out of the call that finds the reason of a failed write; a healthy server answers at once."""
+
+
+class ThriftClient(HBaseClient):
+    """
+    A client of a Thrift server, and of a Thrift2 server for changes of schemas.
+
+    A put is atomic; a delete and a put of one row are two calls, so a reader may see the state between them.
+    """
+
+    def __init__(self, settings: HBaseSettings) -> None:
+        self._settings = settings
+        self._connection = Connection(settings)
+        self._reader = Reader(self._connection)
+        self._thrift2 = None if settings.thrift2 is None else Thrift2(settings, settings.thrift2)
+        self._encoder = Encoder(settings)
+        self._existing: set[str] = set()
+
+    def open(self) -> None:
+        """Connect to the Thrift server."""
+        self._connection.open()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Send the mutations in as few calls as their timestamps and WAL flags allow."""
+        calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
+        self._connection.cache_regions(table, [mutation.row for mutation in mutations])
+        for call in calls:
+            try:
+                self._send(table, call)
+            except WriteRejectedError as error:
+                refused = list(call.indexes) if len(call.indexes) == 1 else None
+                raise WriteRejectedError(
+                    error.message, indexes=refused, code=error.code, hint=error.hint
+                ) from error.__cause__
+            except StoreUnavailableError as error:
+                raise self._disabled(table) or error from error.__cause__
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+        """One row; several versions take one more call for each column."""
+        return self._reader.get(table, row, columns, versions)
+
+    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        """Rows of a range; several versions take one more call for each column of a row."""
+        return self._reader.scan(table, scan, counts)
+
+    def table_names(self) -> Sequence[str]:
+        """Names of all tables of users."""
+        return [name.decode() for name in self._connection.call(lambda client: client.getTableNames())]
+
+    def families(self, table: str) -> tuple[FamilySpec, ...]:
+        """A table's families, by name."""
+        return self._reader.described(table)
+
+    def splits(self, table: str) -> tuple[bytes, ...]:
+        """Row keys at which the regions of a table start."""
+        return self._reader.splits(table)
+
+    def create_table(self, spec: TableSpec) -> None:
+        """Create a table; split points need `thrift2`."""
+        if not spec.splits:
+            create_table(self._connection, spec)
+        elif self._thrift2 is not None:
+            self._thrift2.create_table(spec)
+        else:
+            raise _by_hand(
+                f'table "{spec.name}" has split points, and the Thrift server cannot create them', shell_create(spec)
+            )
+
+    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
+        """Add families to a live table; needs `thrift2`."""
+        if self._thrift2 is None:
+            raise _by_hand(
+                f'no family {shown(*(family.name for family in families))} in table "{table}", and the Thrift server '
+                "cannot add one",
+                shell_alter(table, families),
+            )
+        for family in families:
+            try:
+                self._thrift2.add_family(table, family)
+            except SchemaError:
+                if family.name not in {known.name for known in self.families(table)}:
+                    raise  # else another client has added it
+
+    def change_family(self, table: str, family: FamilySpec) -> None:
+        """Alter a family of a live table; needs `thrift2`."""
+        if self._thrift2 is None:
+            raise _by_hand(
+                f'family {shown(family.name)} of table "{table}" differs, and the Thrift server cannot alter it',
+                shell_change(table, family),
+            )
+        try:
+            self._thrift2.change_family(table, family)
+        except StoreRefusedError as error:
+            try:
+                self.families(table)
+            except NotFoundError:
+                raise SchemaError(error.message, hint=error.hint) from error.__cause__
+            raise
+
+    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
+        """The value of a cell."""
+        if table not in self._existing:
+            # a get from a missing table would leave a stack trace in the server's log
+            if not self._connection.read(table, "getTableRegions", table.encode()):
+                return None
+            self._existing.add(table)
+        try:
+            cells = self._connection.read(table, "get", table.encode(), row, column, {})
+        except NotFoundError:
+            self._existing.discard(table)
+            return None
+        except StoreRefusedError as error:
+            if _is_about_family(error, table):
+                raise NoFamilyError(error.message) from error.__cause__
+            raise
+        return cells[0].value if cells else None
+
+    def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
+        """Write a cell if its value is still the one before."""
+        mutation = ThriftMutation(column=column, value=value, writeToWAL=True)
+        return bool(
+            self._connection.call(
+                lambda client: client.checkAndPut(table.encode(), row, column, before, mutation, {}), table=table
+            )
+        )
+
+    def _send(self, table: str, call: Call) -> None:
+        self._connection.call(lambda client: client.send(METHOD, call.message), table=table)
+
+    def _families_to_delete(self, table: str) -> tuple[bytes, ...]:
+        try:
+            return tuple(sorted(self._reader.families(table)))
+        except NotFoundError as error:
+            raise NoTableError(f'there is no table "{table}"') from error.__cause__
+
+    def _disabled(self, table: str) -> StoreRefusedError | None:
+        """The reason why a write got no answer, if the table is disabled: HBase waits for its regions."""
+        connection = Connection(self._settings.with_timeout(_DIAGNOSIS_S))
+        try:
+            connection.open()
+            enabled = connection.call(lambda client: client.isTableEnabled(table.encode()), table=table)
+        except StoreError:
+            return None
+        finally:
+            connection.close()
+        if enabled:
+            return None
+        return StoreRefusedError(f'table "{table}" is disabled', hint=f"enable '{table}' in the hbase shell")
+
+
+def _is_about_family(error: IngestError, table: str) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, HBaseIOError) and rule_for(text_of(cause), table).name == "no_family"
+
+
+def _by_hand(message: str, command: str) -> SchemaError:
+    return SchemaError(
+        message, hint=f"give the store `thrift2`, or type into the hbase shell: {command}", command=command
+    )

@@ -1,0 +1,231 @@
+"""
+Maps errors of a Thrift server to ours.
+
+HBase answers with the text of a Java stack trace, so rules match the names of exceptions in that text. It does not say
+which row was rejected.
+
+HBase also calls exceptions non-retriable that are not about a row, as for a table that is read only or over its quota.
+So the rules decide: an exception about rows rejects them; one about the table, permissions or the cluster blocks until
+an operator acts; an unknown exception counts as unavailable, and blocks too.
+
+The unit tests have a text for each rule, captured from a live HBase unless the README beside the texts says otherwise.
+"""
+
+import re
+import struct
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.thrift import TApplicationException
+from thriftpy2.transport import TTransportException
+
+from ingest.api import (
+    IngestError,
+    NoTableError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
+from sinks.hbase.client import TableExistsError
+from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
+
+DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
+"""Errors that the server returns; the connection can still be used."""
+
+CONNECTION_ERRORS = (TTransportException, TProtocolException, OSError, EOFError)
+"""Errors after which the connection is broken, or may still deliver an old answer."""
+
+UNREADABLE_ANSWERS = (MemoryError, SystemError, RecursionError, LookupError, ValueError, struct.error)
+"""Errors of the Thrift library for an answer that is not one, such as a length that is negative or too large."""
+
+_DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
+_MAX_REASON_CHARS = 300  # of a server's text in our message
+
+
+class _Error(Protocol):
+    def __call__(self, message: str, *, hint: str | None = None) -> IngestError: ...
+
+
+class Rule(NamedTuple):
+    """
+    One rule from a server's text to our error.
+
+    Attributes:
+        pattern: searched in the server's text; `{table}` stands for the table's name.
+        error: our error.
+        message: our text; `{table}` as above, `{reason}` is the server's text.
+        hint: what to do about it.
+    """
+
+    name: str
+    pattern: str
+    error: _Error
+    message: str
+    hint: str | None = None
+
+
+RULES = (
+    # first those whose text contains bytes of rows, which must not match another rule
+    Rule(
+        "too_large",
+        r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
+        WriteRejectedError,
+        "cell too large: {reason}",
+        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
+    ),
+    # the region was split or moved after the row was located
+    Rule(
+        "moved",
+        r"FailedSanityCheckException: Requested row out of range",
+        StoreUnavailableError,
+        "not available: {reason}",
+    ),
+    Rule("sanity", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
+    Rule(
+        "no_family",
+        r"NoSuchColumnFamilyException",
+        partial(WriteRejectedError, code="unknown_family"),
+        'no such family in table "{table}": {reason}',
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
+    ),
+    # an answer to a batch has the table's name in place of the exception; one of Thrift2 has only the name
+    Rule(
+        "no_table",
+        r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
+        NoTableError,
+        'there is no table "{table}"',
+        "create it with 'ingest table apply'",
+    ),
+    Rule(
+        "disabled",
+        r"TableNotEnabledException|TableNotEnabled|is disabled",
+        StoreRefusedError,
+        'table "{table}" is disabled',
+        "enable '{table}' in the hbase shell",
+    ),
+    Rule(
+        "read_only",
+        r"region is read only",
+        StoreRefusedError,
+        'table "{table}" is read only',
+        "alter '{table}', READONLY => false in the hbase shell",
+    ),
+    Rule(
+        "quota",
+        r"SpaceLimitingException|QuotaExceededException",
+        StoreRefusedError,
+        "a quota of space is used up: {reason}",
+    ),
+    Rule(
+        "denied",
+        r"AccessDeniedException|AccessControlException",
+        StoreRefusedError,
+        "access denied: {reason}",
+        "the user of the Thrift server needs the rights R, W and C on the table",
+    ),
+    Rule(
+        "cluster",
+        r"FatalConnectionException|BadAuthException|WrongVersionException|Unsupported(?:CellCodec|CompressionCodec|Crypto)"
+        r"|UnknownServiceException|UnknownProtocolException|CorruptHFileException|FallbackDisallowedException"
+        r"|java\.lang\.(?:NoSuch\w+|NoClassDefFound|OutOfMemory)Error",
+        StoreRefusedError,
+        "the Thrift server and its cluster are incompatible: {reason}",
+    ),
+    Rule(
+        "busy",
+        r"RegionTooBusyException|StoreTooBusyException|CallQueueTooBigException|CallDroppedException|ThrottlingException"
+        r"|OverloadedException|ServerTooBusyException|Busy Server!",
+        StoreBusyError,
+        "busy: {reason}",
+    ),
+    # not about rows, although HBase calls some of these non-retriable
+    Rule(
+        "unavailable",
+        r"NotServingRegionException|RegionServerStoppedException|RegionServerAbortedException|ServerNotRunningYet"
+        r"|PleaseHoldException|MasterNotRunning|CallTimeoutException|ConnectException|ConnectionClosed|SocketTimeout"
+        r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
+        r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline"
+        r"|UnknownHostException",
+        StoreUnavailableError,
+        "not available: {reason}",
+    ),
+    Rule(
+        "final",
+        # not their superclass DoNotRetryIOException, which is also raised for problems of the cluster
+        r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
+        WriteRejectedError,
+        "refused: {reason}",
+    ),
+    Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
+)
+
+_FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # of a Java stack trace
+_WRAPPING = re.compile(r"^\S*RetriesExhaustedWithDetailsException: ")
+
+
+def translated(
+    error: Exception, *, table: str | None = None, where: str = "the Thrift server", has_answered: bool = True
+) -> IngestError:
+    """
+    Our error for one of the driver's; to be raised `from` it.
+
+    Args:
+        error: one of `DRIVER_ERRORS`, `CONNECTION_ERRORS` or `UNREADABLE_ANSWERS`.
+        table: of the call.
+        where: host and port, for messages about the connection.
+        has_answered: whether the server has ever answered a call; if not, it may not be a Thrift server, or it may use
+            another protocol.
+    """
+    if isinstance(error, TApplicationException):
+        if error.type != TApplicationException.INTERNAL_ERROR:
+            return StoreRefusedError(
+                f"{where} does not know the calls of HBase's Thrift server: {text_of(error)}",
+                hint="is it a Thrift2 server, or an old one?",
+            )
+        # not about a row: rows that make a Thrift server fail are rejected before they are sent
+        return StoreRefusedError(f"the Thrift server could not process a call: {text_of(error)}")
+    if isinstance(error, AlreadyExists):
+        return TableExistsError(f'table "{table}" exists')
+    if isinstance(error, IllegalArgument | HBaseIOError):
+        return error_of(text_of(error), table or "")
+    return _connection_error(error, where, None if has_answered else _DO_THEY_MATCH)
+
+
+def error_of(text: str, table: str) -> IngestError:
+    """Our error for a server's text."""
+    rule = rule_for(text, table)
+    reason = _WRAPPING.sub("", text).partition("\n")[0][:_MAX_REASON_CHARS] or "no reason given"
+    hint = rule.hint.replace("{table}", table) if rule.hint else None
+    return rule.error(rule.message.replace("{table}", table).replace("{reason}", reason), hint=hint)
+
+
+def rule_for(text: str, table: str) -> Rule:
+    """The first rule whose pattern is found in the text; the last rule matches any text."""
+    text = _FRAME.sub("", text)
+    return next(rule for rule in RULES if re.search(rule.pattern.replace("{table}", re.escape(table)), text))
+
+
+def text_of(error: Exception) -> str:
+    """The server's text; lines after the first are a stack trace."""
+    message = getattr(error, "message", None)
+    if message is None:
+        message = str(error)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+
+
+def _connection_error(error: Exception, where: str, hint: str | None) -> StoreUnavailableError:
+    if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
+        return StoreUnavailableError(
+            f"no server can be reached at {where}", hint="is the HBase Thrift server running there?"
+        )
+    if isinstance(error, TimeoutError):
+        return StoreUnavailableError(f"no answer from {where} in time; the call may still execute", hint=hint)
+    if isinstance(error, (TProtocolException, *UNREADABLE_ANSWERS)):
+        return StoreUnavailableError(
+            f"{where} does not answer as a Thrift server: {text_of(error) or type(error).__name__}", hint=_DO_THEY_MATCH
+        )
+    return StoreUnavailableError(
+        f"the connection to {where} broke: {text_of(error) or type(error).__name__}", hint=hint
+    )

@@ -1,0 +1,111 @@
+"""Blocks of cells."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Put
+from sinks.hbase.rpc.cells import CellEncoder, RefusalError, cell_count, decoded, row_of
+from sinks.hbase.rpc.wire import WireError
+
+FAMILIES = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b":", b"_"))
+COLUMNS = st.tuples(FAMILIES, st.binary(max_size=6)).map(b":".join)
+PUTS = st.builds(
+    Put,
+    row=st.binary(min_size=1, max_size=40),
+    columns=st.dictionaries(COLUMNS, st.binary(max_size=300), min_size=1, max_size=70),
+    timestamp_ms=st.integers(0, MAX_TIME_MS),
+)
+
+
+def encoder(max_cell_bytes: int = 10 << 20) -> CellEncoder:
+    return CellEncoder(max_cell_bytes)
+
+
+def test_cell_has_the_bytes_of_key_value():
+    """As `new KeyValue("row", "cf", "q", 1, Put, "value").getBuffer()`, after its length."""
+    key = b"\x00\x03row\x02cfq" + b"\x00\x00\x00\x00\x00\x00\x00\x01" + b"\x04"
+    cell = struct.pack(">II", len(key), 5) + key + b"value"
+    assert encoder().put(Put(b"row", {b"cf:q": b"value"}, 1)) == struct.pack(">I", len(cell)) + cell
+
+
+@given(puts=st.lists(PUTS, max_size=5))
+def test_cells_of_puts_are_read_as_they_were_written(puts):
+    made = encoder()
+    block = b"".join(made.put(put) for put in puts)
+    expected = [
+        (put.row, Cell(*column.split(b":", 1), put.timestamp_ms, value))
+        for put in puts
+        for column, value in put.columns.items()
+    ]
+    assert list(decoded(block)) == expected
+    assert sum(map(cell_count, puts)) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("delete", "kind", "family", "qualifier"),
+    [(Delete(b"r", 7, b"f"), 14, b"f", b""), (Delete(b"r", 7, b"f", b"q"), 12, b"f", b"q")],
+)
+def test_cells_of_deletes(delete, kind, family, qualifier):
+    block = encoder().delete(delete)
+    assert list(decoded(block)) == [(b"r", Cell(family, qualifier, 7, b""))]
+    assert (block[-1], cell_count(delete)) == (kind, 1)
+
+
+def test_delete_of_a_row_has_no_cell():
+    assert (encoder().delete(Delete(b"r", 7)), cell_count(Delete(b"r", 7))) == (b"", 0)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        Put(b"", {b"f:q": b""}, 1),
+        Put(b"r" * (MAX_ROW_KEY_BYTES + 1), {b"f:q": b""}, 1),
+        Put(b"r", {b"f:q": b""}, -1),
+        Put(b"r", {b"f:q": b""}, MAX_TIME_MS + 1),
+        Put(b"r", {}, 1),
+        Put(b"r", {b"f": b""}, 1),
+        Put(b"r", {b":q": b""}, 1),
+        Put(b"r", {b"f" * (MAX_FAMILY_BYTES + 1) + b":q": b""}, 1),
+        Delete(b"", 1),
+        Delete(b"r", -1),
+        Delete(b"r", 1, b""),
+        Delete(b"r", 1, b"a:b"),
+    ],
+)
+def test_mutation_that_hbase_rejects_is_refused(mutation):
+    made = encoder()
+    for _ in range(2):
+        with pytest.raises(RefusalError):
+            made.put(mutation) if isinstance(mutation, Put) else made.delete(mutation)
+    assert made.put(Put(b"r", {b"f:q": b"1"}, 1))
+
+
+def test_size_of_a_cell_is_counted_as_hbase_does():
+    made = encoder(1000)
+    fits = Put(b"row", {b"f:q": b"x" * (1000 - 24 - 5)}, 1)
+    assert len(made.put(fits)) == 1000
+    with pytest.raises(RefusalError, match="cell too large: 1001 bytes"):
+        made.put(Put(b"row", {b"f:q": b"x" * (1000 - 24 - 4)}, 1))
+
+
+def test_cell_with_tags_is_read():
+    block = encoder().put(Put(b"r", {b"f:q": b"v"}, 1))
+    tagged = struct.pack(">I", len(block) - 4 + 5) + block[4:] + b"\x00\x03abc"
+    assert [cell.value for _, cell in decoded(tagged + block)] == [b"v", b"v"]
+
+
+@given(block=st.binary(max_size=60))
+def test_any_bytes_are_cells_or_an_error(block):
+    for source in (block, encoder().put(Put(b"r", {b"f:q": b"v"}, 1))[: len(block)]):
+        try:
+            cells = list(decoded(source))
+        except WireError:
+            continue
+        assert sum(24 + len(row) + sum(map(len, (c.family, c.qualifier, c.value))) for row, c in cells) <= len(source)
+
+
+def test_row_of_no_cells():
+    assert row_of([]) is None

@@ -1,0 +1,100 @@
+"""Who has the meta table, and who is the active master."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.connection import Address
+from sinks.hbase.rpc.wire import data, number
+from tests.support.local import free_ports
+from tests.support.rpc_server import Request, RpcServer
+
+Answers = Callable[[Request], bytes | None]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answers], RpcServer]]:
+    started: list[RpcServer] = []
+
+    def start(answer: Answers) -> RpcServer:
+        started.append(RpcServer(answer))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def registry(request: Request) -> bytes:
+    assert request.service == "ClientMetaService"
+    if request.method == "GetMetaRegionLocations":
+        return request.answer(data(1, data(2, data(1, b"rs1") + number(2, 16020))))
+    return request.answer(data(1, data(1, b"m1") + number(2, 16000)))
+
+
+def cluster_of(*addresses: Address) -> Cluster:
+    cluster = Cluster(addresses, may_leave_machine=False)
+    cluster.open()
+    return cluster
+
+
+def closed() -> Address:
+    return Address("127.0.0.1", free_ports(1)[0])
+
+
+def soon(cluster: Cluster) -> float:
+    return cluster._clock() + 10
+
+
+def test_first_server_that_answers_is_asked_once(serve) -> None:
+    server = serve(registry)
+    cluster = cluster_of(closed(), server.address)
+    for _ in range(2):
+        assert cluster.meta(soon(cluster)) == Address("rs1", 16020)
+        assert cluster.master(soon(cluster)) == Address("m1", 16000)
+    assert [request.method for request in server.requests] == ["GetMetaRegionLocations", "GetActiveMaster"]
+    cluster.forget_meta()
+    cluster.meta(soon(cluster))
+    assert len(server.requests) == 3
+    cluster.close()
+
+
+def test_server_that_answered_is_asked_first(serve) -> None:
+    silent = serve(lambda request: request.answer())
+    cluster = cluster_of(silent.address, serve(registry).address)
+    for _ in range(3):
+        cluster.meta(soon(cluster))
+        cluster.forget_meta()
+    assert len(silent.requests) == 1
+    cluster.close()
+
+
+def test_no_server_answers(serve) -> None:
+    old = serve(lambda _request: None)
+    cluster = cluster_of(closed(), old.address)
+    with pytest.raises(StoreUnavailableError, match="no server can be reached at") as caught:
+        cluster.meta(soon(cluster))
+    assert str(old.address) in caught.value.message
+    assert "HBase 2.3 or newer" in str(caught.value.hint)
+    cluster.close()
+
+
+def test_server_on_another_machine_must_be_allowed() -> None:
+    cluster = cluster_of(closed())
+    with pytest.raises(StoreRefusedError, match=r"hbase1:16020 of the cluster is on another machine"):
+        cluster.connection(Address("hbase1", 16020), "ClientService", soon(cluster))
+    cluster.close()
+
+
+def test_cluster_is_not_used_before_open_or_after_close(serve) -> None:
+    server = serve(registry)
+    cluster = Cluster([server.address], may_leave_machine=False)
+    for _ in range(2):
+        with pytest.raises(LifecycleError):
+            cluster.meta(soon(cluster))
+        cluster.open()
+        cluster.meta(soon(cluster))
+        cluster.close()
+        cluster.close()

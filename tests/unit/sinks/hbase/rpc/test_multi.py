@@ -1,0 +1,106 @@
+"""The message of a call with many mutations, and its answer."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import Delete, Mutation, Put
+from sinks.hbase.rpc.errors import Kind
+from sinks.hbase.rpc.multi import Batch, MultiEncoder, failures
+from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
+
+NO_FAMILY = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException"
+MOVED = "org.apache.hadoop.hbase.NotServingRegionException"
+
+
+def stored(at: int) -> bytes:
+    return data(1, number(1, at) + data(2, b""))
+
+
+def failed(at: int, name: str) -> bytes:
+    return data(1, number(1, at) + data(3, data(1, name.encode()) + data(2, b"text")))
+
+
+def batch(size: int, region: bytes = b"r") -> Batch:
+    return Batch(region, list(range(100, 100 + size)))
+
+
+def test_request() -> None:
+    mutations: list[Mutation] = [
+        Put(b"a", {b"f:q": b"1", b"f:p": b"1"}, 5),
+        Delete(b"b", 6),
+        Put(b"c", {b"f:q": b"1"}, 5, wal=False),
+        Delete(b"d", 7, b"f", b"q", wal=False),
+    ]
+    encoder = MultiEncoder()
+    for _ in range(2):
+        request = Message(encoder.request([Batch(b"one", [0, 2]), Batch(b"two", [1, 3])], mutations))
+        one, two = request.messages(1)
+        assert [(region.message(1).number(1), region.message(1).data(2)) for region in (one, two)] == [
+            (1, b"one"),
+            (1, b"two"),
+        ]
+        actions = [(action.number(1), action.message(2)) for region in (one, two) for action in region.messages(3)]
+        assert [at for at, _ in actions] == [0, 1, 0, 1]
+        # type, durability, number of cells, row, time
+        assert [(m.number(2), m.number(6), m.number(8), m.data(1), m.number(4)) for _, m in actions] == [
+            (2, 3, 2, b"", 0),
+            (2, 1, 1, b"", 0),
+            (3, 3, 0, b"b", 6),
+            (3, 1, 1, b"", 0),
+        ]
+
+
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=4), processed=st.booleans(), seed=st.randoms())
+def test_answer_without_exceptions(sizes, processed, seed) -> None:
+    answer = b""
+    for size in sizes:
+        order = list(range(size))
+        seed.shuffle(order)
+        answer += data(1, b"".join(map(stored, order)) + (flag(3) if processed else b""))
+    assert failures(answer + flag(2), [batch(size) for size in sizes]) == []
+
+
+def test_exceptions_of_rows_and_of_regions() -> None:
+    answer = data(1, stored(1) + failed(0, NO_FAMILY) + stored(2))
+    answer += data(1, data(2, data(1, MOVED.encode())))
+    answer += data(1, stored(0))
+    row, region = failures(answer, [batch(3), Batch(b"s", [7, 8]), batch(1)])
+    assert (row.error.kind, row.indexes, row.is_of_region) == (Kind.NO_FAMILY, [100], False)
+    assert (region.error.kind, region.indexes, region.is_of_region) == (Kind.MOVED, [7, 8], True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        data(1, stored(0)),
+        data(1, stored(0) + stored(0)),
+        data(1, stored(0) + stored(2)),
+        data(1, stored(0) + stored(1) + stored(1) + failed(1, NO_FAMILY))[:-1],
+        data(2, b""),
+    ],
+)
+def test_answer_that_lacks_a_result_is_an_error(answer: bytes) -> None:
+    """No mutation counts as stored unless the server says so."""
+    with pytest.raises(WireError):
+        failures(answer, [batch(2)])
+
+
+@given(answer=st.binary(max_size=40))
+def test_any_answer_is_an_error_or_says_what_was_stored(answer: bytes) -> None:
+    try:
+        found = failures(answer, [batch(1)])
+    except WireError:
+        return
+    assert found or 0 in [each.number(1) for each in Message(answer).messages(1)[0].messages(1)]
+
+
+def test_cell_that_is_too_large_fails_its_whole_batch() -> None:
+    """HBase 2.6.1 names every row, and has stored none."""
+    name = "org.apache.hadoop.hbase.DoNotRetryIOException"
+    text = f"{name}: Cell[r/f:q/1/Put] with size 1001 exceeds limit of 1000 bytes".encode()
+    pair = data(1, name.encode()) + data(2, text)
+    answer = data(1, b"".join(data(1, number(1, at) + data(3, pair)) for at in range(2)))
+    (failure,) = failures(answer, [batch(2)])
+    assert (failure.error.kind, failure.is_of_region) == (Kind.TOO_LARGE, True)

@@ -1,0 +1,45 @@
+"""Tables and families as messages."""
+
+import pytest
+
+from ingest.api import FamilySpec, TableSpec
+from sinks.hbase.rpc.schema import families_of, family_of, family_schema, name_of, table_name, table_schema
+from sinks.hbase.rpc.wire import Message, data
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "qualifier", "written"),
+    [("t", b"default", b"t", "t"), ("default:t", b"default", b"t", "t"), ("ns:t", b"ns", b"t", "ns:t")],
+)
+def test_name_of_a_table(name: str, namespace: bytes, qualifier: bytes, written: str) -> None:
+    found = Message(table_name(name))
+    assert (found.data(1), found.data(2), name_of(found)) == (namespace, qualifier, written)
+
+
+def test_families_are_read_as_they_were_written() -> None:
+    families = (FamilySpec(b"a", versions=3, ttl_s=60, compression="gz", bloom="rowcol"), FamilySpec(b"b"))
+    assert families_of(Message(table_schema(TableSpec("t", families[::-1])))) == families
+
+
+def test_family_without_attributes_has_the_defaults() -> None:
+    assert families_of(Message(data(3, data(1, b"f")))) == (FamilySpec(b"f"),)
+
+
+def test_other_attributes_and_configuration_of_a_family_stay() -> None:
+    before = data(1, b"f") + b"".join(
+        data(2, data(1, name) + data(2, value)) for name, value in ((b"VERSIONS", b"1"), (b"BLOCKSIZE", b"1024"))
+    )
+    before += data(3, data(1, b"hbase.x") + data(2, b"y"))
+    found = family_of(Message(data(3, before)), b"f")
+    assert found is not None
+    after = Message(family_schema(FamilySpec(b"f", versions=5), found))
+    attributes = {pair.data(1): pair.data(2) for pair in after.messages(2)}
+    assert attributes == {
+        b"VERSIONS": b"5",
+        b"BLOCKSIZE": b"1024",
+        b"TTL": b"2147483647",
+        b"COMPRESSION": b"NONE",
+        b"BLOOMFILTER": b"ROW",
+    }
+    assert after.all_data(3) == [data(1, b"hbase.x") + data(2, b"y")]
+    assert family_of(Message(data(3, before)), b"g") is None

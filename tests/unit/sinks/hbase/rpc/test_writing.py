@@ -1,0 +1,250 @@
+"""Writes to a cluster of two servers: what is sent where, repeated, refused and raised."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import (
+    Cell,
+    Delete,
+    IngestError,
+    Mutation,
+    Put,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
+from sinks.hbase.rpc import writing
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.cells import decoded
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.connection import Address
+from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
+from sinks.hbase.rpc.regions import Region, RegionCache
+from sinks.hbase.rpc.wire import Message, data, flag, number
+from sinks.hbase.rpc.writing import Writer
+from tests.support.rpc_server import Request, RpcServer
+
+HBASE = "org.apache.hadoop.hbase."
+MOVED = HBASE + "NotServingRegionException"
+BUSY = HBASE + "RegionTooBusyException"
+NO_FAMILY = HBASE + "regionserver.NoSuchColumnFamilyException"
+
+Fail = Callable[[bytes, int], str | None]
+
+
+class FalseCluster:
+    """
+    A cluster whose table `t` has the regions [, m) and [m, ), each on a server of its own.
+
+    Attributes:
+        fail: region and index of an action -> class of an exception; None stores the row.
+        fail_region: region -> class of an exception for its whole batch.
+        calls: the regions of each `Multi`.
+        rows: row keys of the puts that were stored, in order.
+        lookups: how often the meta table was read.
+    """
+
+    def __init__(self) -> None:
+        self.fail: Fail = lambda _region, _at: None
+        self.fail_region: Callable[[bytes], str | None] = lambda _region: None
+        self.calls: list[list[bytes]] = []
+        self.rows: list[bytes] = []
+        self.lookups = 0
+        self.servers = [RpcServer(self._answer), RpcServer(self._answer)]
+        self.cluster = Cluster([self.servers[0].address], may_leave_machine=False)
+        self.cluster.open()
+        self.writer = Writer(self.cluster, RegionCache(self.cluster), max_cell_bytes=10 << 20)
+
+    def apply(self, *mutations: Mutation) -> None:
+        self.writer.apply("t", mutations, Attempts(1.0, sleep=lambda _seconds: None))
+
+    def close(self) -> None:
+        self.cluster.close()
+        for server in self.servers:
+            server.close()
+
+    def _answer(self, request: Request) -> bytes:
+        if request.method == "GetMetaRegionLocations":
+            address = self.servers[0].address
+            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+        if request.method == "Scan":
+            self.lookups += 1
+            return self._meta(request)
+        return request.answer(self._multi(request))
+
+    def _meta(self, request: Request) -> bytes:
+        from sinks.hbase.rpc.cells import CellEncoder
+
+        encoder = CellEncoder(1 << 20)
+        cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
+        for (start, end), server in zip(itertools.pairwise([b"", b"m", b""]), self.servers, strict=True):
+            info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
+            columns = {b"info:regioninfo": info, b"info:server": str(server.address).encode()}
+            cells += encoder.put(Put(b"t," + start + b",1.", columns, 1))
+        counts = number(1, 1) + number(1, 2) + number(1, 2)
+        return request.answer(counts + number(2, 1) + flag(3) + flag(8, value=False), cells)
+
+    def _multi(self, request: Request) -> bytes:
+        cells = decoded(request.cells)
+        answer = b""
+        batches = Message(request.parameter).messages(1)
+        self.calls.append([batch.message(1).data(2) for batch in batches])
+        for batch in batches:
+            region = batch.message(1).data(2)
+            keys = [self._key(action, cells) for action in batch.messages(3)]
+            if (name := self.fail_region(region)) is not None:
+                answer += data(1, data(2, data(1, name.encode())))
+                continue
+            results = b""
+            for at, key in enumerate(keys):
+                name = self.fail(region, at)
+                if name is None:
+                    self.rows += [key] if key is not None else []
+                    results += data(1, number(1, at) + data(2, b""))
+                else:
+                    results += data(1, number(1, at) + data(3, data(1, name.encode())))
+            answer += data(1, results)
+        return answer
+
+    @staticmethod
+    def _key(action: Message, cells: Iterator[tuple[bytes, Cell]]) -> bytes | None:
+        """The row key in the cells of an action; None for the deletion of a row."""
+        rows = {row for row, _ in itertools.islice(cells, action.message(2).number(8))}
+        assert len(rows) <= 1
+        return next(iter(rows), None)
+
+
+@pytest.fixture
+def false() -> Iterator[FalseCluster]:
+    made = FalseCluster()
+    yield made
+    made.close()
+
+
+def put(row: bytes, value: bytes = b"1") -> Put:
+    return Put(row, {b"f:q": value}, 1)
+
+
+def once(name: str) -> Callable[..., str | None]:
+    """An exception for the first call, none for the others."""
+    names = iter([name])
+    return lambda *_arguments: next(names, None)
+
+
+def test_one_call_for_each_server(false: FalseCluster) -> None:
+    false.apply(put(b"a"), put(b"z"), put(b"b"), Delete(b"c", 1), Delete(b"y", 1, b"f"))
+    assert sorted(false.calls) == [[b"t,,1."], [b"t,m,1."]]
+    assert sorted(false.rows) == [b"a", b"b", b"y", b"z"]
+    assert false.lookups == 1
+
+
+def test_mutations_of_one_row_are_in_calls_of_their_own(false: FalseCluster) -> None:
+    false.apply(put(b"a"), put(b"b"), put(b"a"), put(b"c"), put(b"a"))
+    assert false.rows == [b"a", b"b", b"a", b"c", b"a"]
+    assert len(false.calls) == 3
+
+
+def test_only_rows_that_were_not_stored_are_repeated(false: FalseCluster) -> None:
+    first = once(MOVED)
+    false.fail = lambda region, at: first() if (region, at) == (b"t,,1.", 1) else None
+    false.apply(put(b"a"), put(b"b"), put(b"c"))
+    assert false.rows == [b"a", b"c", b"b"]
+    assert false.lookups == 2
+
+
+def test_batch_of_a_region_that_has_moved_is_repeated(false: FalseCluster) -> None:
+    false.fail_region = once(HBASE + "exceptions.RegionMovedException")
+    false.apply(put(b"a"), put(b"b"))
+    assert false.rows == [b"a", b"b"]
+
+
+def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
+    false.apply(put(b"a"))
+    for connection in false.cluster._connections.values():
+        connection._socket.shutdown(2)
+    false.apply(put(b"b"))
+    assert false.rows == [b"a", b"b"]
+
+
+def test_rejected_rows_are_named_and_the_others_are_stored(false: FalseCluster) -> None:
+    false.fail = lambda region, at: NO_FAMILY if (region, at) == (b"t,m,1.", 1) else None
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"x"), put(b"y"), put(b"z"))
+    assert (caught.value.indexes, caught.value.code) == ([2], "unknown_family")
+    assert sorted(false.rows) == [b"a", b"x", b"z"]
+
+
+def test_rejected_batch_names_no_row(false: FalseCluster) -> None:
+    false.fail_region = lambda region: HBASE + "exceptions.FailedSanityCheckException" if b"m" in region else None
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"x"), put(b"y"))
+    assert caught.value.indexes is None
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b"x"))
+    assert caught.value.indexes == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        (BUSY, StoreBusyError),
+        (HBASE + "security.AccessDeniedException", StoreRefusedError),
+        (MOVED, StoreUnavailableError),
+        ("java.lang.NullPointerException", StoreUnavailableError),
+    ],
+)
+def test_error_is_raised_after_all_calls_were_answered(
+    false: FalseCluster, name: str, error: type[IngestError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    false.fail_region = lambda region: name if region == b"t,,1." else None
+    with pytest.raises(error):
+        false.writer.apply("t", [put(b"a"), put(b"z")], Attempts(0.2, sleep=lambda _seconds: None))
+    assert b"z" in false.rows
+
+
+def test_invalid_rows_are_found_before_anything_is_sent(false: FalseCluster) -> None:
+    with pytest.raises(WriteRejectedError) as caught:
+        false.apply(put(b"a"), put(b""), put(b"b"), Delete(b"r", -1))
+    assert caught.value.indexes == [1, 3]
+    assert false.calls == []
+
+
+def test_row_that_no_request_can_have_is_not_sent(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MAX_ROW_BYTES", 1_000)
+    with pytest.raises(WriteRejectedError, match="at most 1000 are sent") as caught:
+        false.apply(put(b"a"), put(b"b", b"x" * 1_000))
+    assert caught.value.indexes == [1]
+    assert false.calls == []
+
+
+@given(
+    sizes=st.lists(st.integers(1, MAX_BYTES // 2 + 10), min_size=1, max_size=30),
+    places=st.lists(st.integers(0, 3), min_size=30, max_size=30),
+)
+def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> None:
+    servers = [Address("a", 1), Address("b", 2)]
+    by_region: dict[Region, list[int]] = {}
+    for index, _ in enumerate(sizes):
+        place = places[index]
+        region = Region(b"%d" % place, b"", b"%d" % place, servers[place % 2])
+        by_region.setdefault(region, []).append(index)
+    encoded = [b"x" * size for size in sizes]
+    found: list[int] = []
+    for request in writing._requests(by_region, encoded):
+        indexes = [index for batch in request.batches for index in batch.indexes]
+        assert all(batch.indexes for batch in request.batches)
+        assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
+        assert len(indexes) == 1 or sum(sizes[index] for index in indexes) <= MAX_BYTES
+        found += indexes
+    assert sorted(found) == list(range(len(sizes)))
+
+
+def test_rows_of_a_call_are_limited() -> None:
+    region = Region(b"", b"", b"r", Address("a", 1))
+    requests = list(writing._requests({region: list(range(MAX_ROWS + 1))}, [b""] * (MAX_ROWS + 1)))
+    assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
