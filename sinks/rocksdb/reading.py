@@ -1,10 +1,21 @@
 """Reads rows from the iterator of a table."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
-from ingest.api import Cell, FamilySpec, Row, ScanCounts
-from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_text, decode_time, encode_text, row_head
+from ingest.api import Cell, FamilySpec, Row, ScanCounts, TimeRange
+from sinks.rocksdb.keys import (
+    CELL,
+    COLUMNS,
+    END,
+    after,
+    column_head,
+    decode_text,
+    decode_time,
+    encode_text,
+    encode_time,
+    row_head,
+)
 from sinks.rowkeys.fuzzy import RemainingRange
 
 PAGE_BYTES = 8 << 20
@@ -56,7 +67,9 @@ class Part(NamedTuple):
     Attributes:
         text: its name as encoded in keys.
         qualifiers: None for the whole family.
-        oldest_ms: older cells have expired.
+        oldest_ms: older cells have expired, or are before the time range of the read.
+        newest: the start of a cell's key after its column, at the last time of the read's range; None if the range has
+            no end.
         versions: maximum number of versions of a cell to return, at most that of the family.
     """
 
@@ -64,7 +77,26 @@ class Part(NamedTuple):
     text: bytes
     qualifiers: frozenset[bytes] | None
     oldest_ms: int
+    newest: bytes | None
     versions: int
+
+    @classmethod
+    def of(
+        cls, spec: FamilySpec, qualifiers: frozenset[bytes] | None, versions: int, times: TimeRange, now_ms: int
+    ) -> Self:
+        """
+        A part of a read at a time.
+
+        Args:
+            spec: the family.
+            qualifiers: None for the whole family.
+            versions: maximum number of versions of a cell.
+            times: of the cells to read.
+            now_ms: the time of the read.
+        """
+        oldest_ms = times.from_ms if spec.ttl_s is None else max(times.from_ms, now_ms - spec.ttl_s * 1000)
+        newest = b"\x01" + encode_time(times.to_ms - 1) if times.has_end else None
+        return cls(spec, encode_text(spec.name), qualifiers, oldest_ms, newest, min(versions, spec.versions))
 
 
 class ReadPlan(NamedTuple):
@@ -202,6 +234,8 @@ def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
 def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
     """Visible versions of one column; the cursor starts at its first key, if it has any, and ends after its last."""
     kind_at = len(column)
+    if part.newest is not None:
+        floor = _skip_newer(cursor, column, column + part.newest, floor)
     found = passed = 0
     while at_key(cursor) and (key := cursor.key()).startswith(column):
         at = decode_time(key)
@@ -216,3 +250,26 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()
+
+
+def _skip_newer(cursor: Cursor, column: bytes, newest: bytes, floor: int) -> int:
+    """
+    Move past the cells of a column that are after the time range of a read.
+
+    Args:
+        cursor: at the column's first key, if it has any.
+        column: the start of its keys.
+        newest: the first key of a cell that is not after the range.
+        floor: older cells are hidden.
+
+    Returns:
+        The floor; higher if the column was deleted. Its newest delete comes first, so none that counts is skipped.
+    """
+    for _ in range(NEXTS_BEFORE_SEEK):
+        if not at_key(cursor) or (key := cursor.key()) >= newest:
+            return floor
+        if key[len(column)] != CELL:
+            floor = max(floor, decode_time(key) + 1)
+        cursor.next()
+    cursor.seek(newest)
+    return floor
