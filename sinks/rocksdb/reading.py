@@ -219,23 +219,22 @@ def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
     if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
         floor = max(floor, decode_time(key) + 1)
         cursor.seek(head + b"\x01")
+    read = _column if part.newest is None else _column_in_range
     if part.qualifiers is not None:
         for qualifier in sorted(part.qualifiers):
             column = head + b"\x01" + encode_text(qualifier)
             cursor.seek(column)
-            yield from _column(cursor, part, column, qualifier, floor)
+            yield from read(cursor, part, column, qualifier, floor)
         return
     while at_key(cursor) and (key := cursor.key()).startswith(head):
         column = head + column_head(key[start:])
         qualifier = decode_text(column[start + 1 : -len(END)])
-        yield from _column(cursor, part, column, qualifier, floor)
+        yield from read(cursor, part, column, qualifier, floor)
 
 
 def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
     """Visible versions of one column; the cursor starts at its first key, if it has any, and ends after its last."""
     kind_at = len(column)
-    if part.newest is not None:
-        floor = _skip_newer(cursor, column, column + part.newest, floor)
     found = passed = 0
     while at_key(cursor) and (key := cursor.key()).startswith(column):
         at = decode_time(key)
@@ -252,24 +251,17 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
             cursor.next()
 
 
-def _skip_newer(cursor: Cursor, column: bytes, newest: bytes, floor: int) -> int:
-    """
-    Move past the cells of a column that are after the time range of a read.
-
-    Args:
-        cursor: at the column's first key, if it has any.
-        column: the start of its keys.
-        newest: the first key of a cell that is not after the range.
-        floor: older cells are hidden.
-
-    Returns:
-        The floor; higher if the column was deleted. Its newest delete comes first, so none that counts is skipped.
-    """
+def _column_in_range(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
+    """The same with a time range that has an end: moves past the later cells first."""
+    assert part.newest is not None  # noqa: S101 - for mypy: the caller has checked it
+    newest = column + part.newest
     for _ in range(NEXTS_BEFORE_SEEK):
         if not at_key(cursor) or (key := cursor.key()) >= newest:
-            return floor
+            break
         if key[len(column)] != CELL:
+            # the newest delete is the column's first key, so a seek passes none that counts
             floor = max(floor, decode_time(key) + 1)
         cursor.next()
-    cursor.seek(newest)
-    return floor
+    else:
+        cursor.seek(newest)
+    return _column(cursor, part, column, qualifier, floor)
