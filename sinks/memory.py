@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ingest.api import (
+    ALL_TIMES,
     BucketsDifferError,
     Capabilities,
     Cell,
@@ -23,6 +24,7 @@ from ingest.api import (
     Store,
     StoreSettings,
     TableSpec,
+    TimeRange,
     WriteRejectedError,
     rejection_reason,
     split_column,
@@ -115,11 +117,18 @@ class MemoryStore(Store[MemorySettings]):
             else:
                 _delete(found.row(mutation.row), mutation, found.families)
 
-    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+    def get(
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> Row | None:
         """One row as it is now."""
-        found = self._table(table)
-        data = found.rows.get(row)
-        return None if data is None else self._visible(found, row, data, columns, versions)
+        wanted = None if columns is None else tuple(columns)
+        return self._visible(self._table(table), row, Scan(columns=wanted, versions=versions, times=times))
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; rows written while the scan runs may or may not be seen."""
@@ -189,28 +198,33 @@ class MemoryStore(Store[MemorySettings]):
                 counts.touch(key)
                 counts.seeks += not remaining.is_empty
                 continue
-            row = self._visible(found, key, found.rows[key], scan.columns, scan.versions)
+            row = self._visible(found, key, scan)
             counts.touch(key, row.cells if row else ())
             if row is not None:
                 yield row
 
-    def _visible(
-        self, table: _Table, key: bytes, data: _RowData, columns: Sequence[bytes] | None, versions: int
-    ) -> Row | None:
-        wanted = None if columns is None else [split_column(column) for column in columns]
+    def _visible(self, table: _Table, key: bytes, scan: Scan) -> Row | None:
+        """The cells of a row that a scan selects."""
+        data = table.rows.get(key)
+        if data is None:
+            return None
+        wanted = None if scan.columns is None else [split_column(column) for column in scan.columns]
         now = self._clock_ms()
         cells = []
         for family in sorted(data.columns):
             spec = table.families[family]
-            oldest = -1 if spec.ttl_s is None else now - spec.ttl_s * 1000
+            oldest = scan.times.from_ms if spec.ttl_s is None else max(scan.times.from_ms, now - spec.ttl_s * 1000)
             hidden_by_family = data.deleted_ms.get(family, -1)
             for qualifier, column in sorted(data.columns[family].items()):
                 if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
                     continue
                 hidden = max(hidden_by_family, column.deleted_ms)
-                times = sorted((at for at in column.versions if at > hidden and at >= oldest), reverse=True)
+                newest = sorted(
+                    (at for at in column.versions if at > hidden and oldest <= at < scan.times.to_ms), reverse=True
+                )
                 cells += [
-                    Cell(family, qualifier, at, column.versions[at]) for at in times[: min(versions, spec.versions)]
+                    Cell(family, qualifier, at, column.versions[at])
+                    for at in newest[: min(scan.versions, spec.versions)]
                 ]
         return Row(key, tuple(cells)) if cells else None
 

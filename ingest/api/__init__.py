@@ -53,7 +53,7 @@ from ingest.api.errors import (
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
-from ingest.api.scans import FuzzyPattern, Scan, ScanCounts, next_key, prefix_end
+from ingest.api.scans import ALL_TIMES, FuzzyPattern, Scan, ScanCounts, TimeRange, next_key, prefix_end
 from ingest.api.settings import (
     ByteSize,
     Duration,
@@ -92,6 +92,7 @@ from ingest.api.source import (
 from ingest.api.store import Capabilities, FileStore, Store
 
 __all__ = [
+    "ALL_TIMES",
     "MAX_FAMILY_BYTES",
     "MAX_ROW_KEY_BYTES",
     "MAX_TIME_MS",
@@ -175,6 +176,7 @@ __all__ = [
     "TableSpec",
     "TaskSink",
     "TaskSpec",
+    "TimeRange",
     "Tombstones",
     "WriteCounts",
     "WriteOnceEvent",

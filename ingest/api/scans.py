@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
-from ingest.api.cells import Cell
+from ingest.api.cells import MAX_TIME_MS, Cell
 from ingest.api.notation import from_readable
 
 _FIXED, _ANY = b"\x00", b"\x01"
@@ -67,6 +67,38 @@ class FuzzyPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeRange:
+    """
+    The range [from_ms, to_ms) of timestamps, as HBase's class of this name.
+
+    A read with a range returns of each column the newest versions in the range. Whether a delete hides a cell does not
+    depend on the range: a delete after it hides cells in it.
+
+    Attributes:
+        from_ms: first timestamp.
+        to_ms: end of the range, exclusive.
+
+    Raises:
+        ValueError: the range is empty, or no cell can have such a timestamp.
+    """
+
+    from_ms: int = 0
+    to_ms: int = MAX_TIME_MS + 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.from_ms < self.to_ms <= MAX_TIME_MS + 1:
+            raise ValueError(f"no timestamp is from {self.from_ms} to before {self.to_ms}")
+
+    @property
+    def has_end(self) -> bool:
+        """Whether a timestamp can be after the range."""
+        return self.to_ms <= MAX_TIME_MS
+
+
+ALL_TIMES = TimeRange()
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """
     A range of rows of a table, and their order.
@@ -81,6 +113,8 @@ class Scan:
         page_rows: maximum number of rows requested in one call to the store.
         fuzzy: only row keys that match at least one of these patterns; empty for all. start, stop and prefix still
             apply.
+        times: only cells with these timestamps; the versions are counted among them. A row without any of them is not
+            returned. A store finds cells beyond the number of versions of their family only until it removes them.
     """
 
     start: bytes = b""
@@ -92,11 +126,13 @@ class Scan:
     reverse: bool = False
     page_rows: int = 500
     fuzzy: tuple[FuzzyPattern, ...] = ()
+    times: TimeRange = ALL_TIMES
 
     @property
     def is_of_all_rows(self) -> bool:
         """Whether it selects every row of a table, whatever the order and the limit."""
-        return self.bounds() == (b"", None) and self.columns is None and not self.fuzzy
+        is_of_all_keys = self.bounds() == (b"", None) and not self.fuzzy
+        return is_of_all_keys and self.columns is None and self.times == ALL_TIMES
 
     def after(self, row: bytes) -> Self:
         """The part of the scan that follows a row key in its order; the row itself need not exist."""

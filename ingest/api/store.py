@@ -7,7 +7,7 @@ from typing import Self, TypeVar
 
 from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
 from ingest.api.component import ComponentBase
-from ingest.api.scans import Scan, ScanCounts
+from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
 
 S = TypeVar("S", bound=StoreSettings)
@@ -85,9 +85,24 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+    def get(
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> Row | None:
         """
         One row, or None if it has no such cells.
+
+        Args:
+            table: its name.
+            row: the row key.
+            columns: as of `Scan`.
+            versions: as of `Scan`.
+            times: as of `Scan`.
 
         Raises:
             NotFoundError: there is no such table.

@@ -21,6 +21,11 @@ ColumnsOption = Annotated[
     typer.Option(metavar="FAMILY[:QUALIFIER]", help="Only these columns; repeat it, or separate them with commas."),
 ]
 VersionsOption = Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of versions of each cell.")]
+CellsFromOption = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Only cells with this timestamp or a later one: 2026-01-31T12:00:00Z."),
+]
+CellsToOption = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only cells before this timestamp.")]
 
 
 def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:

@@ -1,9 +1,9 @@
 """Rows of a table as `scan` and `get` print them."""
 
-from ingest.api import Cell, Row
+from ingest.api import ALL_TIMES, Cell, ConfigError, Row, TimeRange
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
-from ingest.reference.readable import moment, readable
+from ingest.reference.readable import moment, moment_of, readable
 
 
 def show(out: Output, row: Row) -> None:
@@ -24,6 +24,21 @@ def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:
     """Columns from repeated options, each with one column or several separated by commas."""
     columns = tuple(from_readable(name) for option in options or () for name in option.split(",") if name)
     return columns or None
+
+
+def times_of(from_: str | None, to: str | None) -> TimeRange:
+    """
+    The range of timestamps of the options --from and --to.
+
+    Raises:
+        ConfigError: one is not a time, or no cell can be in the range.
+    """
+    from_ms = ALL_TIMES.from_ms if from_ is None else max(0, moment_of(from_))
+    to_ms = ALL_TIMES.to_ms if to is None else moment_of(to)
+    if from_ms >= to_ms:
+        start = "1970, and no timestamp of a cell is earlier" if from_ is None else f'--from "{from_}"'
+        raise ConfigError(f'--to "{to}" is not later than {start}', hint="the range includes --from and excludes --to")
+    return TimeRange(from_ms, to_ms)
 
 
 def _plain(cell: Cell) -> list[object]:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import ColumnsOption, FileArgument, TableArgument, VersionsOption
+from ingest.cli.command import (
+    CellsFromOption,
+    CellsToOption,
+    ColumnsOption,
+    FileArgument,
+    TableArgument,
+    VersionsOption,
+)
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -38,6 +45,8 @@ def scan(  # noqa: PLR0913 - the options of the command
     ] = None,
     columns: ColumnsOption = None,
     versions: VersionsOption = 1,
+    from_: CellsFromOption = None,
+    to: CellsToOption = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
     stats: Annotated[
@@ -49,11 +58,12 @@ def scan(  # noqa: PLR0913 - the options of the command
 
     Example: ingest scan pipeline.yaml mytable --prefix k1- --limit 10
     Example: ingest scan pipeline.yaml mytable --fuzzy 'user-????_login_' --stats
+    Example: ingest scan pipeline.yaml mytable --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, show
+    from ingest.cli.rows import columns_of, show, times_of
     from sinks.scanning.families import check_families
 
     wanted = Scan(
@@ -65,6 +75,7 @@ def scan(  # noqa: PLR0913 - the options of the command
         limit=None if limit is None else limit + 1,  # one more shows whether more exist
         reverse=reverse,
         fuzzy=tuple(map(FuzzyPattern.parse, fuzzy or ())),
+        times=times_of(from_, to),
     )
     if after is not None:
         wanted = wanted.after(from_readable(after))

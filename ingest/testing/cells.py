@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from ingest.api import Delete, FuzzyPattern, Mutation, Put, Scan
+from ingest.api import ALL_TIMES, Delete, FuzzyPattern, Mutation, Put, Scan, TimeRange
 
 EXAMPLES = settings(
     max_examples=25,
@@ -39,6 +39,11 @@ def patterns(values: Iterable[bytes]) -> st.SearchStrategy[tuple[FuzzyPattern, .
     return st.lists(pattern, max_size=2).map(tuple)
 
 
+TIME_RANGES = st.one_of(
+    st.just(ALL_TIMES),
+    TIMES.map(TimeRange),
+    st.tuples(st.integers(min_value=0, max_value=6), TIMES).map(lambda ends: TimeRange(ends[0], ends[0] + ends[1])),
+)
 SCANS = st.builds(
     Scan,
     start=st.one_of(st.just(b""), ROWS, st.just(b"a0")),
@@ -53,6 +58,7 @@ SCANS = st.builds(
     reverse=st.booleans(),
     page_rows=st.integers(min_value=1, max_value=3),
     fuzzy=patterns([b"a", b"b", b"\x00", b"\xff"]),
+    times=TIME_RANGES,
 )
 
 

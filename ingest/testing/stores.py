@@ -33,6 +33,7 @@ from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
 from ingest.testing.fuzzy import FuzzyContract
 from ingest.testing.tables import AnyStore, StoreFixture, scanned
+from ingest.testing.times import TimeRangeContract
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
@@ -44,7 +45,7 @@ MS_NOW = now_ms()
 _numbers = itertools.count()
 
 
-class StoreContract(FuzzyContract):
+class StoreContract(FuzzyContract, TimeRangeContract):
     """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes
@@ -279,3 +280,6 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
         assert reader.get(key, versions=3) == reference.get(table, key, versions=3)
         only = [b"f:x", b"g"]
         assert reader.get(key, columns=only) == reference.get(table, key, columns=only)
+        for times in {scan.times for scan in scans}:
+            expected = reference.get(table, key, columns=only, versions=2, times=times)
+            assert reader.get(key, columns=only, versions=2, times=times) == expected

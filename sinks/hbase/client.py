@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 
-from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec
+from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec, TimeRange
 
 
 class TableExistsError(StoreError):
@@ -35,7 +35,9 @@ class HBaseClient(ABC):
         """Make mutations durable, in order; raises as `Store.apply`."""
 
     @abstractmethod
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """One row, or None; raises as `Store.get`."""
 
     @abstractmethod

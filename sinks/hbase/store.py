@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Generator, Sequence
 
 from ingest.api import (
+    ALL_TIMES,
     BucketsDifferError,
     Capabilities,
     FamilySpec,
@@ -15,6 +16,7 @@ from ingest.api import (
     SchemaError,
     Store,
     TableSpec,
+    TimeRange,
     WriteRejectedError,
 )
 from sinks.hbase.client import HBaseClient, TableExistsError
@@ -60,9 +62,17 @@ class HBaseStore(Store[HBaseSettings]):
         """Send the mutations in as few calls as the protocol allows."""
         self._client.apply(table, mutations)
 
-    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+    def get(
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> Row | None:
         """One row."""
-        return self._client.get(table, row, columns, versions)
+        return self._client.get(table, row, columns, versions, times)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range."""

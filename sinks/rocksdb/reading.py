@@ -1,10 +1,21 @@
 """Reads rows from the iterator of a table."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
-from ingest.api import Cell, FamilySpec, Row, ScanCounts
-from sinks.rocksdb.keys import CELL, COLUMNS, END, after, column_head, decode_text, decode_time, encode_text, row_head
+from ingest.api import Cell, FamilySpec, Row, ScanCounts, TimeRange
+from sinks.rocksdb.keys import (
+    CELL,
+    COLUMNS,
+    END,
+    after,
+    column_head,
+    decode_text,
+    decode_time,
+    encode_text,
+    encode_time,
+    row_head,
+)
 from sinks.rowkeys.fuzzy import RemainingRange
 
 PAGE_BYTES = 8 << 20
@@ -56,7 +67,9 @@ class Part(NamedTuple):
     Attributes:
         text: its name as encoded in keys.
         qualifiers: None for the whole family.
-        oldest_ms: older cells have expired.
+        oldest_ms: older cells have expired, or are before the time range of the read.
+        newest: the start of a cell's key after its column, at the last time of the read's range; None if the range has
+            no end.
         versions: maximum number of versions of a cell to return, at most that of the family.
     """
 
@@ -64,7 +77,26 @@ class Part(NamedTuple):
     text: bytes
     qualifiers: frozenset[bytes] | None
     oldest_ms: int
+    newest: bytes | None
     versions: int
+
+    @classmethod
+    def of(
+        cls, spec: FamilySpec, qualifiers: frozenset[bytes] | None, versions: int, times: TimeRange, now_ms: int
+    ) -> Self:
+        """
+        A part of a read at a time.
+
+        Args:
+            spec: the family.
+            qualifiers: None for the whole family.
+            versions: maximum number of versions of a cell.
+            times: of the cells to read.
+            now_ms: the time of the read.
+        """
+        oldest_ms = times.from_ms if spec.ttl_s is None else max(times.from_ms, now_ms - spec.ttl_s * 1000)
+        newest = b"\x01" + encode_time(times.to_ms - 1) if times.has_end else None
+        return cls(spec, encode_text(spec.name), qualifiers, oldest_ms, newest, min(versions, spec.versions))
 
 
 class ReadPlan(NamedTuple):
@@ -187,16 +219,17 @@ def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
     if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
         floor = max(floor, decode_time(key) + 1)
         cursor.seek(head + b"\x01")
+    read = _column if part.newest is None else _column_in_range
     if part.qualifiers is not None:
         for qualifier in sorted(part.qualifiers):
             column = head + b"\x01" + encode_text(qualifier)
             cursor.seek(column)
-            yield from _column(cursor, part, column, qualifier, floor)
+            yield from read(cursor, part, column, qualifier, floor)
         return
     while at_key(cursor) and (key := cursor.key()).startswith(head):
         column = head + column_head(key[start:])
         qualifier = decode_text(column[start + 1 : -len(END)])
-        yield from _column(cursor, part, column, qualifier, floor)
+        yield from read(cursor, part, column, qualifier, floor)
 
 
 def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
@@ -216,3 +249,19 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()
+
+
+def _column_in_range(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
+    """The same with a time range that has an end: moves past the later cells first."""
+    assert part.newest is not None  # noqa: S101 - for mypy: the caller has checked it
+    newest = column + part.newest
+    for _ in range(NEXTS_BEFORE_SEEK):
+        if not at_key(cursor) or (key := cursor.key()) >= newest:
+            break
+        if key[len(column)] != CELL:
+            # the newest delete is the column's first key, so a seek passes none that counts
+            floor = max(floor, decode_time(key) + 1)
+        cursor.next()
+    else:
+        cursor.seek(newest)
+    return _column(cursor, part, column, qualifier, floor)

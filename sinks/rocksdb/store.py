@@ -8,6 +8,7 @@ from typing import Self, cast
 from rocksdict import WriteBatch
 
 from ingest.api import (
+    ALL_TIMES,
     BucketsDifferError,
     Capabilities,
     FamilySpec,
@@ -20,6 +21,7 @@ from ingest.api import (
     ScanCounts,
     SchemaError,
     TableSpec,
+    TimeRange,
     WriteRejectedError,
     split_column,
 )
@@ -130,9 +132,17 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             self._database.merge_small_files(table)
         self._sweep_if_due(found)
 
-    def get(self, table: str, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+    def get(
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> Row | None:
         """One row as it is now."""
-        return self._database.guarded(lambda: row_at(self._plan(table, columns, versions), row))
+        return self._database.guarded(lambda: row_at(self._plan(table, columns, versions, times), row))
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range, page by page; each page is consistent in itself."""
@@ -271,10 +281,10 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     def _page(self, table: str, scan: Scan, remaining: RemainingRange, rows: int, counts: ScanCounts) -> list[Row]:
         """The next rows, without an open cursor, which would keep RocksDB open while the caller uses the rows."""
         return self._database.guarded(
-            lambda: page_of(self._plan(table, scan.columns, scan.versions), remaining, rows, counts)
+            lambda: page_of(self._plan(table, scan.columns, scan.versions, scan.times), remaining, rows, counts)
         )
 
-    def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int) -> ReadPlan:
+    def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int, times: TimeRange) -> ReadPlan:
         opened = self._database.current()
         record = opened.records.get(table)
         if record is None:
@@ -286,14 +296,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             wanted[family] = None if known is None or qualifier is None else known | {qualifier}
         now = self._clock_ms()
         parts = [
-            Part(
-                spec=specs[name],
-                text=encode_text(name),
-                qualifiers=wanted[name],
-                oldest_ms=_oldest_ms(specs[name], now),
-                versions=min(versions, specs[name].versions),
-            )
-            for name in sorted(wanted.keys() & specs.keys())
+            Part.of(specs[name], wanted[name], versions, times, now) for name in sorted(wanted.keys() & specs.keys())
         ]
         return ReadPlan(cast("Cursor", opened.column_families[column_family(table)].iter()), parts)
 
@@ -322,8 +325,5 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
 def _retention(spec: FamilySpec, now: int) -> RetentionRule:
     ttl_ms = NEVER if spec.ttl_s is None else spec.ttl_s * 1000
-    return RetentionRule(spec.versions, _oldest_ms(spec, now), now - DELETE_KEPT_MS, ttl_ms)
-
-
-def _oldest_ms(spec: FamilySpec, now: int) -> int:
-    return -1 if spec.ttl_s is None else now - spec.ttl_s * 1000
+    oldest_ms = -1 if spec.ttl_s is None else now - ttl_ms
+    return RetentionRule(spec.versions, oldest_ms, now - DELETE_KEPT_MS, ttl_ms)

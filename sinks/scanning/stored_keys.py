@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from ingest.api import Row, Scan, ScanCounts, Store
+from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 
 
@@ -17,6 +17,7 @@ def get_stored(
     *,
     columns: Sequence[bytes] | None = None,
     versions: int = 1,
+    times: TimeRange = ALL_TIMES,
 ) -> Row | None:
     """
     One row, or None if it has no such cells.
@@ -28,11 +29,12 @@ def get_stored(
         distribution: of the table; None if its row keys are stored as they are.
         columns: as of `Store.get`.
         versions: as of `Store.get`.
+        times: as of `Store.get`.
 
     Raises:
         NotFoundError: there is no such table.
     """
-    found = store.get(table, key, columns=columns, versions=versions)
+    found = store.get(table, key, columns=columns, versions=versions, times=times)
     return found if found is None or distribution is None else Row(distribution.original(key), found.cells)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from ingest.api import Row, Scan, ScanCounts, Store
+from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.stored_keys import get_stored, scan_stored
 
@@ -31,7 +31,14 @@ class TableReader:
         self._table = table
         self.distribution = Distribution.of(store.buckets(table))
 
-    def get(self, row: bytes, *, columns: Sequence[bytes] | None = None, versions: int = 1) -> Row | None:
+    def get(
+        self,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> Row | None:
         """
         One row, or None if it has no such cells.
 
@@ -39,7 +46,9 @@ class TableReader:
             NotFoundError: there is no such table.
         """
         stored = row if self.distribution is None else self.distribution.stored(row)
-        return get_stored(self._store, self._table, stored, self.distribution, columns=columns, versions=versions)
+        return get_stored(
+            self._store, self._table, stored, self.distribution, columns=columns, versions=versions, times=times
+        )
 
     def is_stored(self, key: bytes) -> bool:
         """Whether a key is one as stored, with its bucket; False for a table without buckets."""

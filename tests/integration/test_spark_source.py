@@ -155,6 +155,22 @@ def test_ranges_and_patterns_apply_to_original_keys(session: SparkSession, targe
     assert sorted(found.toPandas()["row"]) == [f"user-{number:05}" for number in range(1_107, 2_000, 10)]
 
 
+def test_time_range_selects_cells(session: SparkSession, target: Target) -> None:
+    late = frame(session).where(f"n >= {ROWS - 10}").selectExpr("row", "'late' AS late")
+    write = late.write.format("attr2hbase").options(**target.options, columns="row utf8, m:late")
+    write.options(time="1970-01-01T00:00:05Z").mode("append").save()
+
+    def rows(**options: str) -> list[tuple[Any, ...]]:
+        found = loaded(session, target, columns="row utf8, m:n as n int32, m:late", **options)
+        return sorted(map(tuple, found.collect()))
+
+    keys = [(f"user-{number:05}", number) for number in range(ROWS - 10, ROWS)]
+    assert rows(start_time=str(TIME_MS + 1), end_time="5001") == [(key, None, "late") for key, _ in keys]
+    assert rows(end_time="1970-01-01T00:00:05Z", prefix="user-0199") == [(key, number, None) for key, number in keys]
+    assert rows(start_time=str(TIME_MS), prefix="user-0199") == [(key, number, "late") for key, number in keys]
+    assert rows(end_time=str(TIME_MS)) == []
+
+
 @ON_ROCKSDB
 def test_all_cells_are_a_map_or_versions(session: SparkSession, target: Target) -> None:
     read = session.read.format("attr2hbase").options(**target.options, prefix="user-00010")

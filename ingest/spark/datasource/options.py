@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.api import ConfigError, FuzzyPattern, Scan, alias_rejection
+from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange, alias_rejection
 from ingest.api.cells import MAX_TIME_MS
 from ingest.api.notation import from_readable
 from ingest.formats.times import iso_milliseconds
@@ -11,7 +11,9 @@ from ingest.spark.datasource.columns import DeclaredColumns
 from ingest.suggest import did_you_mean
 
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
-_READ_OPTIONS = frozenset({"start", "stop", "prefix", "fuzzy", "versions", "minPartitions", "push_filters"})
+_READ_OPTIONS = frozenset(
+    {"start", "stop", "prefix", "fuzzy", "start_time", "end_time", "versions", "minPartitions", "push_filters"}
+)
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
 OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
 """Names of all options, as users write them; without a pipeline file, others are those of the store."""
@@ -45,7 +47,7 @@ class ReadOptions:
     What is read of a table.
 
     Attributes:
-        scan: range, patterns, columns and versions of all rows, by original row keys.
+        scan: range, patterns, columns, versions and timestamps of all rows, by original row keys.
         has_versions: each cell is read with its time; else only the newest value of each column is.
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
@@ -121,6 +123,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         columns=columns.names,
         versions=versions or 1,
         fuzzy=tuple(FuzzyPattern.parse(text) for text in options.get("fuzzy", "").split(",") if text),
+        times=_times(options),
     )
     partitions = _positive(options, "minPartitions") or 1
     if partitions > MAX_PARTITIONS:
@@ -140,7 +143,7 @@ def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOpt
     if "time" in options:
         if found.time_column is not None:
             raise ConfigError('the options "time" and "time_column" exclude each other', hint="choose one of them")
-        return replace(found, time_ms=_time_ms(options["time"]))
+        return replace(found, time_ms=_time_ms(options, "time"))
     if is_streaming and found.time_column is None:
         raise ConfigError(
             "a streaming write needs the timestamp of its cells: Spark runs a micro-batch again after a failure, and "
@@ -175,14 +178,28 @@ def _positive(options: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _time_ms(text: str) -> int:
+def _times(options: Mapping[str, str]) -> TimeRange:
+    from_ms = _time_ms(options, "start_time") if "start_time" in options else ALL_TIMES.from_ms
+    to_ms = _time_ms(options, "end_time") if "end_time" in options else ALL_TIMES.to_ms
+    if from_ms >= to_ms:
+        raise ConfigError(
+            f'the option "end_time" is "{options["end_time"]}", which is not later than the start of the range',
+            hint="start_time is in the range, end_time is not",
+        )
+    return TimeRange(from_ms, to_ms)
+
+
+def _time_ms(options: Mapping[str, str], name: str) -> int:
+    text = options[name]
     try:
         time_ms = int(text) if text.isascii() and text.isdecimal() else iso_milliseconds(text.encode())
     except ValueError as error:
         raise ConfigError(
-            f'the option "time" is "{text}", which is no time with a zone',
+            f'the option "{name}" is "{text}", which is no time with a zone',
             hint='write milliseconds since 1970, or "2026-01-31T12:00:00Z"',
         ) from error
     if not 0 <= time_ms <= MAX_TIME_MS:
-        raise ConfigError(f'the option "time" is "{text}"', hint=f"write a time from 0 to {MAX_TIME_MS} ms since 1970")
+        raise ConfigError(
+            f'the option "{name}" is "{text}"', hint=f"write a time from 0 to {MAX_TIME_MS} ms since 1970"
+        )
     return time_ms

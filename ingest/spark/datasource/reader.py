@@ -117,7 +117,15 @@ class TableSourceReader(DataSourceReader):
         key = stored if distribution is None else distribution.original(stored)
         if not key or not _matches(key, scan.fuzzy):
             return None
-        return get_stored(store, self._table.name, stored, distribution, columns=scan.columns, versions=scan.versions)
+        return get_stored(
+            store,
+            self._table.name,
+            stored,
+            distribution,
+            columns=scan.columns,
+            versions=scan.versions,
+            times=scan.times,
+        )
 
     def _cuts(self, store: Store[Any], ranges: Sequence[Range], parts: int) -> list[bytes]:
         """Row keys that divide the rows of a partition; the first and the last row are read for it."""

@@ -3,7 +3,19 @@
 import random
 from collections.abc import Callable, Generator, Sequence
 
-from ingest.api import FamilySpec, Mutation, NotFoundError, Row, Scan, ScanCounts, SchemaError, TableSpec, split_column
+from ingest.api import (
+    ALL_TIMES,
+    FamilySpec,
+    Mutation,
+    NotFoundError,
+    Row,
+    Scan,
+    ScanCounts,
+    SchemaError,
+    TableSpec,
+    TimeRange,
+    split_column,
+)
 from sinks.hbase.client import HBaseClient
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
@@ -60,9 +72,11 @@ class RpcClient(HBaseClient):
         """Send the mutations, in one call for each server if none has a row key of another one."""
         self._writer.apply(table, mutations, self._attempts())
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """One row."""
-        return self._reader.get(table, row, columns, versions)
+        return self._reader.get(table, row, columns, versions, times)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """Rows of a range."""
@@ -101,7 +115,7 @@ class RpcClient(HBaseClient):
     def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
         """The value of a cell."""
         try:
-            found = self._reader.get_columns(table, row, [column], 1)
+            found = self._reader.get_columns(table, row, [column], 1, ALL_TIMES)
         except NotFoundError:
             return None
         return found.cells[0].value if found is not None else None

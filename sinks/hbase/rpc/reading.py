@@ -1,14 +1,15 @@
 """Gets and scans."""
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from itertools import islice
 
-from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, split_column
+from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, TimeRange, split_column
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.repeating import RepeatedReads
-from sinks.hbase.rpc.scanner import columns_message, region_specifier
+from sinks.hbase.rpc.scanner import columns_message, region_specifier, time_range_message
 from sinks.hbase.rpc.table_scan import TableScan, size_of
 from sinks.hbase.rpc.wire import data, number
 
@@ -26,7 +27,9 @@ class Reader:
         self._reads = reads
         self._families = families
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """
         One row, or None.
 
@@ -37,12 +40,14 @@ class Reader:
             self._check(table)
             return None
         try:
-            return self.get_columns(table, row, columns, versions)
+            return self.get_columns(table, row, columns, versions, times)
         except NoFamilyError:
             known = self._known(table, columns)
-            return self.get_columns(table, row, known, versions) if known else None
+            return self.get_columns(table, row, known, versions, times) if known else None
 
-    def get_columns(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get_columns(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """
         The same for columns whose families should exist.
 
@@ -50,8 +55,9 @@ class Reader:
             NotFoundError: there is no such table.
             NoFamilyError: the table lacks a family.
         """
-        # GetRequest of Client.proto: region 1, get 2; Get: row 1, column 2, max_versions 6
-        get = data(2, data(1, row) + columns_message(2, columns) + number(6, versions))
+        # GetRequest of Client.proto: region 1, get 2; Get: row 1, column 2, time_range 5, max_versions 6
+        cells = columns_message(2, columns) + time_range_message(5, times) + number(6, versions)
+        get = data(2, data(1, row) + cells)
         answer = self._reads.of_row(table, row, "Get", lambda region: data(1, region_specifier(region.name)) + get)
         return row_of(decoded(answer.cells))
 
@@ -65,15 +71,14 @@ class Reader:
         self._check(table)
         if scan.limit == 0 or scan.columns == ():
             return
-        columns: Sequence[bytes] | None = scan.columns
         paging = Paging(scan, counts, size_of)
         while True:
-            running = TableScan(self._reads, table, paging, columns, scan.versions)
+            running = TableScan(self._reads, table, paging, scan)
             try:
                 yield from islice(running.rows(), scan.limit)
             except NoFamilyError:  # of the first call: it names all families
-                columns = self._known(table, columns)
-                if not columns:
+                scan = replace(scan, columns=self._known(table, scan.columns))
+                if not scan.columns:
                     return
             else:
                 return
@@ -84,7 +89,7 @@ class Reader:
         """Raise `NotFoundError` if there is no such table."""
         self._reads.run(table, lambda deadline_s: self._reads.regions.of(table, deadline_s))
 
-    def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes]:
+    def _known(self, table: str, columns: Sequence[bytes] | None) -> tuple[bytes, ...]:
         """Columns of families that exist: HBase refuses the whole request if one does not."""
         families = self._families(table)
         return tuple(column for column in columns or () if split_column(column)[0] in families)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ingest.api import Cell, split_column
+from ingest.api import ALL_TIMES, Cell, TimeRange, split_column
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
@@ -73,10 +73,15 @@ def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
     )
 
 
-def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int) -> bytes:
+def time_range_message(field: int, times: TimeRange) -> bytes:
+    """A range of timestamps as `optional TimeRange` of a Get or Scan; no bytes for all timestamps."""
+    return b"" if times == ALL_TIMES else data(field, number(1, times.from_ms) + number(2, times.to_ms))
+
+
+def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int, times: TimeRange = ALL_TIMES) -> bytes:
     """A Scan of Client.proto."""
-    parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), number(7, versions)]
-    parts.append(number(10, _PAGE_BYTES))
+    parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), time_range_message(6, times)]
+    parts += [number(7, versions), number(10, _PAGE_BYTES)]
     if bounds.is_reverse:
         parts.append(flag(15))
     parts += [flag(21, value=bounds.includes_first), flag(22, value=bounds.includes_last)]

@@ -6,9 +6,9 @@ at the right row if a region was split, merged or moved, or if a server has clos
 """
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
-from ingest.api import MAX_ROW_KEY_BYTES, Row, prefix_end
+from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, prefix_end
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.errors import ConnectionLostError
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
@@ -24,23 +24,14 @@ class TableScan:
         reads: of the cluster.
         table: to be read.
         paging: which rows.
-        columns: None for all; otherwise of families that exist.
-        versions: maximum number of versions of each cell.
+        scan: which cells of them; if it has columns, their families exist.
     """
 
-    def __init__(
-        self,
-        reads: RepeatedReads,
-        table: str,
-        paging: Paging[ScannedRow],
-        columns: Sequence[bytes] | None,
-        versions: int,
-    ) -> None:
+    def __init__(self, reads: RepeatedReads, table: str, paging: Paging[ScannedRow], scan: Scan) -> None:
         self._reads = reads
         self._table = table
         self._paging = paging
-        self._columns = columns
-        self._versions = versions
+        self._scan = scan
         self._region: Region | None = None
         self._scanner: RegionScanner | None = None
         self._edge: bytes | None = None  # end, with `reverse` start, of the last region that was read completely
@@ -82,8 +73,9 @@ class TableScan:
         region = self._region = self._reads.located(self._table, found)
         assert region.server is not None  # noqa: S101 - checked by `located`
         connection = self._reads.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
-        scan = scan_message(bounds, self._columns, self._versions)
-        self._scanner = RegionScanner(connection, region.name, scan)
+        scan = self._scan
+        message = scan_message(bounds, scan.columns, scan.versions, scan.times)
+        self._scanner = RegionScanner(connection, region.name, message)
         return self._scanner
 
     def _bounds(self) -> Bounds:

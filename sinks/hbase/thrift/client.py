@@ -16,6 +16,7 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
+    TimeRange,
     WriteRejectedError,
 )
 from ingest.api.notation import shown
@@ -72,9 +73,11 @@ class ThriftClient(HBaseClient):
             except StoreUnavailableError as error:
                 raise self._disabled(table) or error from error.__cause__
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """One row; several versions take one more call for each column."""
-        return self._reader.get(table, row, columns, versions)
+        return self._reader.get(table, row, columns, versions, times)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """Rows of a range; several versions take one more call for each column of a row."""

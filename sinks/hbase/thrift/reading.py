@@ -3,10 +3,14 @@ Gets and scans through a Thrift server.
 
 The old interface returns the newest version of each cell, and older ones only of one column at a time. Reading several
 versions of a row takes one more call for each of its columns.
+
+Its calls have an end of the time range, and no start. The client drops the cells before the start: the newest versions
+before the end include the newest ones in the range.
 """
 
 import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +23,7 @@ from ingest.api import (
     Scan,
     ScanCounts,
     StoreError,
+    TimeRange,
     prefix_end,
     split_column,
 )
@@ -95,7 +100,9 @@ class Reader:
         regions = self._connection.read(table, "getTableRegions", table.encode())
         return tuple(sorted(region.startKey for region in regions if region.startKey))
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int) -> Row | None:
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+    ) -> Row | None:
         """
         One row, or None.
 
@@ -106,14 +113,11 @@ class Reader:
         if not row or wanted == ():
             return None
         self._connection.cache_regions(table, [row])
-        name = table.encode()
-        if wanted is None:
-            found = self._connection.read(table, "getRow", name, row, {})
-        else:
-            found = self._connection.read(table, "getRowWithColumns", name, row, list(wanted), {})
+        names = None if wanted is None else list(wanted)
+        found = self._connection.read(table, "getRowWithColumnsTs", table.encode(), row, names, times.to_ms, {})
         if not found or not found[0].columns:
             return None
-        return self._with_versions(table, _row(found[0]), versions)
+        return self._in_range(table, _row(found[0]), versions, times)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """
@@ -125,20 +129,24 @@ class Reader:
         columns = self._known(table, scan.columns)
         if columns == () or scan.limit == 0:
             return
-        with contextlib.closing(self._rows(table, columns, Paging(scan, counts, _size))) as found:
-            if scan.versions == 1:
+        times = scan.times
+        # the client may drop most rows of a page, so a page is not limited to the number of rows that are left to find
+        paged = replace(scan, limit=None) if times.from_ms else scan
+        with contextlib.closing(self._rows(table, columns, Paging(paged, counts, _size), times)) as found:
+            if scan.versions == 1 and not times.from_ms:
                 yield from islice(found, scan.limit)
                 return
-            rows = (self._with_versions(table, row, scan.versions) for row in found)
-            # a row is None if its cells were deleted between the two calls
+            rows = (self._in_range(table, row, scan.versions, times) for row in found)
             yield from islice((row for row in rows if row is not None), scan.limit)
 
-    def _rows(self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow]) -> Generator[Row]:
+    def _rows(
+        self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow], times: TimeRange
+    ) -> Generator[Row]:
         scanner = None
         try:
             while paging.must_read:
                 if scanner is None:
-                    scanner = self._open(table, columns, paging)
+                    scanner = self._open(table, columns, paging, times)
                 page = self._page(table, scanner, paging.rows)
                 if page is None:
                     scanner = None  # continue after the last row
@@ -154,11 +162,14 @@ class Reader:
             if scanner is not None:
                 self._close_scanner(scanner)
 
-    def _open(self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow]) -> _Scanner:
+    def _open(
+        self, table: str, columns: Sequence[bytes] | None, paging: Paging[_ThriftRow], times: TimeRange
+    ) -> _Scanner:
         start, stop = _scanner_range(paging.remaining)
         tscan = TScan(
             startRow=start,
             stopRow=stop,
+            timestamp=times.to_ms,
             columns=None if columns is None else list(columns),
             caching=paging.caching,
             reversed=paging.remaining.is_reverse,
@@ -184,16 +195,28 @@ class Reader:
                 lambda client: client.scannerClose(scanner.number) if client is scanner.client else None
             )
 
-    def _with_versions(self, table: str, row: Row, versions: int) -> Row | None:
-        """The row with older versions of its cells; None if they have been deleted meanwhile."""
-        if versions == 1:
-            return row
-        cells = []
-        for newest in row.cells:
-            column = newest.family + b":" + newest.qualifier
-            found = self._connection.read(table, "getVer", table.encode(), row.key, column, versions, {})
-            cells += [newest._replace(timestamp_ms=cell.timestamp, value=cell.value) for cell in found]
+    def _in_range(self, table: str, row: Row, versions: int, times: TimeRange) -> Row | None:
+        """
+        The versions of a row's cells in a time range; None if there are none.
+
+        Args:
+            table: its name.
+            row: with the newest version of each cell before the end of the range.
+            versions: maximum number of versions of each cell.
+            times: the range.
+        """
+        cells = [cell for cell in row.cells if cell.timestamp_ms >= times.from_ms]
+        if versions > 1:
+            cells = [cell for newest in cells for cell in self._versions(table, row.key, newest, versions, times)]
         return Row(row.key, tuple(cells)) if cells else None
+
+    def _versions(self, table: str, row: bytes, newest: Cell, versions: int, times: TimeRange) -> Iterator[Cell]:
+        """The versions of a cell in a time range."""
+        column = newest.family + b":" + newest.qualifier
+        name = table.encode()
+        for cell in self._connection.read(table, "getVerTs", name, row, column, times.to_ms, versions, {}):
+            if cell.timestamp >= times.from_ms:
+                yield newest._replace(timestamp_ms=cell.timestamp, value=cell.value)
 
     def _known(self, table: str, columns: Sequence[bytes] | None) -> Sequence[bytes] | None:
         """

@@ -1,10 +1,10 @@
-"""Patterns of row keys as values and as text, and the bounds of a scan."""
+"""Patterns of row keys as values and as text, ranges of timestamps, and the bounds of a scan."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import FuzzyPattern, Scan, next_key, prefix_end
+from ingest.api import ALL_TIMES, MAX_TIME_MS, FuzzyPattern, Scan, TimeRange, next_key, prefix_end
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,26 @@ def test_part_of_a_scan_after_a_row(scan, bounds):
         (Scan(prefix=b"\xff"), False),
         (Scan(columns=(b"f",)), False),
         (Scan(fuzzy=(FuzzyPattern(b"a", b"\x00"),)), False),
+        (Scan(times=TimeRange()), True),
+        (Scan(times=TimeRange(1)), False),
+        (Scan(times=TimeRange(0, 5)), False),
     ],
 )
 def test_scan_of_all_rows(scan, is_of_all_rows):
     assert scan.is_of_all_rows is is_of_all_rows
+
+
+@pytest.mark.parametrize(("from_ms", "to_ms"), [(-1, 5), (5, 5), (6, 5), (0, MAX_TIME_MS + 2), (MAX_TIME_MS + 1, None)])
+def test_invalid_time_range_is_refused(from_ms, to_ms):
+    with pytest.raises(ValueError, match=f"no timestamp is from {from_ms} to before "):
+        TimeRange(from_ms) if to_ms is None else TimeRange(from_ms, to_ms)
+
+
+def test_time_range_without_an_end_has_all_later_timestamps():
+    assert (TimeRange(5).to_ms, TimeRange(5).has_end) == (MAX_TIME_MS + 1, False)
+    assert TimeRange(MAX_TIME_MS).from_ms == MAX_TIME_MS
+    assert TimeRange(0, MAX_TIME_MS).has_end
+    assert TimeRange() == ALL_TIMES
 
 
 def test_no_key_is_between_a_key_and_the_next_one():

@@ -126,6 +126,7 @@ class TestScan:
             ["--start", "\\xff\\xff"],
             ["--fuzzy", "?9"],
             ["--after", "\\xff\\x00"],
+            ["--from", "1970-01-01T00:00:02.001Z"],
         ],
         ids=str,
     )
@@ -175,6 +176,38 @@ class TestScan:
         cells = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2).json["cells"]
         assert [cell[2] for cell in cells] == [2000, 1000]
 
+    @pytest.mark.parametrize(
+        ("options", "times_ms"),
+        [
+            (["--from", "1970-01-01T00:00:02Z"], [2000]),
+            (["--to", "1970-01-01T00:00:02Z"], [1000]),
+            (["--from", "1969-12-31", "--to", "1970-01-01T00:00:02.001Z"], [2000, 1000]),
+            (["--from", "1970-01-01T01:00:01+01:00", "--to", "1970-01-01T00:00:02", "--reverse"], [1000]),
+        ],
+        ids=str,
+    )
+    def test_time_range_selects_cells(self, ingest, store, options, times_ms):
+        rows = ingest(*SCAN, "--limit", 1, "--columns", "cf:q", "--versions", 2, *options).lines
+        assert [[cell[2] for cell in row["cells"]] for row in rows] == [times_ms]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--from", "now"], '"now" is not a time'),
+            (
+                ["--from", "2026-01-31", "--to", "2026-01-31"],
+                '--to "2026-01-31" is not later than --from "2026-01-31"\n  hint: the range includes --from and',
+            ),
+            (["--to", "1970-01-01"], '--to "1970-01-01" is not later than 1970, and no timestamp of a cell is earlier'),
+        ],
+        ids=["no time", "equal", "before all cells"],
+    )
+    @pytest.mark.parametrize("command", [["scan"], ["get", "a1"]], ids=["scan", "get"])
+    def test_mistakes_in_a_time_range_are_reported(self, ingest, store, command, options, message):
+        name, *row = command
+        result = ingest(name, "pipeline.yaml", "mytable", *row, *options)
+        assert (result.code, result.out, message in result.err) == (2, "", True)
+
     def test_counts_are_the_last_line_of_json(self, ingest, store):
         *rows, last = ingest(*SCAN, "--fuzzy", "?2", "--columns", "cf:q", "--stats").lines
         assert [row["row"] for row in rows] == ["a2"]
@@ -204,6 +237,14 @@ class TestGet:
         assert result.out == (
             "\\xff\\x00\n  cf:q  1970-01-01T00:00:02.000Z  v2000\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
         )
+
+    def test_row_has_the_cells_of_the_time_range(self, ingest, store):
+        get = ("get", "pipeline.yaml", "mytable", "a1", "--columns", "cf:q", "--versions", "3")
+        times = ("--from", "1970-01-01T00:00:01Z", "--to", "1970-01-01T00:00:02Z")
+        assert ingest(*get, *times).out == "a1\n  cf:q  1970-01-01T00:00:01.000Z  v1000\n"
+        result = ingest(*get, "--from", "1970-01-02")
+        assert (result.code, result.out) == (3, "")
+        assert 'no row "a1" in table "mytable" has a cell in the time range\n' in result.err
 
     def test_missing_row_is_reported(self, ingest, store):
         result = ingest("get", "pipeline.yaml", "mytable", "a3")

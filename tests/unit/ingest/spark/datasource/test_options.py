@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.api import ConfigError, FuzzyPattern, Scan
+from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange
 from ingest.spark.datasource.columns import DeclaredColumns
 from ingest.spark.datasource.options import TableOptions, WriteOptions, read_options, table_options, write_options
 
@@ -59,6 +59,19 @@ def test_versions_are_read_with_their_times():
 
 
 @pytest.mark.parametrize(
+    ("options", "times"),
+    [
+        ({}, ALL_TIMES),
+        ({"start_time": "1970-01-01T00:00:01Z", "end_time": "5000"}, TimeRange(1000, 5000)),
+        ({"start_time": "1308748686334"}, TimeRange(1_308_748_686_334)),
+        ({"end_time": "1970-01-02T01:00+01:00"}, TimeRange(0, 86_400_000)),
+    ],
+)
+def test_time_range_of_a_read(options: dict[str, str], times: TimeRange):
+    assert read_options(options).scan == Scan(times=times)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"versions": "0"}, 'the option "versions" is "0"'),
@@ -67,6 +80,11 @@ def test_versions_are_read_with_their_times():
         ({"push_filters": "yes"}, 'the option "push_filters" is "yes"'),
         ({"versions": "2", "columns": "m:x"}, "exclude each other"),
         ({"time": "0"}, 'the option "time" only applies to a write'),
+        ({"start_time": "2026-01-31T12:00"}, 'the option "start_time" is "2026-01-31T12:00", which is no time with a'),
+        ({"end_time": "-1"}, 'the option "end_time" is "-1", which is no time'),
+        ({"start_time": "9223372036854775807"}, "write a time from 0 to"),
+        ({"end_time": "0"}, 'the option "end_time" is "0", which is not later than the start of the range; start_time'),
+        ({"start_time": "7", "end_time": "6"}, 'the option "end_time" is "6", which is not later than'),
     ],
 )
 def test_mistakes_in_a_read_are_named(options: dict[str, str], message: str):
@@ -94,6 +112,7 @@ def test_a_batch_write_needs_no_time():
         ({"time": "yesterday"}, 'the option "time" is "yesterday", which is no time with a zone; write milliseconds'),
         ({"time": "9223372036854775807"}, "write a time from 0 to"),
         ({"time": "1", "prefix": "a"}, 'the option "prefix" only applies to a read'),
+        ({"time": "1", "end_time": "2"}, 'the option "end_time" only applies to a read'),
     ],
 )
 def test_mistakes_in_a_write_are_named(options: dict[str, str], message: str):

@@ -134,6 +134,25 @@ def test_a_get_obeys_patterns(folder: Path):
 
 
 @pytest.mark.parametrize("table", TABLES)
+def test_time_range_selects_cells(folder: Path, table: str):
+    later = rows_of(reader_of(folder, table, {"start_time": "1001", "minpartitions": "6"}))
+    assert [row for part in later for row in part] == [(_key(0), [("m:t", b"new")])]
+    columns = {"columns": "m:n as n int32, m:t", "stop": "k003"}
+    earlier = rows_of(reader_of(folder, table, columns | {"end_time": "1970-01-01T00:00:02Z"}))
+    assert sorted(row for part in earlier for row in part) == [(_key(number), number, "t") for number in range(3)]
+    assert keys_of(rows_of(reader_of(folder, table, {"start_time": "1001", "end_time": "2000"}))) == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(("key", "found"), [(b"k000", [[(b"k000", None, "new")]]), (b"k001", [[]])])
+def test_a_get_obeys_the_time_range(folder: Path, table: str, key: bytes, found: list[list[tuple[Any, ...]]]):
+    options = {"push_filters": "true", "columns": "m:n as n int32, m:t", "start_time": "1001"}
+    reader = reader_of(folder, table, options)
+    list(reader.pushFilters([EqualTo(("row",), key)]))
+    assert rows_of(reader) == found
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_an_empty_range_is_one_empty_partition(folder: Path, table: str):
     assert rows_of(reader_of(folder, table, {"start": "b", "stop": "a"})) == [[]]
     assert rows_of(reader_of(folder, "plain", {"start": "x", "minpartitions": "4"})) == [[]]

@@ -1,12 +1,12 @@
-"""Scans when the server forgets a scanner, restarts, or limits the length of a bound."""
+"""Scans when the server forgets a scanner, restarts, or limits the length of a bound; scans of a time range."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
 
-from ingest.api import MAX_ROW_KEY_BYTES, Scan, ScanCounts, StoreUnavailableError
+from ingest.api import ALL_TIMES, MAX_ROW_KEY_BYTES, Scan, ScanCounts, StoreUnavailableError, TimeRange
 from sinks.hbase.thrift.errors import translated
 from sinks.hbase.thrift.reading import Reader
 from sinks.hbase.thrift.thrift1 import IllegalArgument, TScan
@@ -17,10 +17,17 @@ ROWS = [b"row%03d" % number for number in range(60)]
 
 
 class Server:
-    """The scanners of one process of a Thrift server; their numbers start at 0, as in every process."""
+    """
+    The scanners of one process of a Thrift server; their numbers start at 0, as in every process.
 
-    def __init__(self, rows: Iterable[bytes]) -> None:
+    Attributes:
+        pages: number of pages that were read.
+    """
+
+    def __init__(self, rows: Iterable[bytes], times_ms: Mapping[bytes, int] | None = None) -> None:
         self._rows = sorted(rows)
+        self._times_ms = times_ms or {}
+        self.pages = 0
         self.scanners: dict[int, list[bytes]] = {}
         self.opened: list[TScan] = []
 
@@ -46,8 +53,13 @@ class Server:
         if number not in self.scanners:
             raise IllegalArgument(message=b"scanner ID is invalid")
         page, self.scanners[number] = self.scanners[number][:count], self.scanners[number][count:]
-        cell = SimpleNamespace(timestamp=1, value=b"v")
-        return [SimpleNamespace(row=row, columns={b"f:q": cell}) for row in page]
+        self.pages += 1
+        return [
+            SimpleNamespace(
+                row=row, columns={b"f:q": SimpleNamespace(timestamp=self._times_ms.get(row, 1), value=b"v")}
+            )
+            for row in page
+        ]
 
     def scannerClose(self, number: int) -> None:  # noqa: N802 - Thrift's name
         del self.scanners[number]
@@ -141,3 +153,16 @@ def test_scan_continues_after_a_row_whose_key_has_the_maximum_length():
     seen = [next(found).key, next(found).key]
     connection.client.scanners.clear()
     assert [*seen, *(row.key for row in found)] == [b"a", LONGEST, b"z"]
+
+
+def test_rows_before_a_time_range_are_dropped_and_pages_stay_whole():
+    server = Server(ROWS, {row: number for number, row in enumerate(ROWS)})
+    assert keys(Connection(server), Scan(times=TimeRange(50), limit=2, page_rows=20)) == ROWS[50:52]
+    assert server.pages == 3
+
+
+@pytest.mark.parametrize("times", [ALL_TIMES, TimeRange(0, 7), TimeRange(1, 7)])
+def test_server_applies_the_end_of_a_time_range(times: TimeRange):
+    server = Server(ROWS)
+    assert keys(Connection(server), Scan(times=times)) == ROWS
+    assert [scan.timestamp for scan in server.opened] == [times.to_ms]
