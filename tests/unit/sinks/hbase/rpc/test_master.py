@@ -1,0 +1,123 @@
+"""Calls of the active master, and the procedures that they start."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
+from sinks.hbase.client import TableExistsError
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.master import Master
+from sinks.hbase.rpc.schema import table_schema
+from sinks.hbase.rpc.wire import Message, data, number
+from tests.support.rpc_server import Request, RpcServer
+
+HBASE = "org.apache.hadoop.hbase."
+SPEC = TableSpec("t", (FamilySpec(b"f"),), splits=(b"m",))
+
+
+class FalseMaster:
+    """
+    A server that is the active master.
+
+    Attributes:
+        answers: method -> the next frames of its answers; the last one is repeated.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Callable[[Request], bytes | None]]] = {}
+        self.server = RpcServer(self._answer)
+        self.cluster = Cluster([self.server.address], may_leave_machine=False)
+        self.cluster.open()
+        nonces = iter(range(1, 100))
+        self.master = Master(
+            self.cluster,
+            lambda: Attempts(0.5, sleep=lambda _seconds: None),
+            lambda: next(nonces),
+            sleep=lambda _seconds: None,
+        )
+
+    def requests(self, method: str) -> list[Message]:
+        return [Message(each.parameter) for each in self.server.requests if each.method == method]
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.server.close()
+
+    def _answer(self, request: Request) -> bytes | None:
+        if request.method == "GetActiveMaster":
+            name = data(1, self.server.address.host.encode()) + number(2, self.server.address.port)
+            return request.answer(data(1, name))
+        answers = self.answers[request.method]
+        return (answers.pop(0) if len(answers) > 1 else answers[0])(request)
+
+
+@pytest.fixture
+def false() -> Iterator[FalseMaster]:
+    made = FalseMaster()
+    yield made
+    made.close()
+
+
+def answer(message: bytes) -> Callable[[Request], bytes]:
+    return lambda request: request.answer(message)
+
+
+def failure(name: str) -> Callable[[Request], bytes]:
+    return lambda request: request.failure(HBASE + name, "text")
+
+
+def test_change_waits_for_its_procedure(false: FalseMaster) -> None:
+    false.answers = {"CreateTable": [answer(number(1, 17))], "getProcedureResult": [answer(number(1, 1))] * 2}
+    false.answers["getProcedureResult"].append(answer(number(1, 2)))
+    false.master.create_table(SPEC)
+    (created,) = false.requests("CreateTable")
+    assert (created.data(1), created.all_data(2)) == (table_schema(SPEC), [b"m"])
+    assert [each.number(1) for each in false.requests("getProcedureResult")] == [17, 17, 17]
+
+
+def test_repeated_request_has_the_same_nonces(false: FalseMaster) -> None:
+    false.answers = {
+        "CreateTable": [failure("PleaseHoldException"), lambda _request: None, answer(number(1, 17))],
+        "getProcedureResult": [answer(number(1, 2))],
+    }
+    false.master.create_table(SPEC)
+    assert [(each.number(3), each.number(4)) for each in false.requests("CreateTable")] == [(1, 2)] * 3
+
+
+def test_procedure_that_failed(false: FalseMaster) -> None:
+    cause = data(1, f"{HBASE}InvalidFamilyOperationException".encode()) + data(2, b"family f exists")
+    false.answers = {
+        "AddColumn": [answer(number(1, 17))],
+        "getProcedureResult": [answer(number(1, 2) + data(5, data(2, cause)))],
+    }
+    with pytest.raises(SchemaError, match="family f exists"):
+        false.master.add_family("t", FamilySpec(b"f"))
+
+
+def test_procedure_that_does_not_end_in_time(false: FalseMaster) -> None:
+    false.answers = {"CreateTable": [answer(number(1, 17))], "getProcedureResult": [answer(number(1, 1))]}
+    with pytest.raises(StoreUnavailableError, match="has not completed CreateTable"):
+        false.master.create_table(SPEC)
+
+
+def test_table_that_exists_and_master_that_is_not_there(false: FalseMaster) -> None:
+    false.answers = {"CreateTable": [failure("TableExistsException")]}
+    with pytest.raises(TableExistsError):
+        false.master.create_table(SPEC)
+    false.answers = {"CreateTable": [failure("ipc.ServerNotRunningYetException")]}
+    with pytest.raises(StoreUnavailableError):
+        false.master.create_table(SPEC)
+
+
+def test_missing_table_and_family(false: FalseMaster) -> None:
+    false.answers = {"GetTableDescriptors": [answer(b"")]}
+    with pytest.raises(NotFoundError):
+        false.master.families("t")
+    with pytest.raises(SchemaError, match='no table "t"'):
+        false.master.change_family("t", FamilySpec(b"f"))
+    false.answers = {"GetTableDescriptors": [answer(data(1, table_schema(SPEC)))]}
+    assert false.master.families("t") == SPEC.families
+    with pytest.raises(SchemaError, match='no family "g"'):
+        false.master.change_family("t", FamilySpec(b"g"))
