@@ -23,7 +23,7 @@ ColumnsOption = Annotated[
 VersionsOption = Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of versions of each cell.")]
 CellsFromOption = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="Only cells with this timestamp or a later one: 2026-01-31T12:00:00Z."),
+    typer.Option("--from", metavar="TIME", help="Only cells from this timestamp on, as in 2026-01-31T12:00:00Z."),
 ]
 CellsToOption = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only cells before this timestamp.")]
 

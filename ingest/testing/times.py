@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import ALL_TIMES, Delete, FamilySpec, FuzzyPattern, Put, Scan, TimeRange
 from ingest.testing.cells import put
-from ingest.testing.tables import AnyStore, StoreFixture, TableContract
+from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
 
@@ -54,6 +54,14 @@ class TimeRangeContract(TableContract):
         for row in store.scan(table, Scan(versions=3, times=TimeRange(2, 11))):
             assert [cell.value for cell in row.cells] == [b"10", b"9", b"8"]
         assert [row.key for row in store.scan(table, Scan(times=TimeRange(2, 11), reverse=True))] == [b"s", b"r"]
+        store.apply(table, [Delete(b"s", at, b"g", b"q") for at in (4, 8)] + [Delete(b"r", 9, b"g")])
+        found = [
+            (row.key, cell.timestamp_ms)
+            for row in store.scan(table, Scan(versions=9, times=TimeRange(2, 11)))
+            for cell in row.cells
+        ]
+        assert found == [(b"r", 10), (b"s", 10), (b"s", 9)]
+        assert scanned(store, table, Scan(times=TimeRange(2, 8))) == []
 
     def test_rows_without_a_cell_in_the_time_range_are_not_returned(self, store: AnyStore, table: str) -> None:
         keys = [b"%02d" % number for number in range(40)]

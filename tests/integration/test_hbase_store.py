@@ -110,6 +110,19 @@ class TestTables:
 
 class TestRegions:
     @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
+    def test_rows_larger_than_a_page_are_read_as_a_whole(self, hbase: HBase, protocol: str) -> None:
+        columns = {b"f:%03d" % number: b"%d" % (number % 10) * 100_000 for number in range(60)}
+        with opened(settings_of(hbase, protocol)) as store:
+            spec = TableSpec(unique("wide"), (FamilySpec(b"f"),))
+            store.ensure_table(spec)
+            for key in (b"a", b"b"):
+                store.apply(spec.name, [Put(key, dict(columns), 1)])
+            for reverse in (False, True):
+                rows = list(store.scan(spec.name, Scan(reverse=reverse)))
+                assert [row.key for row in rows] == ([b"b", b"a"] if reverse else [b"a", b"b"])
+                assert all({b"f:" + cell.qualifier: cell.value for cell in row.cells} == columns for row in rows)
+
+    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
     def test_scans_over_several_regions(self, hbase: HBase, protocol: str) -> None:
         spec = TableSpec(unique("regions"), (FamilySpec(b"f"),), splits=(b"2", b"4", b"40", b"6"))
         keys = [b"%02d" % number for number in range(10, 80)] + [b"2", b"4", b"40\x00"]

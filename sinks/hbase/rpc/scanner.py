@@ -3,6 +3,10 @@ A scanner of one region.
 
 Source: ScanRequest and ScanResponse of Client.proto. The first call opens the scanner and returns its first rows, each
 further one the next rows. A scanner that has reached the end of the region is closed by the server.
+
+A server that finds few rows reads until the page is full or the region ends, which may take longer than the time-out of
+the call. It answers after half of that time with what it has found, if the client accepts pages without rows
+("heartbeats") and parts of rows. A row of which the server may send more cells is returned with its last part.
 """
 
 from collections.abc import Sequence
@@ -43,7 +47,7 @@ class ScannedRow(NamedTuple):
 
 class Page(NamedTuple):
     """
-    Some rows of a region.
+    Some rows of a region; none if the server has not found one within the time of the call.
 
     Attributes:
         is_last: the region has no more of the scan.
@@ -109,6 +113,7 @@ class RegionScanner:
         self._id: int | None = None
         self._calls = 0
         self._has_ended = False
+        self._started: ScannedRow | None = None  # a row of which the server may send more cells
 
     def next(self, rows: int, deadline_s: float) -> Page:
         """
@@ -129,11 +134,31 @@ class RegionScanner:
             # a call that the server runs twice would skip rows; so it checks the number of the call
             request = number(3, self._id) + number(6, self._calls)
             self._calls += 1
-        answer = self._connection.call("Scan", request + number(4, rows), deadline_s)
+        # of ScanRequest: client_handles_partials 7, client_handles_heartbeats 8
+        answer = self._connection.call("Scan", request + number(4, rows) + flag(7) + flag(8), deadline_s)
         response = Message(answer.message)
         self._id = response.number(2)
         self._has_ended = not (response.flag(3, default=True) and response.flag(8, default=True))
-        return Page(_rows(response, answer), self._has_ended)
+        return Page(self._whole(_rows(response, answer), response.numbers(7)), self._has_ended)
+
+    def _whole(self, rows: list[ScannedRow], are_parts: list[int]) -> list[ScannedRow]:
+        """
+        The rows that are complete, with the parts that were received before.
+
+        Args:
+            rows: as received.
+            are_parts: whether the server may send more cells of each row; it can be true of the last one only.
+        """
+        started, self._started = self._started, None
+        is_part = bool(are_parts and are_parts[-1]) if rows else started is not None
+        if started is not None:
+            if rows and rows[0].row == started.row:
+                rows[0] = ScannedRow(started.row, started.cells + rows[0].cells)
+            else:
+                rows.insert(0, started)
+        if is_part and not self._has_ended:
+            self._started = rows.pop()
+        return rows
 
     def close(self) -> None:
         """Close the scanner on the server, without waiting for the answer; the connection stays open."""

@@ -47,7 +47,7 @@ class TableScan:
             if page.is_last:
                 self._scanner = None
                 self._leave_region()
-            elif paging.must_seek:
+            elif page.rows and paging.must_seek:
                 self.close()
 
     def close(self) -> None:

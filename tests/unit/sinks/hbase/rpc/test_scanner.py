@@ -1,10 +1,75 @@
-"""The messages of a scanner."""
+"""The messages of a scanner, and rows that a server sends in parts."""
+
+from typing import Any
 
 import pytest
 
-from ingest.api import ALL_TIMES, MAX_TIME_MS, TimeRange
-from sinks.hbase.rpc.scanner import Bounds, scan_message, time_range_message
-from sinks.hbase.rpc.wire import Message
+from ingest.api import ALL_TIMES, MAX_TIME_MS, Put, TimeRange
+from sinks.hbase.rpc.cells import CellEncoder
+from sinks.hbase.rpc.connection import Answer
+from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message, time_range_message
+from sinks.hbase.rpc.wire import Message, flag, number
+
+
+class FalseConnection:
+    """
+    A server whose answers are given; keeps the requests.
+
+    Args:
+        pages: of each answer the rows with the qualifiers of their cells, whether the last row is a part, and whether
+            the region has more rows.
+    """
+
+    def __init__(self, *pages: tuple[list[tuple[bytes, bytes]], bool, bool]) -> None:
+        self._pages = list(pages)
+        self.requests: list[Message] = []
+
+    def call(self, method: str, parameter: bytes, _deadline_s: float) -> Answer:
+        assert method == "Scan"
+        self.requests.append(Message(parameter))
+        rows, is_part, has_more = self._pages.pop(0)
+        message = number(2, 77) + flag(8, value=has_more) + flag(9, value=not rows)
+        for at, (_, qualifiers) in enumerate(rows, start=1):
+            message += number(1, len(qualifiers)) + flag(7, value=is_part and at == len(rows))
+        encoder = CellEncoder(1 << 20)
+        puts = [Put(row, {b"f:%c" % name: b"" for name in qualifiers}, 1) for row, qualifiers in rows]
+        return Answer(message, b"".join(map(encoder.put, puts)))
+
+
+def read(connection: Any) -> list[list[tuple[bytes, bytes]]]:
+    """The pages of a scanner: rows with the qualifiers of their cells."""
+    scanner = RegionScanner(connection, b"region", b"")
+    pages = []
+    while True:
+        page = scanner.next(10, 1.0)
+        pages.append([(row.row, b"".join(cell.qualifier for cell in row.cells)) for row in page.rows])
+        if page.is_last:
+            return pages
+
+
+def test_rows_that_are_sent_in_parts_are_returned_as_a_whole():
+    connection = FalseConnection(
+        ([(b"a", b"1"), (b"b", b"1")], True, True),
+        ([], False, True),
+        ([(b"b", b"23")], True, True),
+        ([(b"b", b"4"), (b"c", b"1")], True, True),
+        ([(b"d", b"1")], True, True),
+        ([], False, True),
+        ([], False, False),
+    )
+    whole = [[(b"a", b"1")], [], [], [(b"b", b"1234")], [(b"c", b"1")], [], [(b"d", b"1")]]
+    assert read(connection) == whole
+
+
+def test_part_at_the_end_of_a_region_is_a_whole_row():
+    assert read(FalseConnection(([(b"a", b"1")], True, False))) == [[(b"a", b"1")]]
+    assert read(FalseConnection(([(b"a", b"1")], True, True), ([(b"a", b"2")], True, False))) == [[], [(b"a", b"12")]]
+
+
+def test_each_call_accepts_parts_of_rows_and_pages_without_rows():
+    connection = FalseConnection(([], False, True), ([], False, False))
+    assert read(connection) == [[], []]
+    assert [(message.flag(7), message.flag(8)) for message in connection.requests] == [(True, True)] * 2
 
 
 @pytest.mark.parametrize("times", [TimeRange(5), TimeRange(0, 7), TimeRange(5, 7), TimeRange(MAX_TIME_MS)])

@@ -30,12 +30,14 @@ class FalseCluster:
     Attributes:
         splits: row keys at which its regions start; a scanner ends with an exception if they change.
         exceptions: for the next calls of a scanner that is open; None answers.
+        empty_pages: whether the next pages that are not the last of a region have no rows.
         open_scanners: those that were opened and have neither ended nor been closed.
     """
 
     def __init__(self) -> None:
         self.splits: tuple[bytes, ...] = ()
         self.exceptions: Iterator[str | None] = itertools.repeat(None)
+        self.empty_pages: Iterator[bool] = itertools.repeat(False)
         self.open_scanners: dict[int, tuple[tuple[bytes, ...], list[bytes]]] = {}
         self._numbers = itertools.count(1)
         self._encoder = CellEncoder(1 << 20)
@@ -114,6 +116,8 @@ class FalseCluster:
 
     def _page(self, request: Request, number_: int, rows: int) -> bytes:
         left = self.open_scanners[number_][1]
+        if left and next(self.empty_pages, False):
+            rows = 0
         page = left[:rows]
         del left[:rows]
         if not left:
@@ -158,12 +162,14 @@ SPLITS = st.sets(st.sampled_from([b"03", b"1", b"10", b"15", b"2", b"25", b"39"]
     exceptions=st.lists(
         st.sampled_from([None, None, "exceptions.RegionMovedException", "UnknownScannerException"]), max_size=6
     ),
+    empty_pages=st.lists(st.booleans(), max_size=12),
 )
-def test_every_row_is_read_once_whatever_happens_to_the_regions(scan, splits, every, exceptions) -> None:
+def test_every_row_is_read_once_whatever_happens_to_the_regions(scan, splits, every, exceptions, empty_pages) -> None:
     false = FalseCluster()
     try:
         false.splits = splits[0]
         false.exceptions = iter(exceptions)
+        false.empty_pages = iter(empty_pages)
         changes = iter(splits[1:])
         found = []
         for at, row in enumerate(false.reader.scan("t", scan, ScanCounts())):
