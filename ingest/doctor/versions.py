@@ -37,7 +37,7 @@ MATRIX = {
         "Python",
         (3, 11),
         (3, 13),
-        ((3, 11),),
+        ((3, 11), (3, 12), (3, 13)),
         Severity.ERROR,
         "attr2hbase does not start with it",
         "pip refuses it",

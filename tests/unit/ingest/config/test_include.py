@@ -97,10 +97,11 @@ def test_syntax_error_in_an_included_file(files):
 def test_invalid_path_of_an_included_file(files):
     (files / "loop.yaml").symlink_to("loop.yaml")
     (files / "root.yaml").write_text('include: ["a\\0b", loop.yaml]\n' + ROOT.replace("include", "# include"))
-    assert problems(files)[:2] == [
-        'root.yaml:1:11: unknown-reference: cannot read "a\\x00b": invalid path',
-        'root.yaml:1:19: unknown-reference: cannot read "loop.yaml": invalid path',
-    ]
+    null, loop = problems(files)[:2]
+    assert null == 'root.yaml:1:11: unknown-reference: cannot read "a\\x00b": invalid path'
+    # before 3.13 Python raises an error without the reason of the system
+    assert loop.startswith('root.yaml:1:19: unknown-reference: cannot read "loop.yaml": ')
+    assert loop.endswith(("invalid path", "Too many levels of symbolic links"))
 
 
 def test_missing_root_file(tmp_path):
