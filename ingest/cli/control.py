@@ -99,12 +99,14 @@ def reload(out: Output, file: FileArgument) -> None:
 
     Example: ingest reload pipeline.yaml
     """
-    from ingest.api import ConfigError
+    from ingest.api import ConfigError, ConflictError
 
     configuration, client = _service(out, file)
     out.problems(configuration.report)
     number = client.reload()
     while (found := client.reload_status())["id"] < number or found["phase"] not in ("done", "refused"):
+        if found["id"] < number - 1 or (number > 1 and found["phase"] == "none"):
+            raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
         time.sleep(_POLL_S)
     if out.is_json:
         out.json(found)

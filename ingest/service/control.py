@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ingest.api import NotFoundError
+from ingest.api import ConflictError, NotFoundError
+from ingest.clock import now_ms
 from ingest.durable import StatePath, make_folder
 from ingest.durable.marker import Marker
 
@@ -65,7 +66,7 @@ class ReloadStatus:
     The newest reload of a service.
 
     Attributes:
-        at_ms: when it began, ms since the epoch; 0 if there was none.
+        at_ms: when it was requested or began, ms since the epoch; 0 if there was none.
         changed, added, removed: names of pipelines.
         reason: why it is refused; "" otherwise.
         problems: of the file, as `Report.to_json` has them.
@@ -98,23 +99,40 @@ class Control:
     Args:
         pauses: read once, then written with each change.
         pipelines: their names.
+        can_reload: whether the service reads its file again.
 
     Attributes:
         reload_status: how far the newest reload has come.
     """
 
-    def __init__(self, pauses: Pauses, pipelines: Iterable[str]) -> None:
+    def __init__(self, pauses: Pauses, pipelines: Iterable[str], *, can_reload: bool = True) -> None:
         self._pauses = pauses
+        self._can_reload = can_reload
         self._lock = threading.Lock()
+        # of its own: the supervisor takes the other one, and must not wait for a file system that does not answer
+        self._recording = threading.Lock()
         self._paused = {pipeline: pauses.is_set(pipeline) for pipeline in pipelines}
         self._flushes: set[str] = set()
         self._must_reload = False
         self.reload_status = ReloadStatus()
 
-    def replace_pipelines(self, pipelines: Iterable[str]) -> None:
-        """Take commands for these pipelines from now on."""
-        with self._lock:
-            self._paused = {pipeline: self._pauses.is_set(pipeline) for pipeline in pipelines}
+    def add(self, pipeline: str) -> None:
+        """
+        Take commands for a pipeline; a known one keeps its wanted state.
+
+        Raises:
+            StoreUnavailableError, IntegrityError: as `Pauses`.
+        """
+        with self._recording:
+            if pipeline not in self._paused:
+                is_paused = self._pauses.is_set(pipeline)
+                with self._lock:
+                    self._paused[pipeline] = is_paused
+
+    def remove(self, pipeline: str) -> None:
+        """Take no more commands for a pipeline; its pause stays."""
+        with self._recording, self._lock:
+            self._paused.pop(pipeline, None)
 
     def reload(self) -> int:
         """
@@ -122,13 +140,18 @@ class Control:
 
         Returns:
             The id of the reload that reads the file as it is now: an active one may have read it before.
+
+        Raises:
+            ConflictError: this service does not read its file again.
         """
+        if not self._can_reload:
+            raise ConflictError("a run over the existing records (--once) does not read its file again")
         with self._lock:
             self._must_reload = True
             if self.reload_status.phase in ACTIVE:
                 return self.reload_status.id + 1
             if self.reload_status.phase is not Phase.REQUESTED:
-                self.reload_status = ReloadStatus(Phase.REQUESTED, id=self.reload_status.id + 1)
+                self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)
             return self.reload_status.id
 
     def takes_reload(self) -> bool:
@@ -189,10 +212,11 @@ class Control:
             return has_flush
 
     def _set_paused(self, pipeline: str, record: Callable[[str], None], *, is_paused: bool) -> None:
-        with self._lock:
-            self._check(pipeline)
+        with self._recording:
+            self.check(pipeline)
             record(pipeline)
-            self._paused[pipeline] = is_paused
+            with self._lock:
+                self._paused[pipeline] = is_paused
 
     def _check(self, pipeline: str) -> None:
         if pipeline not in self._paused:

@@ -24,6 +24,9 @@ Page: TypeAlias = Callable[..., Response]
 
 _HEADERS = {"Server": "attr2hbase", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
+_READING = frozenset({"GET", "HEAD"})
+"""Methods that need no token."""
+
 MAX_CONTENT_BYTES = 64 << 10
 """Of a request; one for a replay has a few hundred bytes."""
 
@@ -95,6 +98,9 @@ class Pages:
     def _respond(self, request: Request) -> Response:
         try:
             page, names = self._routes.bind("").match(request.path, request.method)
+            refusal = None if request.method in _READING else self._refusal(request)
+            if refusal is not None:
+                return refusal
             return page(request, **names)  # type: ignore[no-any-return] # a rule's endpoint may be anything; ours are pages
         except NotFound:
             known = " ".join(rule.rule for rule in self._routes.iter_rules())
@@ -155,11 +161,11 @@ class Pages:
     def _reload_status(self, _request: Request) -> Response:
         return _json(self._control.reload_status.to_json())
 
-    def _reload(self, request: Request) -> Response:
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return refusal
-        response = _json({"id": self._control.reload()})
+    def _reload(self, _request: Request) -> Response:
+        try:
+            response = _json({"id": self._control.reload()})
+        except ConflictError as error:
+            return Response(f"{error}\n", HTTPStatus.CONFLICT)
         response.status_code = HTTPStatus.ACCEPTED
         return response
 
@@ -169,17 +175,10 @@ class Pages:
     def _duty(self, _request: Request, duty: str) -> Response:
         return self._about_duty(lambda: self._duties.status(duty))
 
-    def _cancel_duty(self, request: Request, duty: str) -> Response:
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return refusal
+    def _cancel_duty(self, _request: Request, duty: str) -> Response:
         return self._about_duty(lambda: self._duties.cancel(duty), HTTPStatus.ACCEPTED)
 
     def _replay(self, request: Request, pipeline: str) -> Response:
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return refusal
-
         def submitted() -> DutyStatus:
             self._control.check(pipeline)
             return self._duties.submit(ReplayDuty(pipeline, ReplayRequest.of(request.get_data())))
@@ -198,10 +197,7 @@ class Pages:
         response.status_code = status
         return response
 
-    def _log_level(self, request: Request, level: str) -> Response:
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return refusal
+    def _log_level(self, _request: Request, level: str) -> Response:
         if level not in set(LogLevel):
             return Response(f"there is no level {level}; levels: {' '.join(LogLevel)}\n", HTTPStatus.NOT_FOUND)
         set_level(LogLevel(level))
@@ -219,9 +215,6 @@ class Pages:
         """A page that passes the name of a pipeline to a command."""
 
         def page(request: Request, pipeline: str) -> Response:
-            refusal = self._refusal(request)
-            if refusal is not None:
-                return refusal
             try:
                 carry_out(pipeline)
             except NotFoundError as error:

@@ -165,14 +165,15 @@ class Reloader:
             shared.health.remove(name)
             shared.metrics.remove(name)
             shared.activity.remove(name)
+            self._control.remove(name)
             self._unbuilt.pop(name, None)
-        self._control.replace_pipelines(plans)
         set_level(LogLevel(shared.configuration.service.log.level))
         failed = {}
         for name in (*self.status.changed, *self.status.added):
             self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
+                self._control.add(name)
                 pipeline = build_pipeline(shared, plans[name])
                 self._opened.callback(pipeline.close)
                 refuse_cluster(shared.stores.in_use(), str(self._session.sparkContext.master))

@@ -109,7 +109,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.once,
             options.follow,
         )
-        control = Control(Pauses(state), configuration.pipelines)
+        control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once)
         refusal = "this run ends once it has read the existing records" if options.once else ""
         duties = Duties(metrics, hide=hide, refusal=refusal)
         access = access_of(configuration)

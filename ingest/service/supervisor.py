@@ -128,7 +128,8 @@ class Supervisor:
         if self._stop.hang_ups != self._hang_ups:
             self._hang_ups = self._stop.hang_ups
             _log.info("SIGHUP: the file is reloaded" if reloader is not None else "SIGHUP is ignored")
-            self._control.reload()
+            if reloader is not None:
+                self._control.reload()
         if reloader is None or reloader.is_working:
             return frozenset()
         if not reloader.is_active:
@@ -155,8 +156,12 @@ class Supervisor:
             if member.is_done or self._is_drained(member):
                 member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
                 member.ending.start()
-        elif not member.ending.is_alive() and member.pipeline.has_stopped():
-            member.pipeline.close()
+        elif member.closing is None:
+            if not member.ending.is_alive() and member.pipeline.has_stopped():
+                # in a thread: what it closes may be on a file system that does not answer
+                member.closing = threading.Thread(target=member.pipeline.close, daemon=True)
+                member.closing.start()
+        elif not member.closing.is_alive():
             self._members.remove(member)
 
     def _start(self, member: Member) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,29 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
 from ingest.service.client import write_url
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control, Pauses, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from tests.support.endpoint import no_metrics
+
+
+@contextmanager
+def served(configuration: Configuration, control: Control, activity: Activity | None = None) -> Iterator[None]:
+    """The endpoint of a service without pipelines that run."""
+    health, duties = Health(configuration.pipelines), Duties(Metrics(process=False))
+    pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
+    endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
+    endpoint.start()
+    write_url(configuration.state_dir, endpoint.url)
+    yield
+    endpoint.stop()
 
 
 @pytest.fixture
@@ -26,14 +40,8 @@ def activity(pipeline: Path) -> Iterator[Activity]:
     """What the pipelines of a running service did, with an endpoint."""
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     activity = Activity()
-    control = Control(Pauses(configuration.state_dir), configuration.pipelines)
-    duties = Duties(Metrics(process=False))
-    pages = Pages(Health(configuration.pipelines), activity, no_metrics, control, duties, access_of(configuration))
-    endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
-    endpoint.start()
-    write_url(configuration.state_dir, endpoint.url)
-    yield activity
-    endpoint.stop()
+    with served(configuration, Control(Pauses(configuration.state_dir), configuration.pipelines), activity):
+        yield activity
 
 
 def name_of(ingest: Callable[..., Any]) -> str:
@@ -64,3 +72,19 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     name = name_of(ingest)
     activity.throttled(name, lambda: 0.25)
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
+
+
+class Restarted(Control):
+    """Forgets a reload that it has accepted, as a service that is restarted."""
+
+    def reload(self) -> int:
+        super().reload()
+        self.reload_status = ReloadStatus()
+        return 2
+
+
+def test_reload_ends_if_the_service_is_restarted(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Restarted(Pauses(configuration.state_dir), configuration.pipelines)):
+        done = ingest("reload", "pipeline.yaml")
+    assert (done.code, "the service was restarted" in done.err) == (4, True)

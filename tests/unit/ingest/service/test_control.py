@@ -1,10 +1,11 @@
 """The wanted state of pipelines."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from ingest.api import NotFoundError
+from ingest.api import ConflictError, NotFoundError
 from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 
 
@@ -53,3 +54,46 @@ def test_reloads_are_numbered_so_that_each_request_knows_its_end(tmp_path: Path)
     assert control.reload_status.id == 1
     control.reload_status = ReloadStatus(Phase.DONE, id=1)
     assert control.reload() == control.reload_status.id == 2
+
+
+def test_run_over_existing_records_refuses_a_reload(tmp_path: Path):
+    with pytest.raises(ConflictError, match="does not read its file again"):
+        Control(Pauses(tmp_path), ["p"], can_reload=False).reload()
+
+
+class SlowPauses(Pauses):
+    """Markers on a file system that does not answer."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.answers = threading.Event()
+        self.asked = threading.Event()
+
+    def set(self, pipeline: str) -> None:
+        self.asked.set()
+        assert self.answers.wait(60)
+        super().set(pipeline)
+
+
+def test_state_is_known_while_a_pause_is_recorded(tmp_path: Path):
+    pauses = SlowPauses(tmp_path)
+    control = Control(pauses, ["p"])
+    pausing = threading.Thread(target=control.pause, args=["p"])
+    pausing.start()
+    assert pauses.asked.wait(60)
+    assert not control.is_paused("p")
+    pauses.answers.set()
+    pausing.join(60)
+    assert control.is_paused("p")
+
+
+def test_reload_reads_only_the_pauses_of_new_pipelines(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a"])
+    Pauses(tmp_path).set("a")
+    Pauses(tmp_path).set("b")
+    control.add("a")
+    control.add("b")
+    assert (control.is_paused("a"), control.is_paused("b")) == (False, True)
+    control.remove("b")
+    with pytest.raises(NotFoundError):
+        control.check("b")
