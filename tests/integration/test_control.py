@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 from collections import Counter
 from copy import deepcopy
@@ -33,12 +32,11 @@ def commanded(service: Service, command: str, *arguments: str) -> list[dict[str,
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-def damaged_checkpoint(service: Service, name: str) -> Path:
-    """Create a checkpoint that cannot be opened; returns its folder."""
+def damaged_checkpoint(service: Service, name: str) -> None:
+    """Create a checkpoint that cannot be opened."""
     folder = service.checkpoint(name).folder
     (folder / "commits").mkdir(parents=True)
     (folder / "commits" / "0").write_text("v1\n{}")
-    return folder
 
 
 def stored(service: Service, name: str) -> int:
@@ -93,11 +91,12 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         (tmp_path / "new" / "1.txt").write_text("a\n")
         service.write(content)
         (tmp_path / "now" / "3.txt").write_text("e\n")
-        damaged = damaged_checkpoint(service, "new")
+        unreadable = service.folder / "data" / "state" / "paused" / "new"
+        unreadable.mkdir(parents=True)
         [reloaded] = commanded(service, "reload")
         assert (reloaded["phase"], reloaded["failed"].keys()) == ("done", {"new"})
         assert (reloaded["changed"], reloaded["added"], reloaded["removed"]) == (["hourly", "now"], ["new"], [])
-        shutil.rmtree(damaged)
+        unreadable.rmdir()
         [reloaded] = commanded(service, "reload")
         assert (reloaded["phase"], reloaded["failed"], reloaded["changed"]) == ("done", {}, ["new"])
         service.wait_for(lambda: stored(service, "new") == 1, "added")
