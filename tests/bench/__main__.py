@@ -292,7 +292,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
     if "decorators_ns" in result:
         console.print(costs.slow_decorators(result["decorators_ns"]))
     if "scans_per_s" in result:
-        table = Table("scan", "rows/s", title="scans through the Thrift server")
+        table = Table("scan", "rows/s", title="scans over one connection")
         for name, rate in result["scans_per_s"].items():
             table.add_row(name, f"{rate:,.0f}")
         console.print(table)

@@ -108,7 +108,8 @@ it can read it.
 _SCANS = """\
 ## Scans of a table with buckets
 
-Rows of nine cells through one Thrift server, in the order of the original row keys, and the same rows of a plain table.
+Rows of nine cells over one connection, in the order of the original row keys, and the same rows of a plain table;
+through a Thrift server, and with HBase's own protocol (direct).
 
 | scan | rows/s |
 |---|---:|

@@ -1,7 +1,8 @@
-"""Scans of a table with buckets through a Thrift server, beside one scanner of a plain table with the same rows."""
+"""Scans of a table with buckets, beside one scanner of a plain table with the same rows, over one connection."""
 
 import statistics
 import time
+from contextlib import ExitStack
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, TableSpec
@@ -14,29 +15,40 @@ from tests.bench.workload import COLUMNS, FAMILY
 from tests.support.servers import HBase
 
 PLAIN, SALTED = "plain table", "16 buckets"
+THRIFT, DIRECT = "Thrift", "direct"
 BUCKETS = 16
 CHUNK_ROWS = 5_000
 PATIENCE_S = 120.0
 
 
 def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
-    """Name of a scan -> rows a second, the median of runs in turns."""
+    """Name of a scan, as `scan_of` returns it -> rows a second, the median of runs in turns."""
     garbage_collector.collect_rarely()  # as the command does
-    settings = HBaseSettings(host=hbase.host, port=hbase.port)
-    store = HBaseStore(settings)
-    store.open()
-    try:
-        for name, buckets in (("scan_plain", None), ("scan_salted", BUCKETS)):
-            store.ensure_table(TableSpec(name, (FamilySpec(FAMILY.encode()),), buckets=buckets))
-            _fill(ThreadSender(HBaseStore(settings)), name, rows)
-        readers = {PLAIN: TableReader(store, "scan_plain"), SALTED: TableReader(store, "scan_salted")}
-        found: dict[str, list[float]] = {name: [] for name in readers}
+    settings = {
+        THRIFT: HBaseSettings(host=hbase.host, port=hbase.port),
+        DIRECT: HBaseSettings(bootstrap_servers=hbase.bootstrap_servers),
+    }
+    tables = {PLAIN: ("scan_plain", None), SALTED: ("scan_salted", BUCKETS)}
+    found: dict[str, list[float]] = {}
+    with ExitStack() as opened:
+        stores = {protocol: HBaseStore(each) for protocol, each in settings.items()}
+        for store in stores.values():
+            opened.callback(store.close)
+            store.open()
+        for table, buckets in tables.values():
+            stores[DIRECT].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
+            _fill(ThreadSender(HBaseStore(settings[DIRECT])), table, rows)
         for _ in range(runs):
-            for name, reader in readers.items():
-                found[name].append(_rate(reader, rows))
-    finally:
-        store.close()
+            for protocol, store in stores.items():
+                for name, (table, _buckets) in tables.items():
+                    rates = found.setdefault(scan_of(name, protocol), [])
+                    rates.append(_rate(TableReader(store, table), rows))
     return {name: statistics.median(rates) for name, rates in found.items()}
+
+
+def scan_of(table: str, protocol: str) -> str:
+    """The name of a scan in the results."""
+    return f"{table}, {protocol}"
 
 
 def _fill(sender: ThreadSender, table: str, rows: int) -> None:
