@@ -50,7 +50,7 @@ class Lease:
     owner that was suspended detects the higher fence at its next `check`. Another process may take over just after a
     check, so what follows a check must be harmless if it happens late.
 
-    One thread calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
+    One thread at a time calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
     StoreUnavailableError if the file system does not answer, is full or denies access, and IntegrityError if a grant
     cannot be read.
 
@@ -60,6 +60,9 @@ class Lease:
         valid_s: how long an owner without a heartbeat remains the owner; the same for all processes.
         clock: seconds that only rise, also while the machine sleeps.
         wait: waits for a number of seconds.
+
+    Attributes:
+        valid_s: as the argument.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Lease:
     ) -> None:
         self._folder = folder
         self._owner = owner
-        self._valid_s = valid_s
+        self.valid_s = valid_s
         self._clock = clock
         self._wait = wait
         self._owned: Grant | None = None
@@ -172,19 +175,19 @@ class Lease:
     def _watched(self, watched: Grant) -> Grant | None:
         """The newest grant, once its owner has released it or has sent no heartbeat for `valid_s`."""
         started = self._clock()
-        deadline: float | None = started + self._valid_s
+        deadline: float | None = started + self.valid_s
         while True:
             self._wait(_POLL_S)
             now = self._clock()  # before the read: this process may be suspended too
             try:
                 newest = self.newest()
             except StoreUnavailableError:
-                if now >= started + _PATIENCE * self._valid_s:
+                if now >= started + _PATIENCE * self.valid_s:
                     raise
                 deadline = None
                 continue
             if deadline is None:
-                deadline = self._clock() + self._valid_s
+                deadline = self._clock() + self.valid_s
             if newest is None or newest.beat is None:
                 return newest
             if newest != watched:
@@ -200,7 +203,7 @@ class Lease:
     def _refused(self, why: str) -> ConflictError:
         return ConflictError(
             f'"{self._folder}" {why}',
-            hint=f"stop that process; its lease ends {self._valid_s:g} s after its last heartbeat",
+            hint=f"stop that process; its lease ends {self.valid_s:g} s after its last heartbeat",
         )
 
     def _fences(self) -> list[int]:
