@@ -4,11 +4,11 @@ State that survives kill -9, a full disk and a power cut, in a local folder or i
 - `files`: written completely or not at all
 - `append_log`: a file of lines that only grows
 - `remote`: paths in the file system of a cluster
-- `lock`: one process at a time
+- `lock`: one process of this machine at a time
+- `lease`: an ownership with heartbeats, which another machine takes over when they end
+- `lease_lock`: one process of several machines at a time
 - `marker`: a fact that is recorded once
-- `lease`: an ownership with a heartbeat, which others may take over
-- `pin`: keeps an entry while it is read
-- `retention`: chooses and removes old entries
+- `exchange`: two folders that exchange their paths
 """
 
 from ingest.durable.files import (

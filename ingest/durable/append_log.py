@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.api import IntegrityError
-from ingest.durable.files import append_durably, make_folder, on_disk, sync_folder, write_durably
+from ingest.durable.files import append_durably, make_folder, on_disk, sync_folder
 from ingest.durable.remote import RemotePath, StatePath
 
 _CRC_CHARS = 8
+_CANCEL = b"\x18\n"
+"""Ends a line that was written in part, so that readers skip it. Source: CAN, cancel, of ECMA-48."""
 
 
 class AppendLog:
@@ -17,8 +19,11 @@ class AppendLog:
     Appends lines to a file, with one write and one sync each; one process at a time.
 
     A line is the CRC-32 of its content in hexadecimal, a space, the content and a newline. A crash during an append
-    leaves at most one line without a valid checksum, at the end. It was never reported as durable: the next `append`
-    of another process removes it, and `lines_of` ignores it.
+    leaves at most one line without a valid checksum, at the end. It was never reported as durable, and `lines_of`
+    ignores it. The first `append` of another process, and the next one after an error, removes it.
+
+    On a cluster that `append` cancels it instead, with the byte 0x18 and a newline. The file is never rewritten there:
+    a process that was suspended would remove the lines that another one has appended since.
 
     Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
     fails.
@@ -30,7 +35,7 @@ class AppendLog:
     def __init__(self, path: StatePath) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._is_checked = False
+        self._may_be_torn = True
 
     def append(self, *contents: bytes) -> None:
         """
@@ -57,15 +62,13 @@ class AppendLog:
                 raise
 
     def _append_remote(self, path: RemotePath, lines: bytes) -> None:
-        is_checked, self._is_checked = self._is_checked, False  # after an error, the next append checks again
-        if not is_checked:
+        may_be_torn, self._may_be_torn = self._may_be_torn, True  # after an error, until an append succeeds
+        if may_be_torn:
             make_folder(path.parent)
-            content = path.read_bytes() if path.exists() else b""
-            complete = _without_torn_line(content)
-            if complete != content:
-                write_durably(path, complete)
+            if path.exists():
+                lines = _CANCEL + lines  # without a torn line it is a line of its own, and skipped as well
         append_durably(path, lines)
-        self._is_checked = True
+        self._may_be_torn = False
 
     def close(self) -> None:
         """Close the file; may be called twice."""
@@ -93,10 +96,10 @@ def lines_of(path: StatePath) -> Iterator[bytes]:
                 if torn is not None:
                     break
                 content = _content(line)
-                if content is None:
-                    torn = number
-                else:
+                if content is not None:
                     yield content
+                elif not line.endswith(_CANCEL):
+                    torn = number
             else:
                 return
     raise IntegrityError(

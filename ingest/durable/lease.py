@@ -1,5 +1,6 @@
 """An ownership in a file system that several machines share; it ends when its owner sends no heartbeats."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -7,13 +8,14 @@ from datetime import UTC, datetime
 
 import orjson
 
-from ingest.api import ConflictError, IntegrityError, LifecycleError
+from ingest.api import ConflictError, IntegrityError, LifecycleError, StoreUnavailableError
 from ingest.durable.files import create_durably, make_folder, on_disk, write_durably
 from ingest.durable.remote import StatePath
 
 VALID_S = 30.0
 """How long an owner without heartbeats remains the owner: longer than several heartbeats and a garbage collection."""
 _POLL_S = 0.5
+_PATIENCE = 10  # times `valid_s`, after which an error ends the watch of a candidate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Lease:
     owner that was suspended detects the higher fence at its next `check`. Another process may take over just after a
     check, so what follows a check must be harmless if it happens late.
 
-    One thread calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
+    One thread at a time calls `take`, `renew` and `release`; any thread calls `check` and `newest`. Each raises
     StoreUnavailableError if the file system does not answer, is full or denies access, and IntegrityError if a grant
     cannot be read.
 
@@ -58,6 +60,9 @@ class Lease:
         valid_s: how long an owner without a heartbeat remains the owner; the same for all processes.
         clock: seconds that only rise, also while the machine sleeps.
         wait: waits for a number of seconds.
+
+    Attributes:
+        valid_s: as the argument.
     """
 
     def __init__(
@@ -71,7 +76,7 @@ class Lease:
     ) -> None:
         self._folder = folder
         self._owner = owner
-        self._valid_s = valid_s
+        self.valid_s = valid_s
         self._clock = clock
         self._wait = wait
         self._owned: Grant | None = None
@@ -97,13 +102,16 @@ class Lease:
         """
         Become the owner; returns the fence of the grant, which is then durable.
 
-        Waits while the owner may be alive: until its next heartbeat, or for `valid_s`.
+        Waits while the owner may be alive: until its next heartbeat, or for `valid_s`. While the file system does not
+        answer, the owner cannot send a heartbeat either: the `valid_s` start again when it answers.
 
         Args:
             on_wait: called once with the grant that is watched.
 
         Raises:
             ConflictError: the owner is alive, or another process was faster.
+            StoreUnavailableError: the file system does not answer the first or the last call, or has not answered
+                reliably for ten times `valid_s`.
         """
         newest = self.newest()
         if newest is not None and newest.beat is not None:
@@ -117,6 +125,7 @@ class Lease:
             except FileExistsError:
                 raise self._refused("was taken by another process just now") from None
             self._owned = grant
+        with contextlib.suppress(OSError):  # the next acquisition removes them; this grant is valid
             for fence in self._fences():
                 if fence < grant.fence:
                     self._path(fence).unlink(missing_ok=True)
@@ -165,16 +174,25 @@ class Lease:
 
     def _watched(self, watched: Grant) -> Grant | None:
         """The newest grant, once its owner has released it or has sent no heartbeat for `valid_s`."""
-        deadline = self._clock() + self._valid_s
+        started = self._clock()
+        deadline: float | None = started + self.valid_s
         while True:
             self._wait(_POLL_S)
-            is_last = self._clock() >= deadline  # before the read: this process may be suspended too
-            newest = self.newest()
+            now = self._clock()  # before the read: this process may be suspended too
+            try:
+                newest = self.newest()
+            except StoreUnavailableError:
+                if now >= started + _PATIENCE * self.valid_s:
+                    raise
+                deadline = None
+                continue
+            if deadline is None:
+                deadline = self._clock() + self.valid_s
             if newest is None or newest.beat is None:
                 return newest
             if newest != watched:
                 raise self._refused(f"is in use by {newest.owner} since {newest.since}")
-            if is_last:
+            if now >= deadline:
                 return newest
 
     def _grant(self) -> Grant:
@@ -185,7 +203,7 @@ class Lease:
     def _refused(self, why: str) -> ConflictError:
         return ConflictError(
             f'"{self._folder}" {why}',
-            hint=f"stop that process; its lease ends {self._valid_s:g} s after its last heartbeat",
+            hint=f"stop that process; its lease ends {self.valid_s:g} s after its last heartbeat",
         )
 
     def _fences(self) -> list[int]:

@@ -5,13 +5,15 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from ingest.api import ConflictError, IngestError
-from ingest.durable.lease import VALID_S, Grant, Lease
+from ingest.api import ConflictError, IngestError, StoreUnavailableError
+from ingest.durable.lease import Grant, Lease
 from ingest.durable.lock import FolderLock, this_process
 from ingest.durable.remote import RemotePath, StatePath
 
 BEAT_S = 5.0
 """Between heartbeats; several fit into the time for which a lease is valid."""
+RELEASE_S = 5.0
+"""For a release; a file system that does not answer then delays a stop no longer, and the lease expires."""
 
 
 class LeaseLock:
@@ -28,6 +30,7 @@ class LeaseLock:
         on_wait: called with a message when `acquire` starts to wait.
         lease: for tests; None for the lease of this process.
         beat_s: seconds between heartbeats.
+        release_s: longest time of `release`.
 
     Attributes:
         lost: the error of the heartbeat that found another owner; None before.
@@ -42,6 +45,7 @@ class LeaseLock:
         on_wait: Callable[[str], None] = lambda _message: None,
         lease: Lease | None = None,
         beat_s: float = BEAT_S,
+        release_s: float = RELEASE_S,
     ) -> None:
         self._folder = folder
         self._kind = kind
@@ -49,25 +53,33 @@ class LeaseLock:
         self._on_wait = on_wait
         self._lease = lease or Lease(folder / "lock", owner=this_process())
         self._beat_s = beat_s
+        self._release_s = release_s
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         self.lost: ConflictError | None = None
 
     def acquire(self) -> None:
         """
-        Take the lock; waits for the owner's next heartbeat, at most `VALID_S` seconds.
+        Take the lock; waits for the owner's next heartbeat, or until its lease has expired, as `Lease.take`.
 
         Raises:
             ConflictError: another process has it.
-            StoreUnavailableError: the file system does not answer, or the folder cannot be written.
+            StoreUnavailableError: the file system does not answer, the folder cannot be written, or the last release
+                still waits for an answer.
         """
+        if self._thread is not None and self._thread.is_alive():
+            raise StoreUnavailableError(
+                f'{self._kind} "{self._folder}" is still being released',
+                code="state_unavailable",
+                hint="check the servers of the file system, such as the NameNode of HDFS",
+            )
         try:
             self._lease.take(on_wait=self._report)
         except ConflictError as error:
             raise ConflictError(
                 f"{self._kind} {error.message}",
-                hint=f"{self._hint}; if its machine is lost, start again: a start takes over {VALID_S:g} s after the "
-                "last heartbeat",
+                hint=f"{self._hint}; if its machine is lost, start again: a start takes over "
+                f"{self._lease.valid_s:g} s after the last heartbeat",
             ) from error
         self.lost = None
         self._ending.clear()
@@ -85,14 +97,14 @@ class LeaseLock:
         self._lease.check()
 
     def release(self) -> None:
-        """Release the lock; may be called twice, or without `acquire`."""
-        thread, self._thread = self._thread, None
-        if thread is None:
-            return
+        """
+        Release the lock; may be called twice, or without `acquire`.
+
+        The thread of the heartbeats releases the lease, because a call to the file system may hang.
+        """
         self._ending.set()
-        thread.join()
-        with contextlib.suppress(IngestError):  # it expires
-            self._lease.release()
+        if self._thread is not None:
+            self._thread.join(self._release_s)
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -104,7 +116,7 @@ class LeaseLock:
     def _report(self, grant: Grant) -> None:
         self._on_wait(
             f'{self._kind} "{self._folder}" is held by {grant.owner} since {grant.since}; '
-            f"waiting up to {VALID_S:g} s for a heartbeat, then taking over"
+            f"waiting up to {self._lease.valid_s:g} s for a heartbeat, then taking over"
         )
 
     def _beat(self) -> None:
@@ -116,6 +128,8 @@ class LeaseLock:
                 return
             except IngestError:
                 continue  # no answer; checks block the pipeline meanwhile
+        with contextlib.suppress(IngestError):  # it expires
+            self._lease.release()
 
 
 def folder_lock(

@@ -29,10 +29,16 @@ SETTINGS = {
     "ipc.client.connect.timeout": "5000",
     "ipc.client.rpc-timeout.ms": "10000",
     "dfs.client.socket-timeout": "10000",
+    # the same with several NameNodes, where Hadoop repeats calls by settings of its own
+    "dfs.client.failover.max.attempts": "4",
+    "dfs.client.failover.sleep.max.millis": "2000",
+    "dfs.client.retry.max.attempts": "2",
     # with as many DataNodes as replicas, an append does not fail while one is away
     "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
 }
 """Hadoop settings of the connection for state; `spark.hadoop.*` settings of the configuration override them."""
+OBSERVER_SYNC = "dfs.client.failover.observer.auto-msync-period"
+"""With the name of a nameservice: how often its observer NameNodes catch up before a read; 0 is always."""
 
 _ERRNO = (
     ("FileNotFoundException", errno.ENOENT),
@@ -44,6 +50,12 @@ _ERRNO = (
 )
 _opening = threading.Lock()
 _opened: dict[str, "HadoopFiles"] = {}
+
+
+def settings_for(url: str) -> dict[str, str]:
+    """`SETTINGS`, and that of a nameservice: an observer NameNode must not show another driver's lease too late."""
+    host = urlsplit(url).netloc.partition(":")[0]  # not `hostname`: nameservices are case-sensitive
+    return {**SETTINGS, f"{OBSERVER_SYNC}.{host}": "0"}
 
 
 def hadoop_path(url: str, settings: Mapping[str, str]) -> RemotePath:
@@ -89,7 +101,7 @@ class HadoopFiles(RemoteFiles):
         configuration = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(
             jvm.org.apache.spark.SparkConf()
         )
-        for name, value in {**SETTINGS, **settings}.items():
+        for name, value in {**settings_for(url), **settings}.items():
             configuration.set(name, value)
         self._fs = _translated(url, lambda: hadoop.FileSystem.newInstance(jvm.java.net.URI(url), configuration))
         assert self._gateway is not None  # noqa: S101 - for mypy: the JVM has started

@@ -83,8 +83,9 @@ class Job(LoopHost):
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
-        check_owner: checks that no other driver has taken the pipeline, before each attempt and each acknowledgement;
-            retried in the same way, so the batch waits for a file system that does not answer.
+        check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of `publish` and
+            `record`, and each acknowledgement; retried in the same way, so the batch waits for a file system that does
+            not answer.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
@@ -248,15 +249,19 @@ class Job(LoopHost):
         )
         self._check_not_stopping()
         self._observer.running()
-        self.until_possible(self._check_owner)
-        self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
-        self.until_possible(partial(self._record, batch_id, batch_time_ms))
+        self.until_possible(partial(self._as_owner, partial(self._publish, dead_letters, batch_id, batch_time_ms)))
+        self.until_possible(partial(self._as_owner, partial(self._record, batch_id, batch_time_ms)))
         self.until_possible(self._check_owner)
         self._check_not_stopping()
         self.finished_batch = batch_id
         self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
+
+    def _as_owner(self, action: Callable[[], None]) -> None:
+        """Run an action after a check of the owner, so that a retry does not write after a takeover."""
+        self._check_owner()
+        action()
 
     def _attempted(self, counts: Counts) -> None:
         if counts.busy and self._back_pressure.ratio() == 1.0:

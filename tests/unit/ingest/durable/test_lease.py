@@ -1,12 +1,13 @@
 """Leases: take, renew, expiry, takeover, fencing."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, IntegrityError, LifecycleError
-from ingest.durable.lease import Lease
+from ingest.api import ConflictError, IntegrityError, LifecycleError, StoreUnavailableError
+from ingest.durable.lease import Grant, Lease
 from tests.support.held import held_by_another
 
 
@@ -113,6 +114,66 @@ def test_candidate_does_not_wait_longer_than_the_owner_runs(folder):
     first.take()
     clock.during = lambda: first.release() if clock.now_s >= 3 else None
     assert (lease_of(folder, "second", clock).take(), clock.now_s) == (2, 3)
+
+
+def failing(lease: Lease, monkeypatch, *, when: Callable[[], bool]) -> None:
+    """Make reads of a lease fail, as with a NameNode that is away, while a condition holds."""
+    read = lease.newest
+
+    def newest() -> Grant | None:
+        if when():
+            raise StoreUnavailableError("the NameNode is away")
+        return read()
+
+    monkeypatch.setattr(lease, "newest", newest)
+
+
+def test_candidate_gives_the_owner_its_full_time_after_an_error(folder, monkeypatch):
+    lease_of(folder, "first").take()
+    clock = Clock()
+    second = lease_of(folder, "second", clock)
+    failing(second, monkeypatch, when=lambda: 20 <= clock.now_s < 40)
+    assert (second.take(), clock.now_s) == (2, 70)
+
+
+def test_owner_that_sends_a_heartbeat_after_an_error_keeps_the_lease(folder, monkeypatch):
+    first, clock = lease_of(folder, "first"), Clock()
+    first.take()
+    clock.during = lambda: first.renew() if clock.now_s == 60 else None
+    second = lease_of(folder, "second", clock)
+    failing(second, monkeypatch, when=lambda: 10 <= clock.now_s < 45)
+    with pytest.raises(ConflictError, match="is in use by first"):
+        second.take()
+
+
+def test_candidate_gives_up_after_long_errors(folder, monkeypatch):
+    lease_of(folder, "first").take()
+    clock = Clock()
+    second = lease_of(folder, "second", clock)
+    failing(second, monkeypatch, when=lambda: clock.now_s > 0)
+    with pytest.raises(StoreUnavailableError, match="NameNode is away"):
+        second.take()
+    assert clock.now_s == 300
+
+
+def test_error_while_lower_fences_are_removed_does_not_end_the_acquisition(folder, monkeypatch):
+    first, second = lease_of(folder, "first"), lease_of(folder, "second")
+    first.take()
+    first.release()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", away_unless_temporary(Path.unlink))
+        assert second.take() == 2
+    second.check()
+    assert sorted(path.name for path in folder.iterdir()) == ["1", "2"]
+
+
+def away_unless_temporary(unlink: Callable[..., None]) -> Callable[..., None]:
+    def replacement(path: Path, *, missing_ok: bool = False) -> None:
+        if path.name.isdecimal():
+            raise OSError(errno.EHOSTUNREACH, "away")
+        unlink(path, missing_ok=missing_ok)
+
+    return replacement
 
 
 def test_one_of_two_candidates_takes_over(folder):

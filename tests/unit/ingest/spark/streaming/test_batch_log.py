@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import IntegrityError
 from ingest.durable.append_log import AppendLog
-from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
+from ingest.spark.streaming.batch_log import DAY_MS, FORMAT, BatchLog, LoggedBatch
 
 NOON_MS = 1_763_899_200_000  # 2025-11-23T12:00:00Z
 
@@ -51,6 +51,23 @@ def test_batch_that_ran_again_counts_once(tmp_path: Path):
     logged(tmp_path, batch(0, NOON_MS), again)
     logged(tmp_path, batch(1, NOON_MS + 2))
     assert list(BatchLog(tmp_path).batches()) == [again, batch(1, NOON_MS + 2)]
+
+
+def test_line_that_a_suspended_driver_appends_late_changes_no_order(tmp_path: Path):
+    before, late, after = batch(0, NOON_MS), batch(1, NOON_MS + 2), batch(2, NOON_MS + 4)
+    again = LoggedBatch(1, NOON_MS + 2, {("t", 0): (1, 2)})
+    logged(tmp_path, before, late, after, again)
+    log = BatchLog(tmp_path)
+    assert (list(log.batches()), log.newest()) == ([before, again, after], after)
+
+
+def test_file_that_two_drivers_start_is_read(tmp_path: Path):
+    logged(tmp_path, batch(0, NOON_MS))
+    late = AppendLog(tmp_path / "2025-11-23.batches")
+    late.append(FORMAT)
+    late.append(batch(0, NOON_MS).to_json())
+    late.close()
+    assert list(BatchLog(tmp_path).batches()) == [batch(0, NOON_MS)]
 
 
 def test_first_batch_of_a_day_removes_days_that_ended_before_the_limit(tmp_path: Path):

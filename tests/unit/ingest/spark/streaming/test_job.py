@@ -315,7 +315,7 @@ class Owner:
 
 @pytest.mark.parametrize(
     ("loses_at", "times", "stored", "published", "logged"),
-    [(1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 2, 0, 0), (5, 1, 2, 1, 1)],
+    [(1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 2, 0, 0), (5, 1, 2, 1, 0), (6, 1, 2, 1, 1)],
 )
 def test_driver_that_was_replaced_writes_nothing_more(
     tmp_path: Path, *, loses_at: int, times: int, stored: int, published: int, logged: int
@@ -331,6 +331,23 @@ def test_driver_that_was_replaced_writes_nothing_more(
     assert owner.checks == loses_at
     found = (len(list((tmp_path / "times").iterdir())), len(bench.keys()), len(bench.published), len(logs))
     assert found == (1 + times, 1 + stored, 1 + published, logged)
+
+
+@pytest.mark.parametrize("blocked", ["publish", "record"])
+def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(tmp_path: Path, blocked: str):
+    bench, owner, logs = Bench(tmp_path), Owner(loses_at=1_000), list[int]()
+
+    def fail() -> None:
+        owner.loses_at = 0  # another driver takes over meanwhile
+        raise StoreUnavailableError("the disk is full")
+
+    if blocked == "publish":
+        bench.before_publish = fail
+    bench.record = lambda batch_id, _time_ms: fail() if blocked == "record" else logs.append(batch_id)
+    bench.check_owner = owner.check
+    with pytest.raises(ConflictError, match="another driver"):
+        bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    assert (len(bench.published), logs) == (1 if blocked == "record" else 0, [])
 
 
 def test_batch_waits_while_the_owner_cannot_be_checked(tmp_path: Path):
