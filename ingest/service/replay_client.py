@@ -31,6 +31,7 @@ class ServiceReplay:
 
     Raises:
         NotRunningError: no service answers.
+        NoAnswerError: the service may have accepted the request.
         ConflictError: it refuses the request.
     """
 
