@@ -257,9 +257,7 @@ class ServiceClient:
             return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
-        if status == HTTPStatus.CONFLICT:
-            return ConflictError(f"{self.url} refuses the command: {text}")
+        hint = "the token of the service is in its configuration, or in its state_dir"
         return ConflictError(
-            f"{self.url} refuses the command: {text}",
-            hint="the token of the service is in its configuration, or in its state_dir",
+            f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
         )

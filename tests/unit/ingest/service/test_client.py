@@ -106,8 +106,9 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
     made = Running(configuration(tmp_path))
     try:
         token_file(made.configuration.state_dir).write_text("another token of this length")
-        with pytest.raises(ConflictError, match="refuses the command"):
+        with pytest.raises(ConflictError, match="refuses the command") as caught:
             ServiceClient(made.configuration).command("p", "pause")
+        assert "the token of the service" in str(caught.value.hint)
         assert not made.control.is_paused("p")
         token_file(made.configuration.state_dir).unlink()
         with pytest.raises(NotFoundError, match="the token of the service cannot be read"):
@@ -205,5 +206,6 @@ def test_service_that_stops_takes_no_replay(running: Running):
 
 
 def test_request_that_is_too_large_is_refused(running: Running):
-    with pytest.raises(ConflictError, match="the request is too large"):
+    with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
+    assert caught.value.hint is None
