@@ -9,7 +9,7 @@ from ingest.receipt import Counts
 from ingest.service import range_replay
 from ingest.service.cancellation import Cancellation
 from ingest.service.range_replay import RangePlan, RangeReplay
-from ingest.service.replay_plan import Piece, PieceKind
+from ingest.service.replay_plan import Piece, PieceKind, TopicState
 from ingest.service.replay_state import RangeRequest, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
@@ -34,10 +34,20 @@ def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
 
 def test_only_durable_records_are_selected():
     batches = [LoggedBatch(0, 1_000, {P0: (0, 60)}), LoggedBatch(1, 1_002, {P0: (60, 70)})]
-    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20})
+    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
     assert ends == {P0: 70, P1: 20}
     selected = {P0: (10, 100), P1: (0, 15), P2: (5, 30)}
     assert range_replay._up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
+
+
+def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them():
+    now = TopicState({"t": "b"})
+    old = LoggedBatch(0, 1_000, {P0: (0, 60), P1: (0, 40)}, {"t": "a"})
+    new = LoggedBatch(0, 2_000, {P0: (0, 7)}, {"t": "b"})
+    selected = {P0: (0, 100), P1: (0, 50)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old], {}, {}, now)) == {}
+    assert range_replay._up_to(selected, range_replay._durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
 
 
 def test_without_a_checkpoint_all_records_are_selected():
