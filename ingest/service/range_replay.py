@@ -8,6 +8,7 @@ session of its own or on that of a running service, and commits no offsets.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from ingest.api import ConfigError, IngestError, NotFoundError, PositionLostError, SourceError
 from ingest.catalog import Catalog
@@ -191,7 +192,9 @@ class RangeReplay:
                 ends = cancellation or Cancellation()
                 with ends.calls(runner.stop):
                     self._run(runner, plan, ends, on_progress)
-            self._state.finish()
+                    runner.until_possible(self._state.finish)
+            else:
+                self._state.finish()
         return totals
 
     def _run(
@@ -210,10 +213,10 @@ class RangeReplay:
                 on_progress(totals, number)
 
     def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> None:
-        """Run a piece and store the progress."""
+        """Run a piece until it is durable, and its progress too."""
         try:
             totals.add(runner.run(piece))
-            self._state.progress(totals)
+            runner.until_possible(partial(self._state.progress, totals))
         except PositionLostError as error:
             raise PositionLostError(
                 f"stopped after {totals.batches} of {number} micro-batches: the topics have deleted "
@@ -244,6 +247,7 @@ def _durable_ends(
     that was recreated, the offsets of the old topic count as 0.
 
     Args:
+        batches: the batch log.
         acknowledged: the offsets of the checkpoint.
         known_ids: topic -> its id in the checkpoint.
         now: the topics.

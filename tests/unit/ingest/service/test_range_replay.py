@@ -1,12 +1,18 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from ingest.api import StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.durable import StatePath
 from ingest.receipt import Counts
-from ingest.service import range_replay
+from ingest.service import range_replay, replay_state
 from ingest.service.cancellation import Cancellation
 from ingest.service.range_replay import RangePlan, RangeReplay
 from ingest.service.replay_plan import Piece, PieceKind, TopicState
@@ -68,6 +74,13 @@ class Runner:
         self.ran.append(piece.number)
         return Counts(records=10)
 
+    def until_possible(self, action: Callable[[], None]) -> None:
+        """Retry twice."""
+        for _ in range(2):
+            with suppress(StoreUnavailableError):
+                return action()
+        return action()
+
 
 class Waits(Cancellation):
     """Notes the waits."""
@@ -81,13 +94,36 @@ class Waits(Cancellation):
         return False
 
 
+def replay_of(folder: Path) -> RangeReplay:
+    (folder / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
+    configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
+    configuration = replace(configuration, state_dir=folder / "state")
+    return RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
+
+
+PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
+
+
 def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
-    (tmp_path / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
-    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    configuration = replace(configuration, state_dir=tmp_path / "state")
-    replay = RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
-    pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
-    replay._state.start(pieces)
-    runner, plan, waits = Runner(), RangePlan(pieces, ReplayTotals()), Waits()
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    runner, plan, waits = Runner(), RangePlan(PIECES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+
+
+def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    failures = [True, True, False, False]
+
+    def write_durably(path: StatePath, content: bytes) -> None:
+        if failures.pop(0):
+            raise StoreUnavailableError("HDFS does not answer")
+        path.write_bytes(content)
+
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    monkeypatch.setattr(replay_state, "write_durably", write_durably)
+    replay._run(Runner(), RangePlan(PIECES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    stored = replay._state.load()
+    assert stored is not None
+    assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
