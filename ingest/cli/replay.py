@@ -77,12 +77,15 @@ def replay(  # noqa: PLR0913 - the options of the command
         _show_plan(out, run, run.plan())
         return
     content = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
-    by_service = None if own_process else _by_service(configuration, chosen, content)
+    by_service = None if own_process else _by_service(out, configuration, chosen, content)
+    if by_service is None:
+        out.note("the command runs the replay in its own process", "dim")
+    else:
+        out.note("the running service runs the replay", "dim")
     with private_files(), out.progress("records") as advance:
         if by_service is None:
             totals = run.run(rate=rate, on_progress=lambda done, _batches: advance(done.records))
         else:
-            out.note("the running service runs the replay", "dim")
             totals = by_service.follow(
                 lambda done: advance(done.records),
                 lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
@@ -92,9 +95,9 @@ def replay(  # noqa: PLR0913 - the options of the command
 
 
 def _by_service(
-    configuration: "Configuration", pipeline: "Pipeline", content: dict[str, Any]
+    out: Output, configuration: "Configuration", pipeline: "Pipeline", content: dict[str, Any]
 ) -> "ServiceReplay | None":
-    """The replay by the running service; None if no service answers."""
+    """The replay by the running service; None, with a note, if no service runs."""
     from ingest.service.client import NotRunningError, ServiceClient
     from ingest.service.replay_client import ServiceReplay
 
@@ -102,7 +105,8 @@ def _by_service(
         return ServiceReplay(
             ServiceClient(configuration), pipeline.name, content | {"fingerprint": pipeline.fingerprint}
         )
-    except NotRunningError:
+    except NotRunningError as error:
+        out.note(error.message, "dim")
         return None
 
 

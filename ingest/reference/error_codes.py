@@ -156,6 +156,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
+    "no_answer": (IngestError, "The answer to a command did not arrive; the service may have accepted the command."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
     "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),
     "no_free_slot": (api.ConflictError, "The duties of the service would leave no task slot to its pipelines."),

@@ -120,6 +120,7 @@ REMEDIES: Mapping[str, str] = {
     "mapping": "Correct the pipeline or the sink's options; then replay the dead letters.",
     "name_taken": "Rename or uninstall one of the two.",
     "negative_number": "Guard the decorator with a `when`, or shift the number above zero.",
+    "no_answer": "Look at `ingest status FILE`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_duties": "Try again later, or run the command without the service.",
     "no_entry": "Add the entry to the file, or choose another `on_not_found`; then replay the dead letters.",

@@ -1,5 +1,6 @@
 """The commands' client of a running service."""
 
+import http.client
 import json
 import ssl
 import urllib.error
@@ -67,9 +68,18 @@ class NotRunningError(NotFoundError):
     code = "not_running"
 
 
+class NoAnswerError(IngestError):
+    """A command was sent, and its answer did not arrive: the service may have accepted it."""
+
+    code = "no_answer"
+
+
 class ServiceClient:
     """
     Sends commands to the service of a configuration, and reads its status.
+
+    A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`,
+    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError.
 
     Args:
         configuration: names the endpoint and `state_dir`.
@@ -104,6 +114,7 @@ class ServiceClient:
 
         Raises:
             NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
             NotFoundError: it has no such pipeline.
             ConflictError: the service refuses the command.
         """
@@ -118,6 +129,7 @@ class ServiceClient:
 
         Raises:
             NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
             ConflictError: the service refuses the command.
         """
         number: int = json.loads(self._ask("POST", "/reload"))["id"]
@@ -139,6 +151,7 @@ class ServiceClient:
 
         Raises:
             NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
             ConflictError: the service refuses the command.
         """
         self._ask("POST", f"/log-level/{level}")
@@ -154,6 +167,7 @@ class ServiceClient:
 
         Raises:
             NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
             NotFoundError: it has no such pipeline.
             ConfigError: the request is wrong.
             ConflictError: the service refuses the command.
@@ -189,6 +203,7 @@ class ServiceClient:
 
         Raises:
             NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
             NotFoundError: it has no such duty.
             ConflictError: the service refuses the command.
         """
@@ -208,8 +223,13 @@ class ServiceClient:
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
+            if method == "POST" and not isinstance(reason, ConnectionRefusedError):
+                raise NoAnswerError(
+                    f"{self.url} did not answer: {reason}; the service may have accepted the command",
+                    hint=f"see its state: ingest status {self._configuration.path}",
+                ) from error
             raise NotRunningError(
                 f"no service answers at {self.url}: {reason}",
                 hint=f"start it: ingest run {self._configuration.path}",
@@ -237,9 +257,7 @@ class ServiceClient:
             return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
-        if status == HTTPStatus.CONFLICT:
-            return ConflictError(f"{self.url} refuses the command: {text}")
+        hint = "the token of the service is in its configuration, or in its state_dir"
         return ConflictError(
-            f"{self.url} refuses the command: {text}",
-            hint="the token of the service is in its configuration, or in its state_dir",
+            f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
         )

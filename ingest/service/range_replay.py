@@ -8,6 +8,7 @@ session of its own or on that of a running service, and commits no offsets.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from ingest.api import ConfigError, IngestError, NotFoundError, PositionLostError, SourceError
 from ingest.catalog import Catalog
@@ -34,6 +35,7 @@ from ingest.service.replay_plan import (
 )
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+from ingest.service.topics import TopicIds
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -137,7 +139,8 @@ class RangeReplay:
             selected = _between(admin, topics, self._request)
         batches = list(BatchLog(batch_log_folder(self._configuration, self._pipeline.name)).batches())
         checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
-        selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint)))
+        known_ids = TopicIds(checkpoint.folder).known()
+        selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
         logged = list(logged_pieces(batches, selected, now))
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
@@ -189,7 +192,9 @@ class RangeReplay:
                 ends = cancellation or Cancellation()
                 with ends.calls(runner.stop):
                     self._run(runner, plan, ends, on_progress)
-            self._state.finish()
+                    runner.until_possible(self._state.finish)
+            else:
+                self._state.finish()
         return totals
 
     def _run(
@@ -208,10 +213,10 @@ class RangeReplay:
                 on_progress(totals, number)
 
     def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> None:
-        """Run a piece and store the progress."""
+        """Run a piece until it is durable, and its progress too."""
         try:
             totals.add(runner.run(piece))
-            self._state.progress(totals)
+            runner.until_possible(partial(self._state.progress, totals))
         except PositionLostError as error:
             raise PositionLostError(
                 f"stopped after {totals.batches} of {number} micro-batches: the topics have deleted "
@@ -234,12 +239,24 @@ def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) ->
     return {part: (begin, end) for part, (begin, end) in ranges.items() if begin < end}
 
 
-def _durable_ends(batches: Sequence[LoggedBatch], acknowledged: Mapping[Part, int]) -> dict[Part, int]:
-    """The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet."""
-    ends = dict(acknowledged)
+def _durable_ends(
+    batches: Sequence[LoggedBatch], acknowledged: Mapping[Part, int], known_ids: Mapping[str, str], now: TopicState
+) -> dict[Part, int]:
+    """
+    The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
+    that was recreated, the offsets of the old topic count as 0.
+
+    Args:
+        batches: the batch log.
+        acknowledged: the offsets of the checkpoint.
+        known_ids: topic -> its id in the checkpoint.
+        now: the topics.
+    """
+    ends = {part: end if now.is_same(part[0], known_ids.get(part[0])) else 0 for part, end in acknowledged.items()}
     for batch in batches:
         for part, (_, end) in batch.ranges.items():
-            ends[part] = max(end, ends.get(part, 0))
+            durable_end = end if now.is_same(part[0], batch.topic_ids.get(part[0])) else 0
+            ends[part] = max(durable_end, ends.get(part, 0))
     return ends
 
 

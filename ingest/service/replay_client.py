@@ -31,6 +31,7 @@ class ServiceReplay:
 
     Raises:
         NotRunningError: no service answers.
+        NoAnswerError: the service may have accepted the request.
         ConflictError: it refuses the request.
     """
 
@@ -41,7 +42,7 @@ class ServiceReplay:
         try:
             self._duty = client.replay(pipeline, request)
         except ConflictError as error:
-            hint = "--own-process runs it beside the service, unless a store is RocksDB"
+            hint = error.hint or "--own-process runs it beside the service, unless a store is RocksDB"
             raise ConflictError(error.message, code=error.code, hint=hint) from error
 
     def follow(

@@ -82,6 +82,10 @@ class TopicState:
     ids: Mapping[str, str]
     compacted: Collection[str] = frozenset()
 
+    def is_same(self, topic: str, topic_id: str | None) -> bool:
+        """Whether a topic has this id, as far as both are known; one that was recreated has another id and records."""
+        return topic_id is None or topic_id == self.ids.get(topic, topic_id)
+
 
 def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics: TopicState) -> Iterator[Piece]:
     """
@@ -95,8 +99,7 @@ def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics
     for batch in batches:
         ranges = {}
         for part, (begin, end) in batch.ranges.items():
-            logged_id = batch.topic_ids.get(part[0])
-            if part not in selected or (logged_id is not None and logged_id != topics.ids.get(part[0], logged_id)):
+            if part not in selected or not topics.is_same(part[0], batch.topic_ids.get(part[0])):
                 continue
             bounds = max(begin, selected[part][0]), min(end, selected[part][1])
             if bounds[0] < bounds[1]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import TypeVar
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
@@ -21,6 +22,7 @@ from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.reading import read_kafka_ranges
 
+T = TypeVar("T")
 _log = logger(__name__)
 
 
@@ -100,6 +102,17 @@ class ReplayRunner:
         frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
         self._job.run_batch(frame, piece.number, piece.time_ms, piece.name)
         return self._observer.counts
+
+    def until_possible(self, action: Callable[[], T]) -> T:
+        """
+        Retry an action on the driver until it succeeds, and return its result; the replay is blocked meanwhile.
+
+        Raises:
+            IngestError: a retry cannot help, or `stop` was called.
+        """
+        result = self._job.until_possible(action)
+        self._observer.running()
+        return result
 
     def stop(self) -> None:
         """Abandon the running piece; called from another thread, and returns at once."""

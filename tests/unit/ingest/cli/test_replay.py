@@ -1,5 +1,6 @@
 """`ingest replay` without a cluster, and with the endpoint of a service without Spark."""
 
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from ingest.config import load
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
-from ingest.service import replay_duty
+from ingest.service import client, range_replay, replay_duty
 from ingest.service.access import access_of
 from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
@@ -49,6 +50,7 @@ class Service:
     def __init__(self) -> None:
         configuration = load("pipeline.yaml", env={}, lookup=Catalog())
         [self.pipeline] = configuration.pipelines
+        self.state_dir = configuration.state_dir
         self.duties = Duties(Metrics(process=False))
         self.requests: list[RangeRequest] = []
         self.run: Callable[[], ReplayTotals] = ReplayTotals
@@ -125,6 +127,47 @@ def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service)
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(service.requests)) == (4, 1), done.err
     assert "ingest reload" in done.err
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> list[RangeRequest]:
+    """The replays that run in the process of the command."""
+    requests: list[RangeRequest] = []
+
+    def run(replay: range_replay.RangeReplay, **_options: object) -> ReplayTotals:
+        requests.append(replay._request)
+        return ReplayTotals()
+
+    monkeypatch.setattr(range_replay.RangeReplay, "run", run)
+    return requests
+
+
+def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[RangeRequest]):
+    assert ingest("init", "--template", "kafka").code == 0
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, len(own)) == (0, 1)
+    assert "no service has started with this state_dir" in done.err
+    assert "the command runs the replay in its own process" in done.err
+
+
+def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[RangeRequest]):
+    service.endpoint.stop()
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, len(own)) == (0, 1)
+    assert "no service answers" in done.err
+    assert "the command runs the replay in its own process" in done.err
+
+
+def test_request_that_may_have_been_accepted_does_not_run_twice(
+    ingest, service: Service, own: list[RangeRequest], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
+        write_url(service.state_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite")
+    assert (done.code, own) == (1, [])
+    assert "may have accepted the command" in done.err
+    assert "ingest status" in done.err
 
 
 def test_status_shows_duties(ingest, service: Service):

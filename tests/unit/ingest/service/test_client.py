@@ -1,6 +1,8 @@
 """The commands' client, with the endpoint of a service without Spark."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,9 @@ from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
+from ingest.service import client as module
 from ingest.service.access import access_of, token_file
-from ingest.service.client import NotRunningError, ServiceClient, write_url
+from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
@@ -103,8 +106,9 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
     made = Running(configuration(tmp_path))
     try:
         token_file(made.configuration.state_dir).write_text("another token of this length")
-        with pytest.raises(ConflictError, match="refuses the command"):
+        with pytest.raises(ConflictError, match="refuses the command") as caught:
             ServiceClient(made.configuration).command("p", "pause")
+        assert "the token of the service" in str(caught.value.hint)
         assert not made.control.is_paused("p")
         token_file(made.configuration.state_dir).unlink()
         with pytest.raises(NotFoundError, match="the token of the service cannot be read"):
@@ -119,6 +123,38 @@ def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Pa
     with pytest.raises(NotRunningError, match="no service answers") as caught:
         ServiceClient(made.configuration).status()
     assert "ingest run" in str(caught.value.hint)
+
+
+def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
+        write_url(made.configuration.state_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        client = ServiceClient(made.configuration)
+        with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
+            client.replay("p", REPLAY)
+        assert "ingest status" in str(caught.value.hint)
+        with pytest.raises(NotRunningError, match="no service answers"):  # a status changes nothing
+            client.status()
+
+
+def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path):
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def reset() -> None:
+            connection, _ = server.accept()
+            connection.recv(1)
+            connection.close()
+
+        resets = threading.Thread(target=reset, daemon=True)
+        resets.start()
+        write_url(made.configuration.state_dir, f"http://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(NoAnswerError, match="did not answer"):
+            ServiceClient(made.configuration).command("p", "pause")
+        resets.join()
 
 
 REPLAY = {"start": "2026-01-31", "end": "2026-02-01"}
@@ -170,5 +206,6 @@ def test_service_that_stops_takes_no_replay(running: Running):
 
 
 def test_request_that_is_too_large_is_refused(running: Running):
-    with pytest.raises(ConflictError, match="the request is too large"):
+    with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
+    assert caught.value.hint is None

@@ -1,15 +1,21 @@
 """Which offsets a replay of a time range reads, and how fast."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from ingest.api import StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.durable import StatePath
 from ingest.receipt import Counts
-from ingest.service import range_replay
+from ingest.service import range_replay, replay_state
 from ingest.service.cancellation import Cancellation
 from ingest.service.range_replay import RangePlan, RangeReplay
-from ingest.service.replay_plan import Piece, PieceKind
+from ingest.service.replay_plan import Piece, PieceKind, TopicState
 from ingest.service.replay_state import RangeRequest, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
@@ -34,10 +40,20 @@ def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
 
 def test_only_durable_records_are_selected():
     batches = [LoggedBatch(0, 1_000, {P0: (0, 60)}), LoggedBatch(1, 1_002, {P0: (60, 70)})]
-    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20})
+    ends = range_replay._durable_ends(batches, {P0: 60, P1: 20}, {"t": "a"}, TopicState({"t": "a"}))
     assert ends == {P0: 70, P1: 20}
     selected = {P0: (10, 100), P1: (0, 15), P2: (5, 30)}
     assert range_replay._up_to(selected, ends) == {P0: (10, 70), P1: (0, 15)}
+
+
+def test_records_of_a_recreated_topic_are_durable_only_if_a_batch_has_read_them():
+    now = TopicState({"t": "b"})
+    old = LoggedBatch(0, 1_000, {P0: (0, 60), P1: (0, 40)}, {"t": "a"})
+    new = LoggedBatch(0, 2_000, {P0: (0, 7)}, {"t": "b"})
+    selected = {P0: (0, 100), P1: (0, 50)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old, new], {}, {}, now)) == {P0: (0, 7)}
+    assert range_replay._up_to(selected, range_replay._durable_ends([old], {}, {}, now)) == {}
+    assert range_replay._up_to(selected, range_replay._durable_ends([], {P0: 60}, {"t": "a"}, now)) == {}
 
 
 def test_without_a_checkpoint_all_records_are_selected():
@@ -58,6 +74,13 @@ class Runner:
         self.ran.append(piece.number)
         return Counts(records=10)
 
+    def until_possible(self, action: Callable[[], None]) -> None:
+        """Retry twice."""
+        for _ in range(2):
+            with suppress(StoreUnavailableError):
+                return action()
+        return action()
+
 
 class Waits(Cancellation):
     """Notes the waits."""
@@ -71,13 +94,36 @@ class Waits(Cancellation):
         return False
 
 
+def replay_of(folder: Path) -> RangeReplay:
+    (folder / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
+    configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
+    configuration = replace(configuration, state_dir=folder / "state")
+    return RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
+
+
+PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
+
+
 def test_each_micro_batch_waits_for_the_rate_and_for_an_overloaded_store(tmp_path: Path):
-    (tmp_path / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
-    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
-    configuration = replace(configuration, state_dir=tmp_path / "state")
-    replay = RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
-    pieces = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]
-    replay._state.start(pieces)
-    runner, plan, waits = Runner(), RangePlan(pieces, ReplayTotals()), Waits()
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    runner, plan, waits = Runner(), RangePlan(PIECES, ReplayTotals()), Waits()
     replay._run(runner, plan, waits, lambda _totals, _number: None)  # type: ignore[arg-type]
     assert (waits.seconds, runner.ran, plan.totals.records) == ([0.0, 1.5], [0, 1], 20)
+
+
+def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    failures = [True, True, False, False]
+
+    def write_durably(path: StatePath, content: bytes) -> None:
+        if failures.pop(0):
+            raise StoreUnavailableError("HDFS does not answer")
+        path.write_bytes(content)
+
+    replay = replay_of(tmp_path)
+    replay._state.start(PIECES)
+    monkeypatch.setattr(replay_state, "write_durably", write_durably)
+    replay._run(Runner(), RangePlan(PIECES, ReplayTotals()), Waits(), lambda _totals, _number: None)  # type: ignore[arg-type]
+    stored = replay._state.load()
+    assert stored is not None
+    assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])

@@ -104,6 +104,12 @@ def test_refused_replay_can_run_beside_the_service():
     assert "--own-process" in str(caught.value.hint)
 
 
+def test_refused_replay_has_the_hint_of_its_reason():
+    with pytest.raises(ConflictError, match="wrong token") as caught:
+        followed(Client(ConflictError("wrong token", hint="the token is in the configuration")))
+    assert caught.value.hint == "the token is in the configuration"
+
+
 def test_endpoint_of_another_service_is_not_used():
     client = Client(duty("waiting"))
     client.has_started = False
