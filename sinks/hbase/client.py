@@ -106,7 +106,9 @@ class HBaseClient(ABC):
     @abstractmethod
     def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
         """
-        Write a cell if its value is still the one before; returns whether it was written.
+        Write a cell if its value is still the one before; returns whether the last attempt has written it.
+
+        False may also mean that an earlier attempt, whose answer was lost, has written it: read the cell then.
 
         Args:
             table: that exists.
@@ -114,6 +116,9 @@ class HBaseClient(ABC):
             column: the cell.
             before: the expected value; None for no cell.
             value: the new value, with the server's time.
+
+        Raises:
+            StoreError: as `apply`.
         """
 
 

@@ -9,12 +9,13 @@ HBase through its own protocol, without a Thrift server.
     cluster       connections to the servers; who has the meta table, and who is the active master
     regions       which server has which region of a table
     attempts      how long a call that the cluster cannot serve now is repeated
+    requests      messages that several calls have
     cells         mutations as a block of cells, and a block of cells as rows
     multi         the call with many mutations
     writing       writes mutations: divides, sends and repeats them
     scanner       a scanner of one region
     table_scan    a scan of a table, region by region
-    repeating     repeats calls that read, while their region moves
+    repeating     repeats calls that may run twice, while their region moves
     reading       gets and scans
     schema        tables and families as messages
     master        calls of the active master

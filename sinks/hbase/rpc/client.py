@@ -14,7 +14,6 @@ from ingest.api import (
     SchemaError,
     TableSpec,
     TimeRange,
-    split_column,
 )
 from sinks.hbase.client import HBaseClient
 from sinks.hbase.rpc.attempts import Attempts
@@ -22,16 +21,13 @@ from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import Region, RegionCache
-from sinks.hbase.rpc.repeating import RepeatedReads
-from sinks.hbase.rpc.scanner import region_specifier
+from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.requests import check_and_put
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
-from sinks.hbase.rpc.wire import Message, data, number
+from sinks.hbase.rpc.wire import Message
 from sinks.hbase.rpc.writing import Writer
 from sinks.hbase.settings import HBaseSettings
-
-_BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
-_EQUAL, _PUT, _SYNC_WAL = 2, 2, 3  # CompareType of HBase.proto; MutationType and Durability of Client.proto
 
 
 class RpcClient(HBaseClient):
@@ -53,9 +49,9 @@ class RpcClient(HBaseClient):
             tls=None if tls is None else lambda: tls_context(tls),
         )
         self._regions = RegionCache(self._cluster)
-        self._reads = RepeatedReads(self._cluster, self._regions, self._attempts)
+        self._calls = RepeatedCalls(self._cluster, self._regions, self._attempts)
         self._master = Master(self._cluster, self._attempts, nonce)
-        self._reader = Reader(self._reads, lambda table: frozenset(family.name for family in self.families(table)))
+        self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.families(table)))
         self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
 
     def open(self) -> None:
@@ -92,7 +88,7 @@ class RpcClient(HBaseClient):
 
     def splits(self, table: str) -> tuple[bytes, ...]:
         """Row keys at which the regions of a table start."""
-        regions = self._reads.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
+        regions = self._calls.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
         return tuple(region.start for region in regions.all if region.start)
 
     def create_table(self, spec: TableSpec) -> None:
@@ -122,18 +118,11 @@ class RpcClient(HBaseClient):
 
     def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
         """Write a cell if its value is still the one before."""
-        family, qualifier = split_column(column)
-        # Client.proto: MutationProto, ColumnValue, QualifierValue; Condition. Comparator.proto: BinaryComparator, whose
-        # empty value is equal to that of a missing cell
-        cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-        mutation = data(1, row) + number(2, _PUT) + data(3, cell) + number(6, _SYNC_WAL)
-        comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
-        condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
 
         def request(region: Region) -> bytes:
-            return data(1, region_specifier(region.name)) + data(2, mutation) + data(3, condition)
+            return check_and_put(region.name, row, column, before=before, value=value)
 
-        return Message(self._reads.of_row(table, row, "Mutate", request).message).flag(2)
+        return Message(self._calls.of_row(table, row, "Mutate", request, is_write=True).message).flag(2)
 
     def _attempts(self) -> Attempts:
         return Attempts(self._settings.timeout)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ingest.api import Delete, Mutation
 from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import Kind, RemoteError
-from sinks.hbase.rpc.scanner import region_specifier
+from sinks.hbase.rpc.requests import DELETE, PUT, SKIP_WAL, SYNC_WAL, region_specifier
 from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 
 MAX_ROWS = 5000
@@ -28,9 +28,6 @@ MAX_BYTES = 2 << 20
 
 MAX_ROW_BYTES = 128 << 20
 """Of the cells of one row, which cannot be divided: half of the largest request that a server accepts."""
-
-_PUT, _DELETE = 2, 3  # MutationType
-_SKIP_WAL, _SYNC_WAL = 1, 3  # Durability
 
 _INDEX = rb"[\x80-\xff]{0,2}[\x00-\x7f]"  # a varint below 2**21
 _STORED = re.compile(rb"(?:\n[\x04-\x06]\x08" + _INDEX + rb"\x12\x00)*")
@@ -89,12 +86,12 @@ class MultiEncoder:
     def _action(self, at: int, mutation: Mutation) -> bytes:
         if _has_cells(mutation):
             return self._of_kind(mutation, at + 1)[at]
-        whole_row = data(1, mutation.row) + number(2, _DELETE) + number(4, mutation.timestamp_ms)
+        whole_row = data(1, mutation.row) + number(2, DELETE) + number(4, mutation.timestamp_ms)
         return _action(at, whole_row + _durability(mutation.wal))
 
     def _of_kind(self, mutation: Mutation, count: int) -> list[bytes]:
         """At least so many actions that differ from that of a mutation in their index alone."""
-        key = (_DELETE if type(mutation) is Delete else _PUT, cell_count(mutation), mutation.wal)
+        key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.wal)
         kept = self._actions.setdefault(key, [])
         if len(kept) < count:
             kind = number(2, key[0]) + _durability(mutation.wal) + number(8, key[1])
@@ -112,7 +109,7 @@ def _action(at: int, mutation: bytes) -> bytes:
 
 
 def _durability(wal: bool) -> bytes:  # noqa: FBT001 - of one mutation
-    return number(6, _SYNC_WAL if wal else _SKIP_WAL)
+    return number(6, SYNC_WAL if wal else SKIP_WAL)
 
 
 def failures(answer: bytes, batches: Sequence[Batch]) -> list[BatchFailure]:

@@ -8,8 +8,8 @@ from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, TimeRange, spli
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
-from sinks.hbase.rpc.repeating import RepeatedReads
-from sinks.hbase.rpc.scanner import columns_message, region_specifier, time_range_message
+from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
 from sinks.hbase.rpc.table_scan import TableScan, size_of
 from sinks.hbase.rpc.wire import data, number
 
@@ -19,12 +19,12 @@ class Reader:
     Gets and scans of the tables of a cluster; called by one thread.
 
     Args:
-        reads: of the cluster.
+        calls: to the cluster.
         families: returns the names of a table's families.
     """
 
-    def __init__(self, reads: RepeatedReads, families: Callable[[str], frozenset[bytes]]) -> None:
-        self._reads = reads
+    def __init__(self, calls: RepeatedCalls, families: Callable[[str], frozenset[bytes]]) -> None:
+        self._calls = calls
         self._families = families
 
     def get(
@@ -58,7 +58,7 @@ class Reader:
         # GetRequest of Client.proto: region 1, get 2; Get: row 1, column 2, time_range 5, max_versions 6
         cells = columns_message(2, columns) + time_range_message(5, times) + number(6, versions)
         get = data(2, data(1, row) + cells)
-        answer = self._reads.of_row(table, row, "Get", lambda region: data(1, region_specifier(region.name)) + get)
+        answer = self._calls.of_row(table, row, "Get", lambda region: data(1, region_specifier(region.name)) + get)
         return row_of(decoded(answer.cells))
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
@@ -73,7 +73,7 @@ class Reader:
             return
         paging = Paging(scan, counts, size_of)
         while True:
-            running = TableScan(self._reads, table, paging, scan)
+            running = TableScan(self._calls, table, paging, scan)
             try:
                 yield from islice(running.rows(), scan.limit)
             except NoFamilyError:  # of the first call: it names all families
@@ -87,7 +87,7 @@ class Reader:
 
     def _check(self, table: str) -> None:
         """Raise `NotFoundError` if there is no such table."""
-        self._reads.run(table, lambda deadline_s: self._reads.regions.of(table, deadline_s))
+        self._calls.run(table, lambda deadline_s: self._calls.regions.of(table, deadline_s))
 
     def _known(self, table: str, columns: Sequence[bytes] | None) -> tuple[bytes, ...]:
         """Columns of families that exist: HBase refuses the whole request if one does not."""

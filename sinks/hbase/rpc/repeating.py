@@ -1,4 +1,4 @@
-"""Repeats calls that read, while the region that they need moves."""
+"""Repeats calls that may run twice, while the region that they need moves."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -16,9 +16,9 @@ from sinks.hbase.rpc.wire import WireError
 T = TypeVar("T")
 
 
-class RepeatedReads:
+class RepeatedCalls:
     """
-    Calls that read one table; called by one thread.
+    Calls that may run twice: reads, and writes that check a cell; called by one thread.
 
     Args:
         attempts: returns those of one call.
@@ -29,17 +29,18 @@ class RepeatedReads:
         self.regions = regions
         self._attempts = attempts
 
-    def run(self, table: str, call: Callable[[float], T]) -> T:
+    def run(self, table: str, call: Callable[[float], T], *, is_write: bool = False) -> T:
         """
         The result of a call, which is repeated for some seconds while the cluster cannot execute it.
 
         Args:
             table: for messages.
             call: with a deadline.
+            is_write: whether it raises as `Store.apply`, not as a read.
 
         Raises:
-            NotFoundError: there is no such table.
-            NoFamilyError: the table lacks a family.
+            NotFoundError: of a read: there is no such table.
+            NoFamilyError: of a read: the table lacks a family.
             StoreError: as `errors` translates the exception of a server.
         """
         attempts = self._attempts()
@@ -47,21 +48,24 @@ class RepeatedReads:
             try:
                 return call(attempts.deadline_s)
             except RemoteError as error:
-                if error.kind is Kind.NO_FAMILY:
+                if error.kind is Kind.NO_FAMILY and not is_write:
                     raise NoFamilyError(str(error)) from error
                 if error.kind not in REPEATED:
-                    raise read_error(store_error(error, table)) from error
+                    failure = store_error(error, table)
+                    raise (failure if is_write else read_error(failure)) from error
                 reason: Exception = error
             except (ConnectionLostError, WireError) as error:
                 reason = error
             except IngestError as error:
-                raise read_error(error) from error.__cause__
+                raise (error if is_write else read_error(error)) from error.__cause__
             self.regions.forget(table)
             self.cluster.forget_meta()
             if not attempts.pause():
                 raise unavailable(reason, table) from reason
 
-    def of_row(self, table: str, row: bytes, method: str, request: Callable[[Region], bytes]) -> Answer:
+    def of_row(
+        self, table: str, row: bytes, method: str, request: Callable[[Region], bytes], *, is_write: bool = False
+    ) -> Answer:
         """
         The answer of the region server that has a row.
 
@@ -70,6 +74,7 @@ class RepeatedReads:
             row: its key.
             method: of ClientService.
             request: the message for the region.
+            is_write: as `run`.
 
         Raises:
             as `run`.
@@ -80,7 +85,7 @@ class RepeatedReads:
             assert region.server is not None  # noqa: S101 - checked by `located`
             return self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s)
 
-        return self.run(table, call)
+        return self.run(table, call, is_write=is_write)
 
     @staticmethod
     def located(table: str, region: Region | None) -> Region:

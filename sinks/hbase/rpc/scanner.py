@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ingest.api import ALL_TIMES, Cell, TimeRange, split_column
+from ingest.api import ALL_TIMES, Cell, TimeRange
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer, Connection
+from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 _PAGE_BYTES = 2 << 20
@@ -57,31 +58,6 @@ class Page(NamedTuple):
     is_last: bool
 
 
-def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
-    """
-    Columns as `repeated Column` of a Get or Scan; a family that is named as a whole has no qualifiers.
-
-    HBase returns only the column if a request names a family and one of its columns.
-    """
-    families: dict[bytes, list[bytes] | None] = {}
-    for column in columns or ():
-        family, qualifier = split_column(column)
-        wanted = families.setdefault(family, [])
-        if qualifier is None or wanted is None:
-            families[family] = None
-        else:
-            wanted.append(qualifier)
-    return b"".join(
-        data(field, data(1, family) + b"".join(data(2, qualifier) for qualifier in qualifiers or ()))
-        for family, qualifiers in families.items()
-    )
-
-
-def time_range_message(field: int, times: TimeRange) -> bytes:
-    """A range of timestamps as `optional TimeRange` of a Get or Scan; no bytes for all timestamps."""
-    return b"" if times == ALL_TIMES else data(field, number(1, times.from_ms) + number(2, times.to_ms))
-
-
 def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int, times: TimeRange = ALL_TIMES) -> bytes:
     """A Scan of Client.proto."""
     parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), time_range_message(6, times)]
@@ -90,11 +66,6 @@ def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int,
         parts.append(flag(15))
     parts += [flag(21, value=bounds.includes_first), flag(22, value=bounds.includes_last)]
     return b"".join(parts)
-
-
-def region_specifier(name: bytes) -> bytes:
-    """A RegionSpecifier of HBase.proto with the region's name."""
-    return number(1, 1) + data(2, name)
 
 
 class RegionScanner:

@@ -12,7 +12,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, prefix_end
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.errors import ConnectionLostError
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
-from sinks.hbase.rpc.repeating import RepeatedReads
+from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.scanner import Bounds, Page, RegionScanner, ScannedRow, scan_message
 
 
@@ -21,14 +21,14 @@ class TableScan:
     A running scan.
 
     Args:
-        reads: of the cluster.
+        calls: to the cluster.
         table: to be read.
         paging: which rows.
         scan: which cells of them; if it has columns, their families exist.
     """
 
-    def __init__(self, reads: RepeatedReads, table: str, paging: Paging[ScannedRow], scan: Scan) -> None:
-        self._reads = reads
+    def __init__(self, calls: RepeatedCalls, table: str, paging: Paging[ScannedRow], scan: Scan) -> None:
+        self._calls = calls
         self._table = table
         self._paging = paging
         self._scan = scan
@@ -40,7 +40,7 @@ class TableScan:
         """The rows that match; `close` releases what they hold on the servers."""
         paging = self._paging
         while paging.must_read:
-            page = self._reads.run(self._table, self._page)
+            page = self._calls.run(self._table, self._page)
             if page.rows:
                 for found in paging.take(page.rows):
                     yield Row(*found)
@@ -66,13 +66,13 @@ class TableScan:
             raise
 
     def _open(self, deadline_s: float) -> RegionScanner:
-        regions = self._reads.regions.of(self._table, deadline_s)
+        regions = self._calls.regions.of(self._table, deadline_s)
         bounds = self._bounds()
         is_before = bounds.is_reverse and not (bounds.first and bounds.includes_first)
         found = regions.before(bounds.first) if is_before else regions.of(bounds.first)
-        region = self._region = self._reads.located(self._table, found)
+        region = self._region = self._calls.located(self._table, found)
         assert region.server is not None  # noqa: S101 - checked by `located`
-        connection = self._reads.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
+        connection = self._calls.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
         scan = self._scan
         message = scan_message(bounds, scan.columns, scan.versions, scan.times)
         self._scanner = RegionScanner(connection, region.name, message)

@@ -88,7 +88,8 @@ RULES = (
         r"NoSuchColumnFamilyException",
         partial(WriteRejectedError, code="unknown_family"),
         'no such family in table "{table}": {reason}',
-        "add it with 'ingest table apply', or allow it with `families.on_unknown: create` and `thrift2`",
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`, which needs `thrift2` or "
+        "`bootstrap_servers`",
     ),
     # an answer to a batch has the table's name in place of the exception; one of Thrift2 has only the name
     Rule(

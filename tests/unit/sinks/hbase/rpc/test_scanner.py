@@ -7,7 +7,8 @@ import pytest
 from ingest.api import ALL_TIMES, MAX_TIME_MS, Put, TimeRange
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message, time_range_message
+from sinks.hbase.rpc.requests import time_range_message
+from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
 from sinks.hbase.rpc.wire import Message, flag, number
 
 

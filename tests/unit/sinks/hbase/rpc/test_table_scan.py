@@ -15,7 +15,7 @@ from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import RegionCache
-from sinks.hbase.rpc.repeating import RepeatedReads
+from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
@@ -44,10 +44,10 @@ class FalseCluster:
         self.server = RpcServer(self._answer)
         self.cluster = Cluster([self.server.address], may_leave_machine=False)
         self.cluster.open()
-        reads = RepeatedReads(
+        calls = RepeatedCalls(
             self.cluster, RegionCache(self.cluster), lambda: Attempts(5.0, sleep=lambda _seconds: None)
         )
-        self.reader = Reader(reads, lambda _table: frozenset([b"f"]))
+        self.reader = Reader(calls, lambda _table: frozenset([b"f"]))
 
     def close(self) -> None:
         self.cluster.close()

@@ -1,4 +1,4 @@
-"""Table records, as a Thrift server returns them."""
+"""A cell, as a Thrift server returns it."""
 
 import socket
 import threading
@@ -10,13 +10,10 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
-from ingest.api import Put, StoreRefusedError
+from sinks.hbase.client import NoFamilyError
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.store import HBaseStore
+from sinks.hbase.thrift.client import ThriftClient
 from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError
-from sinks.writing.buffer import Chunk
-from sinks.writing.retry import Retry
-from sinks.writing.sending import DirectSender
 
 NO_FAMILY = (Path(__file__).parent / "captured" / "no_family-get.txt").read_text().partition("\n\n")[2]
 REGION = Hbase.getTableRegions_result.thrift_spec[0][2][1]
@@ -53,7 +50,7 @@ class ThriftServer:
 
 
 class OtherTable:
-    """A cluster with a table `attr2hbase` that has another family; answers reads of it as HBase does."""
+    """A cluster with a table that has another family; answers reads of it as HBase does."""
 
     def getTableRegions(self, _name: bytes) -> list[object]:  # noqa: N802 - of the interface
         return [REGION(startKey=b"")]
@@ -69,19 +66,9 @@ def settings() -> Iterator[HBaseSettings]:
     server.close()
 
 
-def test_other_table_with_the_name_of_the_records_is_named(settings: HBaseSettings) -> None:
-    store = HBaseStore(settings)
-    store.open()
-    with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
-        store.buckets("events")
-    store.close()
-
-
-def test_no_row_is_refused_if_a_table_record_cannot_be_read(settings: HBaseSettings) -> None:
-    sender = DirectSender(HBaseStore(settings), retry=Retry(sleep=lambda _seconds: None))
-    sender.begin(10.0)
-    with pytest.raises(StoreRefusedError, match='"attr2hbase"'):
-        sender.submit(Chunk("events", [Put(b"a", {b"f:q": b"1"}, 1), Put(b"b", {b"f:q": b"2"}, 1)]))
-    [result] = sender.take_results()
-    assert (result.stored, list(result.refused)) == (False, [])
-    sender.close()
+def test_cell_of_a_family_that_the_table_lacks(settings: HBaseSettings) -> None:
+    client = ThriftClient(settings)
+    client.open()
+    with pytest.raises(NoFamilyError):
+        client.value("attr2hbase", b"events", b"t:buckets")
+    client.close()

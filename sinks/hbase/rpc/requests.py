@@ -1,0 +1,69 @@
+"""
+Messages that several calls have, and the request of a check-and-put.
+
+Source: HBase.proto, Client.proto, Comparator.proto.
+"""
+
+from collections.abc import Sequence
+
+from ingest.api import ALL_TIMES, TimeRange, split_column
+from sinks.hbase.rpc.wire import data, number
+
+PUT, DELETE = 2, 3
+"""MutationType of a MutationProto."""
+SKIP_WAL, SYNC_WAL = 1, 3
+"""Durability of a MutationProto."""
+
+_EQUAL = 2  # CompareType
+_BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
+
+
+def region_specifier(name: bytes) -> bytes:
+    """A RegionSpecifier of HBase.proto with the region's name."""
+    return number(1, 1) + data(2, name)
+
+
+def columns_message(field: int, columns: Sequence[bytes] | None) -> bytes:
+    """
+    Columns as `repeated Column` of a Get or Scan; a family that is named as a whole has no qualifiers.
+
+    HBase returns only the column if a request names a family and one of its columns.
+    """
+    families: dict[bytes, list[bytes] | None] = {}
+    for column in columns or ():
+        family, qualifier = split_column(column)
+        wanted = families.setdefault(family, [])
+        if qualifier is None or wanted is None:
+            families[family] = None
+        else:
+            wanted.append(qualifier)
+    return b"".join(
+        data(field, data(1, family) + b"".join(data(2, qualifier) for qualifier in qualifiers or ()))
+        for family, qualifiers in families.items()
+    )
+
+
+def time_range_message(field: int, times: TimeRange) -> bytes:
+    """A range of timestamps as `optional TimeRange` of a Get or Scan; no bytes for all timestamps."""
+    return b"" if times == ALL_TIMES else data(field, number(1, times.from_ms) + number(2, times.to_ms))
+
+
+def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bytes:
+    """
+    A MutateRequest that writes a cell if its value is still the one before.
+
+    Args:
+        region: its name.
+        row: the row key.
+        column: of the cell.
+        before: the expected value; an empty one is equal to None, which is no cell.
+        value: the new value, with the server's time.
+    """
+    family, qualifier = split_column(column)
+    # MutationProto, ColumnValue, QualifierValue
+    cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
+    mutation = data(1, row) + number(2, PUT) + data(3, cell) + number(6, SYNC_WAL)
+    # Condition, Comparator, BinaryComparator, ByteArrayComparable
+    comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
+    condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
+    return data(1, region_specifier(region)) + data(2, mutation) + data(3, condition)

@@ -1,0 +1,118 @@
+"""A check-and-put whose answer is lost, or that HBase rejects."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ingest.api import NoTableError, Put, WriteRejectedError
+from sinks.hbase.rpc.cells import CellEncoder
+from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.wire import Message, data, flag, number
+from sinks.hbase.settings import HBaseSettings
+from tests.support.rpc_server import Request, RpcServer
+
+REGIONSERVER = "org.apache.hadoop.hbase.regionserver."
+
+
+class OneCell:
+    """
+    A server with the table `t` of one region, and one cell of it.
+
+    Attributes:
+        value: of the cell; None if it is missing.
+        has_table: whether the meta table has the table.
+        lost_answers: the number of the next check-and-puts that are executed, but whose connection breaks then.
+        exception: of each check-and-put.
+    """
+
+    def __init__(self) -> None:
+        self.value: bytes | None = None
+        self.has_table = True
+        self.lost_answers = 0
+        self.exception = ""
+        self._encoder = CellEncoder(1 << 20)
+        self.server = RpcServer(self._answer)
+        self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
+        self.client.open()
+
+    def close(self) -> None:
+        self.client.close()
+        self.server.close()
+
+    def _answer(self, request: Request) -> bytes | None:
+        if request.method == "GetMetaRegionLocations":
+            address = self.server.address
+            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+        if request.method == "Scan":
+            return self._meta(request)
+        if request.method == "Get":
+            return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
+        assert request.method == "Mutate"
+        return self._check_and_put(request)
+
+    def _meta(self, request: Request) -> bytes:
+        if not self.has_table:
+            return request.answer(number(2, 1) + flag(8, value=False))
+        columns = {
+            b"info:regioninfo": b"PBUF" + number(1, 1) + data(3, b"") + data(4, b""),
+            b"info:server": str(self.server.address).encode(),
+        }
+        cells = self._encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
+        cells += self._encoder.put(Put(b"t,,1.a.", columns, 1))
+        return request.answer(number(1, 1) + number(1, 2) + number(2, 1) + flag(8, value=False), cells)
+
+    def _check_and_put(self, request: Request) -> bytes | None:
+        if self.exception:
+            return request.failure(REGIONSERVER + self.exception, "Column family f does not exist")
+        message = Message(request.parameter)
+        comparator = message.message(3).message(5)
+        assert comparator.text(1).endswith(".BinaryComparator")
+        is_equal = comparator.message(2).message(1).data(1) == (self.value or b"")
+        if is_equal:
+            self.value = message.message(2).message(3).message(2).data(2)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return None
+        return request.answer(flag(2, value=is_equal))
+
+    def _put(self, columns: dict[bytes, bytes]) -> bytes:
+        return self._encoder.put(Put(b"a", columns, 1))
+
+
+@pytest.fixture
+def cluster() -> Iterator[OneCell]:
+    made = OneCell()
+    yield made
+    made.close()
+
+
+def replace(cluster: OneCell, before: bytes | None, value: bytes) -> bool:
+    return cluster.client.replace("t", b"a", b"f:q", before=before, value=value)
+
+
+def test_cell_is_replaced_if_it_has_the_expected_value(cluster: OneCell) -> None:
+    assert replace(cluster, None, b"1")
+    assert replace(cluster, b"1", b"2")
+    assert not replace(cluster, b"1", b"3")
+    assert cluster.client.value("t", b"a", b"f:q") == b"2"
+
+
+def test_replace_whose_first_answer_is_lost_returns_false_though_the_cell_is_written(cluster: OneCell) -> None:
+    cluster.lost_answers = 1
+    assert not replace(cluster, None, b"1")
+    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert [request.method for request in cluster.server.requests].count("Mutate") == 2
+
+
+def test_missing_family_of_a_replace_is_a_rejected_write(cluster: OneCell) -> None:
+    cluster.exception = "NoSuchColumnFamilyException"
+    with pytest.raises(WriteRejectedError) as caught:
+        replace(cluster, None, b"1")
+    assert caught.value.code == "unknown_family"
+
+
+def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None:
+    cluster.has_table = False
+    with pytest.raises(NoTableError):
+        replace(cluster, None, b"1")
+    assert cluster.client.value("t", b"a", b"f:q") is None
