@@ -39,7 +39,7 @@ class Backlog:
 
 def backlogs(
     admin: KafkaAdmin, topic: str, limits: TopicSettings, positions: Mapping[Part, int], now_ms: float
-) -> dict[int, Backlog]:
+) -> dict[Part, Backlog]:
     """
     The backlog of each partition of a topic that has a position.
 
@@ -76,7 +76,7 @@ def backlogs(
         ratio, is_by_size = used.get(part, 0.0), part in by_size
         has_time = deletes and limits.retention_ms > 0 and not is_by_size
         remaining_s = (1 - ratio) * limits.retention_ms / 1000 if has_time else None
-        found[part[1]] = Backlog(position, earliest[part], ends[part], ratio, is_by_size, remaining_s)
+        found[part] = Backlog(position, earliest[part], ends[part], ratio, is_by_size, remaining_s)
     return found
 
 

@@ -118,10 +118,7 @@ class RetentionWatch:
             # a partition that is not in the checkpoint is read from its beginning
             positions = {part: reached.get(part, 0) for part in ((topic, number) for number in range(count))}
             now_ms = self._wall_s() * 1000
-            found |= {
-                (topic, number): backlog
-                for number, backlog in backlogs(admin, topic, limits, positions, now_ms).items()
-            }
+            found |= backlogs(admin, topic, limits, positions, now_ms)
         return found
 
     def _warn(self, found: Mapping[Part, Backlog]) -> None:

@@ -1,6 +1,93 @@
-"""What an error of a write means for another call; the same for all clients of HBase."""
+"""What an exception of HBase means; the same for all clients of HBase."""
 
-from ingest.api import IngestError, NotFoundError, SchemaError, StoreRefusedError, WriteRejectedError
+from enum import Enum
+from typing import NamedTuple
+
+from ingest.api import (
+    IngestError,
+    NoTableError,
+    NotFoundError,
+    SchemaError,
+    StoreBusyError,
+    StoreRefusedError,
+    StoreUnavailableError,
+    WriteRejectedError,
+)
+
+_MAX_REASON_CHARS = 300  # of a server's text in our message
+
+
+class Kind(Enum):
+    """What an exception of HBase means for the call that it answers."""
+
+    MOVED = "moved"
+    """The region is elsewhere, or about to be: look it up and call again."""
+    BUSY = "busy"
+    UNAVAILABLE = "unavailable"
+    NO_FAMILY = "no_family"
+    REJECTED = "rejected"
+    TOO_LARGE = "too_large"
+    NO_TABLE = "no_table"
+    DISABLED = "disabled"
+    READ_ONLY = "read_only"
+    QUOTA = "quota"
+    DENIED = "denied"
+    INCOMPATIBLE = "incompatible"
+    SCANNER_GONE = "scanner_gone"
+    """The server does not know the scanner any more, or has lost its position."""
+
+
+class _Failure(NamedTuple):
+    error: type[IngestError]
+    message: str
+    hint: str | None = None
+    code: str | None = None
+
+
+_FAILURES = {
+    Kind.BUSY: _Failure(StoreBusyError, "busy: {reason}"),
+    Kind.NO_FAMILY: _Failure(
+        WriteRejectedError,
+        'no such family in table "{table}": {reason}',
+        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`; both need `thrift2` or "
+        "`bootstrap_servers`",
+        "unknown_family",
+    ),
+    Kind.REJECTED: _Failure(WriteRejectedError, "refused: {reason}"),
+    Kind.TOO_LARGE: _Failure(
+        WriteRejectedError,
+        "cell too large: {reason}",
+        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
+    ),
+    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', "create it with 'ingest table apply'"),
+    Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
+    Kind.READ_ONLY: _Failure(
+        StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"
+    ),
+    Kind.QUOTA: _Failure(StoreRefusedError, "a quota of space is used up: {reason}"),
+    Kind.DENIED: _Failure(
+        StoreRefusedError,
+        "access denied: {reason}",
+        "the user of the service, or of its Thrift server, needs the rights R, W and C on the table",
+    ),
+    Kind.INCOMPATIBLE: _Failure(StoreRefusedError, "incompatible with the cluster: {reason}"),
+}
+_OTHER = _Failure(StoreUnavailableError, "not available: {reason}")
+
+
+def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
+    """
+    Our error for a kind of exception.
+
+    Args:
+        kind: of the exception.
+        table: of the call; it stands for `{table}` in messages and hints.
+        reason: the server's text; it stands for `{reason}`, and is cut if it is long.
+    """
+    failure = _FAILURES.get(kind, _OTHER)
+    message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
+    hint = failure.hint.replace("{table}", table) if failure.hint else None
+    return failure.error(message, code=failure.code, hint=hint)
 
 
 def schema_error(error: IngestError) -> IngestError:

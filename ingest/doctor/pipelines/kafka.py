@@ -11,6 +11,7 @@ from ingest.doctor.pipelines import network
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import rated
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.clients import Part
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
@@ -127,11 +128,11 @@ def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Foun
     return Found(f"{lag:,} unread records", tuple(findings))
 
 
-def rated_retention(topic: str, limits: TopicSettings, found: Mapping[int, Backlog], *, subject: str) -> list[Finding]:
+def rated_retention(topic: str, limits: TopicSettings, found: Mapping[Part, Backlog], *, subject: str) -> list[Finding]:
     """The partitions of a topic that have deleted unread records, or will soon; one finding for each severity."""
-    lost = {number for number, each in found.items() if each.position < each.earliest}
-    nearly = {number for number, each in found.items() if each.used >= NEARLY} - lost
-    half = {number for number, each in found.items() if each.used >= HALF} - nearly - lost
+    lost = {part for part, each in found.items() if each.position < each.earliest}
+    nearly = {part for part, each in found.items() if each.used >= NEARLY} - lost
+    half = {part for part, each in found.items() if each.used >= HALF} - nearly - lost
     findings = []
     for severity, partitions, what in (
         (Severity.CRITICAL, lost, "unread records are deleted"),
@@ -140,18 +141,19 @@ def rated_retention(topic: str, limits: TopicSettings, found: Mapping[int, Backl
     ):
         if not partitions:
             continue
-        is_by_size = all(found[number].is_by_size for number in partitions)
+        is_by_size = all(found[part].is_by_size for part in partitions)
         limit = limits.retention_bytes if is_by_size else limits.retention_ms
         records = sum(
-            (found[number].earliest if severity is Severity.CRITICAL else found[number].end) - found[number].position
-            for number in partitions
+            (found[part].earliest if severity is Severity.CRITICAL else found[part].end) - found[part].position
+            for part in partitions
         )
+        names = ", ".join(str(number) for _, number in sorted(partitions))
         numbers: dict[str, float | str] = {"topic": topic, "partitions": len(partitions), "records": records}
         findings.append(
             Finding(
                 "retention",
                 severity,
-                f'{what}: topic "{topic}", partitions {", ".join(map(str, sorted(partitions)))}, {records:,} records',
+                f'{what}: topic "{topic}", partitions {names}, {records:,} records',
                 subject,
                 numbers | {"retention_ms": limits.retention_ms},
                 property="retention.bytes" if is_by_size else "retention.ms",

@@ -10,40 +10,8 @@ Sources: the exceptions of the package `org.apache.hadoop.hbase` and its package
 `regionserver` and `security`, version 2.6; what a real server answers in each case is in the integration tests.
 """
 
-from enum import Enum
-from typing import NamedTuple
-
-from ingest.api import (
-    IngestError,
-    NoTableError,
-    StoreBusyError,
-    StoreRefusedError,
-    StoreUnavailableError,
-    WriteRejectedError,
-)
-
-_MAX_REASON_CHARS = 300  # of a server's text in our message
-
-
-class Kind(Enum):
-    """What an exception means for the call that it answers."""
-
-    MOVED = "moved"
-    """The region is elsewhere, or about to be: look it up and call again."""
-    BUSY = "busy"
-    UNAVAILABLE = "unavailable"
-    NO_FAMILY = "no_family"
-    REJECTED = "rejected"
-    TOO_LARGE = "too_large"
-    NO_TABLE = "no_table"
-    DISABLED = "disabled"
-    READ_ONLY = "read_only"
-    QUOTA = "quota"
-    DENIED = "denied"
-    INCOMPATIBLE = "incompatible"
-    SCANNER_GONE = "scanner_gone"
-    """The server does not know the scanner any more, or has lost its position."""
-
+from ingest.api import IngestError, StoreUnavailableError
+from sinks.hbase.errors import Kind, error_of_kind
 
 _CLASSES = {
     name: kind
@@ -107,52 +75,9 @@ class RemoteError(Exception):
         self.kind = found or _CLASSES.get(self.name, Kind.BUSY if is_overloaded else Kind.UNAVAILABLE)
 
 
-class _Failure(NamedTuple):
-    error: type[IngestError]
-    message: str
-    hint: str | None = None
-    code: str | None = None
-
-
-_FAILURES = {
-    Kind.BUSY: _Failure(StoreBusyError, "busy: {reason}"),
-    Kind.NO_FAMILY: _Failure(
-        WriteRejectedError,
-        'no such family in table "{table}": {reason}',
-        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`",
-        "unknown_family",
-    ),
-    Kind.REJECTED: _Failure(WriteRejectedError, "refused: {reason}"),
-    Kind.TOO_LARGE: _Failure(
-        WriteRejectedError,
-        "cell too large: {reason}",
-        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
-    ),
-    Kind.NO_TABLE: _Failure(NoTableError, 'there is no table "{table}"', "create it with 'ingest table apply'"),
-    Kind.DISABLED: _Failure(StoreRefusedError, 'table "{table}" is disabled', "enable '{table}' in the hbase shell"),
-    Kind.READ_ONLY: _Failure(
-        StoreRefusedError, 'table "{table}" is read only', "alter '{table}', READONLY => false in the hbase shell"
-    ),
-    Kind.QUOTA: _Failure(StoreRefusedError, "a quota of space is used up: {reason}"),
-    Kind.DENIED: _Failure(
-        StoreRefusedError, "access denied: {reason}", "the user needs the rights R, W and C on the table"
-    ),
-    Kind.INCOMPATIBLE: _Failure(StoreRefusedError, "this version and the cluster are incompatible: {reason}"),
-}
-_OTHER = _Failure(StoreUnavailableError, "not available: {reason}")
-
-
 def store_error(error: RemoteError, table: str) -> IngestError:
     """Our error for a server's exception; to be raised `from` it."""
     return error_of_kind(error.kind, table, str(error))
-
-
-def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
-    """Our error for a kind of exception."""
-    failure = _FAILURES.get(kind, _OTHER)
-    message = failure.message.replace("{table}", table).replace("{reason}", reason[:_MAX_REASON_CHARS])
-    hint = failure.hint.replace("{table}", table) if failure.hint else None
-    return failure.error(message, code=failure.code, hint=hint)
 
 
 def unavailable(reason: Exception | None, table: str) -> IngestError:

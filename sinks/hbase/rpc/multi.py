@@ -16,8 +16,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.api import Delete, Mutation
+from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.cells import cell_count
-from sinks.hbase.rpc.errors import Kind, RemoteError
+from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.requests import DELETE, PUT, SKIP_WAL, SYNC_WAL, region_specifier
 from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.errors import Kind, error_of_kind
 from sinks.hbase.rpc.scanner import Bounds, RegionScanner, ScannedRow, scan_message
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError

@@ -5,11 +5,11 @@ from typing import TypeVar
 
 from ingest.api import IngestError
 from sinks.hbase.client import NoFamilyError
-from sinks.hbase.errors import read_error
+from sinks.hbase.errors import Kind, read_error
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, Kind, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.wire import WireError
 

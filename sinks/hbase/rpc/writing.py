@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.api import IngestError, Mutation, Put, StoreError, WriteRejectedError
+from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, RefusalError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Connection
-from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, Kind, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROW_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.stream import Address

@@ -21,6 +21,7 @@ from ingest.api import (
 )
 from ingest.api.notation import shown
 from sinks.hbase.client import HBaseClient, NoFamilyError
+from sinks.hbase.errors import Kind
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.shell import shell_alter, shell_change, shell_create
 from sinks.hbase.thrift.connection import Connection
@@ -190,7 +191,7 @@ class ThriftClient(HBaseClient):
 
 def _is_about_family(error: IngestError, table: str) -> bool:
     cause = error.__cause__
-    return isinstance(cause, HBaseIOError) and rule_for(text_of(cause), table).name == "no_family"
+    return isinstance(cause, HBaseIOError) and rule_for(text_of(cause), table).kind is Kind.NO_FAMILY
 
 
 def _by_hand(message: str, command: str) -> SchemaError:

@@ -13,22 +13,15 @@ The unit tests have a text for each rule, captured from a live HBase unless the 
 
 import re
 import struct
-from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from thriftpy2.protocol.exc import TProtocolException
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
-from ingest.api import (
-    IngestError,
-    NoTableError,
-    StoreBusyError,
-    StoreRefusedError,
-    StoreUnavailableError,
-    WriteRejectedError,
-)
+from ingest.api import IngestError, StoreRefusedError, StoreUnavailableError
 from sinks.hbase.client import TableExistsError
+from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)
@@ -41,29 +34,20 @@ UNREADABLE_ANSWERS = (MemoryError, SystemError, RecursionError, LookupError, Val
 """Errors of the Thrift library for an answer that is not one, such as a length that is negative or too large."""
 
 _DO_THEY_MATCH = "do `transport`, `protocol` and `port` match the server's?"
-_MAX_REASON_CHARS = 300  # of a server's text in our message
-
-
-class _Error(Protocol):
-    def __call__(self, message: str, *, hint: str | None = None) -> IngestError: ...
 
 
 class Rule(NamedTuple):
     """
-    One rule from a server's text to our error.
+    One rule from a server's text to its meaning.
 
     Attributes:
         pattern: searched in the server's text; `{table}` stands for the table's name.
-        error: our error.
-        message: our text; `{table}` as above, `{reason}` is the server's text.
-        hint: what to do about it.
+        kind: what it means.
     """
 
     name: str
     pattern: str
-    error: _Error
-    message: str
-    hint: str | None = None
+    kind: Kind
 
 
 RULES = (
@@ -71,75 +55,34 @@ RULES = (
     Rule(
         "too_large",
         r"size too large|DoNotRetryIOException: Cell(?:\[| with size)|RequestTooBigException|RowTooBigException",
-        WriteRejectedError,
-        "cell too large: {reason}",
-        "set the store's `max_cell_bytes` to refuse such cells before they are sent",
+        Kind.TOO_LARGE,
     ),
     # the region was split or moved after the row was located
-    Rule(
-        "moved",
-        r"FailedSanityCheckException: Requested row out of range",
-        StoreUnavailableError,
-        "not available: {reason}",
-    ),
-    Rule("sanity", r"FailedSanityCheckException", WriteRejectedError, "refused: {reason}"),
-    Rule(
-        "no_family",
-        r"NoSuchColumnFamilyException",
-        partial(WriteRejectedError, code="unknown_family"),
-        'no such family in table "{table}": {reason}',
-        "add it with 'ingest table apply', or allow it with `families.on_unknown: create`, which needs `thrift2` or "
-        "`bootstrap_servers`",
-    ),
+    Rule("moved", r"FailedSanityCheckException: Requested row out of range", Kind.MOVED),
+    Rule("sanity", r"FailedSanityCheckException", Kind.REJECTED),
+    Rule("no_family", r"NoSuchColumnFamilyException", Kind.NO_FAMILY),
     # an answer to a batch has the table's name in place of the exception; one of Thrift2 has only the name
     Rule(
         "no_table",
         r"TableNotFoundException|NamespaceNotFoundException|Failed \d+ actions?: {table}: \d+ times?|\A(?!\Z){table}\Z",
-        NoTableError,
-        'there is no table "{table}"',
-        "create it with 'ingest table apply'",
+        Kind.NO_TABLE,
     ),
-    Rule(
-        "disabled",
-        r"TableNotEnabledException|TableNotEnabled|is disabled",
-        StoreRefusedError,
-        'table "{table}" is disabled',
-        "enable '{table}' in the hbase shell",
-    ),
-    Rule(
-        "read_only",
-        r"region is read only",
-        StoreRefusedError,
-        'table "{table}" is read only',
-        "alter '{table}', READONLY => false in the hbase shell",
-    ),
-    Rule(
-        "quota",
-        r"SpaceLimitingException|QuotaExceededException",
-        StoreRefusedError,
-        "a quota of space is used up: {reason}",
-    ),
-    Rule(
-        "denied",
-        r"AccessDeniedException|AccessControlException",
-        StoreRefusedError,
-        "access denied: {reason}",
-        "the user of the Thrift server needs the rights R, W and C on the table",
-    ),
+    Rule("disabled", r"TableNotEnabledException|TableNotEnabled|is disabled", Kind.DISABLED),
+    Rule("read_only", r"region is read only", Kind.READ_ONLY),
+    Rule("quota", r"SpaceLimitingException|QuotaExceededException", Kind.QUOTA),
+    Rule("denied", r"AccessDeniedException|AccessControlException", Kind.DENIED),
     Rule(
         "cluster",
         r"FatalConnectionException|BadAuthException|WrongVersionException|Unsupported(?:CellCodec|CompressionCodec|Crypto)"
         r"|UnknownServiceException|UnknownProtocolException|CorruptHFileException|FallbackDisallowedException"
         r"|java\.lang\.(?:NoSuch\w+|NoClassDefFound|OutOfMemory)Error",
-        StoreRefusedError,
-        "the Thrift server and its cluster are incompatible: {reason}",
+        Kind.INCOMPATIBLE,
     ),
     Rule(
         "busy",
         r"RegionTooBusyException|StoreTooBusyException|CallQueueTooBigException|CallDroppedException|ThrottlingException"
         r"|OverloadedException|ServerTooBusyException|Busy Server!",
-        StoreBusyError,
-        "busy: {reason}",
+        Kind.BUSY,
     ),
     # not about rows, although HBase calls some of these non-retriable
     Rule(
@@ -149,17 +92,15 @@ RULES = (
         r"|RegionOpeningException|RegionMovedException|NoServerForRegion|MasterStopped|RegionOfflineException"
         r"|WrongRegionException|Operation timeout exceeded|StoppedRpcClientException|NotAllMetaRegionsOnline"
         r"|UnknownHostException",
-        StoreUnavailableError,
-        "not available: {reason}",
+        Kind.UNAVAILABLE,
     ),
     Rule(
         "final",
         # not their superclass DoNotRetryIOException, which is also raised for problems of the cluster
         r"IllegalArgument|InvalidFamilyOperation|ConstraintException|CoprocessorException",
-        WriteRejectedError,
-        "refused: {reason}",
+        Kind.REJECTED,
     ),
-    Rule("other", r"", StoreUnavailableError, "not available: {reason}"),
+    Rule("other", r"", Kind.UNAVAILABLE),
 )
 
 _FRAME = re.compile(r"^\s+at .*\n?", re.MULTILINE)  # of a Java stack trace
@@ -196,10 +137,9 @@ def translated(
 
 def error_of(text: str, table: str) -> IngestError:
     """Our error for a server's text."""
-    rule = rule_for(text, table)
-    reason = _WRAPPING.sub("", text).partition("\n")[0][:_MAX_REASON_CHARS] or "no reason given"
-    hint = rule.hint.replace("{table}", table) if rule.hint else None
-    return rule.error(rule.message.replace("{table}", table).replace("{reason}", reason), hint=hint)
+    kind = rule_for(text, table).kind
+    reason = _WRAPPING.sub("", text).partition("\n")[0] or "no reason given"
+    return error_of_kind(kind, table, reason)
 
 
 def rule_for(text: str, table: str) -> Rule:

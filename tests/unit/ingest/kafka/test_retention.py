@@ -46,7 +46,7 @@ def aged(*percent: float) -> list[int]:
 
 def used(admin: Any, limits: TopicSettings, *positions: int) -> list[float]:
     found = backlogs(admin, "t", limits, {("t", number): each for number, each in enumerate(positions)}, NOW_MS)
-    return [found[number].used for number in range(len(positions))]
+    return [found["t", number].used for number in range(len(positions))]
 
 
 @pytest.mark.parametrize("percent", [0, 1, 2, 37, 49, 50, 64, 89, 90, 99, 100])
@@ -76,12 +76,12 @@ def test_pipeline_that_has_read_everything_costs_none() -> None:
 
 def test_deleted_records_have_used_all_of_it() -> None:
     found = backlogs(Admin(aged(50), earliest=7), "t", limits(), {("t", 0): 3}, NOW_MS)  # type: ignore[arg-type]
-    assert found == {0: Backlog(position=3, earliest=7, end=8, used=1.0, remaining_s=0.0)}
+    assert found == {("t", 0): Backlog(position=3, earliest=7, end=8, used=1.0, remaining_s=0.0)}
 
 
 def test_partition_without_a_position_is_left_out() -> None:
     found = backlogs(Admin(aged(50), aged(50)), "t", limits(), {("t", 1): 0, ("gone", 0): 1}, NOW_MS)  # type: ignore[arg-type]
-    assert found.keys() == {1}
+    assert found.keys() == {("t", 1)}
 
 
 @pytest.mark.parametrize("settings", [limits(ms=-1), limits(policy="compact"), limits(policy="compact", size=10)])
@@ -97,7 +97,7 @@ class TestSize:
     def test_unread_part_of_a_topic_that_is_cut_by_size(self) -> None:
         admin = Admin([NOW_MS] * 10, earliest=100)
         found = backlogs(admin, "t", limits(ms=-1, size=1_000), {("t", 0): 104}, NOW_MS)  # type: ignore[arg-type]
-        assert found == {0: Backlog(position=104, earliest=100, end=110, used=0.6, is_by_size=True)}
+        assert found == {("t", 0): Backlog(position=104, earliest=100, end=110, used=0.6, is_by_size=True)}
 
     def test_topic_that_has_deleted_nothing_is_not_full(self) -> None:
         assert used(Admin([NOW_MS] * 10), limits(ms=-1, size=1_000), 4) == [0.0]

@@ -29,7 +29,9 @@ class TestRights:
 
 class TestRetention:
     def rated(self, **backlogs):
-        found = rated_retention("t", LIMITS, {int(name[1:]): each for name, each in backlogs.items()}, subject="p")
+        found = rated_retention(
+            "t", LIMITS, {("t", int(name[1:])): each for name, each in backlogs.items()}, subject="p"
+        )
         return [
             (finding.severity.value, finding.numbers["partitions"], finding.numbers["records"]) for finding in found
         ]
@@ -56,13 +58,13 @@ class TestRetention:
 
     def test_longer_retention_is_proposed(self):
         backlog = Backlog(position=49, earliest=0, end=100, used=0.6)
-        (finding,) = rated_retention("t", LIMITS, {3: backlog}, subject="p")
+        (finding,) = rated_retention("t", LIMITS, {("t", 3): backlog}, subject="p")
         assert (finding.property, finding.value) == ("retention.ms", "2000")
         assert finding.message == ('unread records have used 50% of the retention: topic "t", partitions 3, 51 records')
 
     def test_larger_retention_by_size_is_proposed(self):
         backlog = Backlog(position=49, earliest=10, end=100, used=0.6, is_by_size=True)
-        (finding,) = rated_retention("t", LIMITS, {3: backlog}, subject="p")
+        (finding,) = rated_retention("t", LIMITS, {("t", 3): backlog}, subject="p")
         assert (finding.property, finding.value) == ("retention.bytes", "10000")
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.connection import MAX_ANSWER_BYTES, MAX_IDLE_S, Connection
-from sinks.hbase.rpc.errors import ConnectionLostError, Kind, RemoteError
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.wire import number, varint
 from tests.support.local import free_ports
 from tests.support.rpc_server import Request, RpcServer, framed

@@ -9,7 +9,8 @@ from ingest.api import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.rpc.errors import ConnectionLostError, Kind, RemoteError, store_error, unavailable
+from sinks.hbase.errors import Kind
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable
 
 HBASE = "org.apache.hadoop.hbase."
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Delete, Mutation, Put
-from sinks.hbase.rpc.errors import Kind
+from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.multi import Batch, MultiEncoder, failures
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
