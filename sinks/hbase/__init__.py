@@ -9,5 +9,5 @@ HBase as a store.
     rpc           the client that speaks HBase's own protocol
     paging        which rows a scan requests next from a server
     shell         commands for the hbase shell
-    errors        what an error of a write means for another call
+    errors        what an exception of HBase means, and our error for it
 """

@@ -1,8 +1,8 @@
 """
 Maps errors of a Thrift server to ours.
 
-HBase answers with the text of a Java stack trace, so rules match the names of exceptions in that text. It does not say
-which row was rejected.
+HBase answers with the text of a Java stack trace, so rules match the names of exceptions in that text; each rule has
+a `Kind`, which decides our error. HBase does not say which row was rejected.
 
 HBase also calls exceptions non-retriable that are not about a row, as for a table that is read only or over its quota.
 So the rules decide: an exception about rows rejects them; one about the table, permissions or the cluster blocks until
