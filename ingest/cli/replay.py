@@ -1,5 +1,6 @@
 """`ingest replay`: run the records of a time range through a pipeline again."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,10 @@ _MEANINGS = {
     "part": "parts of logged batches, one ms before their times",
     "unlogged": "records in no logged batch",
 }
+_MAY_HIDE = (
+    "warning: the range leaves out records of later micro-batches; if they wrote a cell at the same event time "
+    "(`timestamp: event`), the replay hides their value"
+)
 _SHOWN = 20  # pieces that a dry run lists
 
 
@@ -48,11 +53,14 @@ def replay(  # noqa: PLR0913 - the options of the command
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
 ) -> None:
     """
-    Run the records of a time range through the pipeline again, in the micro-batches in which they were acknowledged.
+    Run the records of a time range through the pipeline again, in the micro-batches in which they were written.
 
     A whole micro-batch writes the same cells with the same timestamps: missing cells are restored, and no newer value
     is hidden. A part of one is written one millisecond earlier. Records that are in no logged micro-batch need
     `timestamp: event` in all sinks, --at or --overwrite. Run the same command again to resume an interrupted replay.
+
+    With `timestamp: event` a replay hides values that later micro-batches outside of the range wrote at the same event
+    time; a warning says if there are such micro-batches.
 
     If the service runs, it runs the replay beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
@@ -76,6 +84,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     if dry_run:
         _show_plan(out, run, run.plan())
         return
+    _warn_of_hidden_values(out, run)
     content = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
     by_service = None if own_process else _by_service(out, configuration, chosen, content)
     if by_service is None:
@@ -110,18 +119,34 @@ def _by_service(
         return None
 
 
+def _warn_of_hidden_values(out: Output, run: "RangeReplay") -> None:
+    """Print a warning if the replay may hide values; none if its plan cannot be made here, which `run` would report."""
+    from ingest.api import IngestError
+
+    with contextlib.suppress(IngestError):  # the service may have the permissions that this process lacks
+        if run.has_event_time and run.may_hide_values(run.plan()):
+            out.note(_MAY_HIDE, "yellow")
+
+
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
     from ingest.reference.readable import moment
     from ingest.service.replay_plan import PieceKind
 
     kinds = {kind: plan.of_kind(kind) for kind in PieceKind}
+    may_hide_values = run.may_hide_values(plan)
     is_refused = bool(kinds[PieceKind.UNLOGGED]) and not run.is_any_allowed
     if out.is_json:
         counts = {
             kind.value: {"batches": len(pieces), "offsets": sum(piece.offsets for piece in pieces)}
             for kind, pieces in kinds.items()
         }
-        out.json({"resumes": plan.resumes, "finished": plan.totals.batches, "is_refused": is_refused} | counts)
+        about = {
+            "resumes": plan.resumes,
+            "finished": plan.totals.batches,
+            "is_refused": is_refused,
+            "may_hide_values": may_hide_values,
+        }
+        out.json(about | counts)
         return
     rows = [
         (_MEANINGS[kind.value], f"{len(pieces):,}", f"{sum(piece.offsets for piece in pieces):,}")
@@ -139,6 +164,8 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
             "records in no logged batch are refused without `timestamp: event` in all sinks, --at or --overwrite",
             "yellow",
         )
+    if may_hide_values:
+        out.note(_MAY_HIDE, "yellow")
     out.done(f"{counted(len(plan.pieces), 'micro-batch', 'micro-batches')}, {counted(plan.offsets, 'offset')}")
 
 

@@ -31,6 +31,7 @@ from ingest.service.replay_plan import (
     TopicState,
     check_allowed,
     logged_pieces,
+    omits_later_batch,
     unlogged_pieces,
 )
 from ingest.service.replay_runner import ReplayRunner
@@ -78,8 +79,8 @@ class RangeReplay:
     - A part of a logged batch runs one millisecond earlier (see ADR 0013), so it hides nothing that the batch wrote.
     - Other records run only if the cells have event times, or if the request gives them a time.
 
-    The pipeline may run meanwhile. No record is read that the checkpoint has not acknowledged. An interrupted replay
-    resumes after its last durable micro-batch.
+    Cells with event times have the same timestamps again in all cases; see `may_hide_values`. The pipeline may run
+    meanwhile. No record is read that is not durable. An interrupted replay resumes after its last durable micro-batch.
 
     Args:
         request: which records.
@@ -117,6 +118,22 @@ class RangeReplay:
             or all(sink.settings.has_event_time for sink in self._pipeline.sinks)
         )
 
+    @property
+    def has_event_time(self) -> bool:
+        """Whether cells of a sink have event times."""
+        return any(sink.settings.has_event_time for sink in self._pipeline.sinks)
+
+    def may_hide_values(self, plan: RangePlan) -> bool:
+        """
+        Whether a replayed cell may hide a newer value with the same event time: a sink has event times, and the plan
+        has a part of a logged batch, or ends before the newest one.
+
+        Raises:
+            IntegrityError: the batch log is damaged.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        return self.has_event_time and omits_later_batch(plan.pieces, self._batch_log().batches())
+
     def plan(self) -> RangePlan:
         """
         What this replay runs: the plan of the interrupted replay of this range, or a new one. Changes nothing.
@@ -137,7 +154,7 @@ class RangeReplay:
                 raise NotFoundError(f'no topic matches "{self._settings.topics_pattern}"')
             now = TopicState(admin.topic_ids(topics), _compacted(admin, topics))
             selected = _between(admin, topics, self._request)
-        batches = list(BatchLog(batch_log_folder(self._configuration, self._pipeline.name)).batches())
+        batches = list(self._batch_log().batches())
         checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
         known_ids = TopicIds(checkpoint.folder).known()
         selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
@@ -145,6 +162,9 @@ class RangeReplay:
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals())
+
+    def _batch_log(self) -> BatchLog:
+        return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
 
     def run(
         self,

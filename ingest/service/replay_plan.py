@@ -148,6 +148,23 @@ def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: in
         yield _unlogged(ranges, time_ms)
 
 
+def omits_later_batch(pieces: Collection[Piece], batches: Iterable[LoggedBatch]) -> bool:
+    """
+    Whether there is a logged batch that is later than a piece, or is the one that the piece is a part of, and does not
+    run whole. With event times the piece may then hide a newer value: a store shows the last write of those with equal
+    timestamps.
+
+    Args:
+        pieces: of the replay; those of unlogged records count as older than all batches.
+        batches: the batch log.
+    """
+    if not pieces:
+        return False
+    whole = {piece.time_ms for piece in pieces if piece.kind is PieceKind.WHOLE}
+    oldest_ms = min(-1 if piece.kind is PieceKind.UNLOGGED else piece.time_ms for piece in pieces)
+    return any(batch.time_ms > oldest_ms and batch.time_ms not in whole for batch in batches)
+
+
 def check_allowed(pieces: Sequence[Piece], *, is_allowed: bool) -> None:
     """
     Check that the time of each record is known.

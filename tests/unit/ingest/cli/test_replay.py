@@ -16,13 +16,16 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service import client, range_replay, replay_duty
 from ingest.service.access import access_of
+from ingest.service.batches import batch_log_folder
 from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
+from ingest.service.replay_plan import Piece, PieceKind
 from ingest.service.replay_state import RangeRequest, ReplayTotals
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
 
 TIMES = ("--from", "2026-01-30", "--to", "2026-01-31")
@@ -168,6 +171,28 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
     assert (done.code, own) == (1, [])
     assert "may have accepted the command" in done.err
     assert "ingest status" in done.err
+
+
+@pytest.mark.parametrize(("time", "warns"), [("event", True), ("batch", False)])
+def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
+    ingest, folder: Path, own: list[RangeRequest], monkeypatch: pytest.MonkeyPatch, time: str, warns: bool
+):
+    assert ingest("init", "--template", "kafka").code == 0
+    file = Path("pipeline.yaml")
+    file.write_text(file.read_text().replace("table: mytable}", f"table: mytable, timestamp: {time}}}", 1))
+    configuration = load("pipeline.yaml", env={}, lookup=Catalog())
+    [name] = configuration.pipelines
+    log = BatchLog(batch_log_folder(configuration, name))
+    for number in range(2):
+        log.append(LoggedBatch(number, 1_000 + 2 * number, {("t", 0): (10 * number, 10 * number + 10)}))
+    piece = Piece(PieceKind.WHOLE, 0, 1_000, {("t", 0): (0, 10)})
+    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([piece], ReplayTotals()))
+    warning = "the range leaves out records of later micro-batches"
+    assert (warning in ingest("replay", "pipeline.yaml", *TIMES, "--dry-run").err) is warns
+    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["may_hide_values"] is warns
+    assert own == []
+    assert (warning in ingest("replay", "pipeline.yaml", *TIMES).err) is warns
+    assert len(own) == 1
 
 
 def test_status_shows_duties(ingest, service: Service):

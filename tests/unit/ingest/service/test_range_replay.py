@@ -94,8 +94,9 @@ class Waits(Cancellation):
         return False
 
 
-def replay_of(folder: Path) -> RangeReplay:
-    (folder / "p.yaml").write_text(pipeline("kafka: {brokers: 'localhost:1', topics: [t]}"))
+def replay_of(folder: Path, sink: str = "table: t") -> RangeReplay:
+    text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
+    (folder / "p.yaml").write_text(text.replace("table: t", sink))
     configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
     configuration = replace(configuration, state_dir=folder / "state")
     return RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
@@ -127,3 +128,13 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
     stored = replay._state.load()
     assert stored is not None
     assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
+
+
+@pytest.mark.parametrize("time", ["event", "batch"])
+def test_newer_values_with_the_same_event_time_may_be_hidden(tmp_path: Path, time: str):
+    replay = replay_of(tmp_path, f"table: t, timestamp: {time}")
+    log = replay._batch_log()
+    for piece in PIECES:
+        log.append(LoggedBatch(piece.number, piece.time_ms, piece.ranges))
+    assert replay.may_hide_values(RangePlan(PIECES[:1], ReplayTotals())) is (time == "event")
+    assert not replay.may_hide_values(RangePlan(PIECES, ReplayTotals()))

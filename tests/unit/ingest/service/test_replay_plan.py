@@ -9,6 +9,7 @@ from ingest.service.replay_plan import (
     TopicState,
     check_allowed,
     logged_pieces,
+    omits_later_batch,
     unlogged_pieces,
 )
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
@@ -110,3 +111,27 @@ def test_records_without_a_time_are_refused():
     check_allowed(logged({P0: (0, 20)}), is_allowed=False)
     with pytest.raises(ConfigError, match="5 offsets are in no logged batch, such as t/0 3 to 7"):
         check_allowed(pieces, is_allowed=False)
+
+
+@pytest.mark.parametrize(
+    ("selected", "omits"),
+    [
+        ({P0: (0, 20), P1: (0, 5), OTHER: (0, 3)}, False),
+        ({P0: (10, 20), OTHER: (0, 3)}, False),  # the newest batch alone
+        ({P0: (0, 10), P1: (0, 5)}, True),  # ends before the newest batch
+        ({P0: (0, 15), P1: (0, 5), OTHER: (0, 3)}, True),  # cuts the newest batch
+        ({P0: (5, 20), P1: (0, 5), OTHER: (0, 3)}, True),  # cuts the first batch
+        ({P1: (9, 10)}, False),  # nothing to run
+    ],
+)
+def test_batches_that_wrote_later_are_omitted_if_the_range_cuts_one_or_ends_before_them(
+    selected: OffsetRanges, omits: bool
+):
+    assert omits_later_batch(logged(selected), [FIRST, SECOND]) is omits
+
+
+def test_unlogged_records_count_as_older_than_all_batches():
+    [unlogged] = unlogged_pieces([], {P0: (20, 30)}, 9_000, 100)
+    assert omits_later_batch([unlogged], [FIRST])
+    assert not omits_later_batch([unlogged, *logged({P0: (0, 10), P1: (0, 5)})], [FIRST])
+    assert not omits_later_batch([unlogged], [])

@@ -56,8 +56,10 @@ class Context:
         if name == "spark.jobGroup.id":
             self.group = value
 
-    def cancelJobGroup(self, group: str) -> None:  # noqa: N802 - Spark's name
-        self.cancelled.append(group)
+    @property
+    def _jsc(self) -> SimpleNamespace:
+        jvm = SimpleNamespace(cancelJobGroupAndFutureJobs=self.cancelled.append)
+        return SimpleNamespace(sc=lambda: jvm)
 
 
 def test_jobs_of_a_block_are_cancelled_together():
