@@ -337,13 +337,19 @@ def test_driver_that_was_replaced_writes_nothing_more(
 def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(tmp_path: Path, blocked: str):
     bench, owner, logs = Bench(tmp_path), Owner(loses_at=1_000), list[int]()
 
-    def fail() -> None:
-        owner.loses_at = 0  # another driver takes over meanwhile
-        raise StoreUnavailableError("the disk is full")
+    def fail_once() -> None:
+        if owner.loses_at:
+            owner.loses_at = 0  # another driver takes over meanwhile
+            raise StoreUnavailableError("the disk is full")
+
+    def record(batch_id: int, _batch_time_ms: int) -> None:
+        if blocked == "record":
+            fail_once()
+        logs.append(batch_id)
 
     if blocked == "publish":
-        bench.before_publish = fail
-    bench.record = lambda batch_id, _time_ms: fail() if blocked == "record" else logs.append(batch_id)
+        bench.before_publish = fail_once
+    bench.record = record
     bench.check_owner = owner.check
     with pytest.raises(ConflictError, match="another driver"):
         bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
