@@ -51,7 +51,7 @@ _FAILURES = {
         'no such family in table "{table}": {reason}',
         "add it with 'ingest table apply', or allow it with `families.on_unknown: create`; both need `thrift2` or "
         "`bootstrap_servers`",
-        "unknown_family",
+        code="unknown_family",
     ),
     Kind.REJECTED: _Failure(WriteRejectedError, "refused: {reason}"),
     Kind.TOO_LARGE: _Failure(
