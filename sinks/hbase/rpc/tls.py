@@ -8,6 +8,7 @@ server also requires a certificate of the client (`hbase.server.netty.tls.client
 import ssl
 
 from ingest.api import StoreError
+from ingest.tls import client_context
 from sinks.hbase.settings import HBaseTls
 
 
@@ -18,13 +19,4 @@ def tls_context(tls: HBaseTls) -> ssl.SSLContext:
     Raises:
         StoreError: certificates or the key cannot be used.
     """
-    password = None if tls.key_password is None else tls.key_password.get_secret_value()
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.key_file is not None:
-            # without a password OpenSSL would prompt for one at the terminal
-            context.load_cert_chain(tls.key_file, password=password or "")
-    except OSError as error:
-        files = " or ".join(f'"{path}"' for path in (tls.ca_file, tls.key_file) if path is not None)
-        raise StoreError(f"{files} cannot be used: {error}", hint="check security: {tls: …} of the store") from error
-    return context
+    return client_context(tls, StoreError, "check security: {tls: …} of the store")

@@ -89,7 +89,7 @@ def test_candidate_that_was_suspended_itself_reads_the_heartbeat_it_missed(folde
         lease_of(folder, "second", clock).take()
 
 
-def test_owner_that_hung_stays_the_owner_if_nobody_has_taken_over(folder):
+def test_owner_that_hung_stays_the_owner_if_no_other_process_took_over(folder):
     lease = lease_of(folder, "first")
     lease.take()
     lease.check()

@@ -4,20 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.service.cancellation import Cancellation
 from ingest.service.duty import MAX_REST_S, DutyContext, DutyRun, Progress
-
-
-class Waits(Cancellation):
-    """Notes the waits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-
-    def wait(self, seconds: float) -> bool:
-        self.seconds.append(seconds)
-        return False
+from tests.support.waits import Waits
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from ingest.config import load
 from ingest.durable import StatePath
 from ingest.receipt import Counts
 from ingest.service import range_replay, replay_state
-from ingest.service.cancellation import Cancellation
 from ingest.service.range_replay import RangePlan, RangeReplay
 from ingest.service.replay_plan import Piece, PieceKind, TopicState
 from ingest.service.replay_state import RangeRequest, ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
+from tests.support.waits import Waits
 
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 
@@ -80,18 +80,6 @@ class Runner:
             with suppress(StoreUnavailableError):
                 return action()
         return action()
-
-
-class Waits(Cancellation):
-    """Notes the waits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-
-    def wait(self, seconds: float) -> bool:
-        self.seconds.append(seconds)
-        return False
 
 
 def replay_of(folder: Path, sink: str = "table: t") -> RangeReplay:
