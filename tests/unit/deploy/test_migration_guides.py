@@ -2,12 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.support.guides import run_tests
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = {"kafka-connect": "Kafka Connect", "vector": "Vector", "logstash": "Logstash"}
@@ -36,15 +36,7 @@ def replaced(tool: str) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_pipeline_passes_its_tests(tool: str, tmp_path: Path):
-    (tmp_path / "pipeline.yaml").write_text(pipeline(tool))
-    done = subprocess.run(
-        [sys.executable, "-m", "ingest", "test", "pipeline.yaml"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_tests(pipeline(tool), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,13 +1,13 @@
 """The configurations and pipelines of docs/guides/producers.md."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.support.guides import run_tests
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "docs/guides/producers.md").read_text(encoding="utf-8")
@@ -40,15 +40,7 @@ def test_each_configuration_has_a_pipeline():
 
 @pytest.mark.parametrize("name", PIPELINES.values())
 def test_pipeline_passes_its_tests(name, tmp_path):
-    (tmp_path / "pipeline.yaml").write_text(BLOCKS[name])
-    done = subprocess.run(
-        [sys.executable, "-m", "ingest", "test", "pipeline.yaml"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_tests(BLOCKS[name], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
