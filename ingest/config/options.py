@@ -333,10 +333,10 @@ class TriggerOptions(Model):
 
 
 class ReplayOptions(Model):
-    """Which acknowledged micro-batches `ingest replay` can run again; only for the source `kafka`."""
+    """Which durable micro-batches `ingest replay` can run again; only for the source `kafka`."""
 
     keep: Duration = option(
-        "How long the times and offsets of acknowledged micro-batches are kept at least.", default="7d", gt=0
+        "How long the times and offsets of durable micro-batches are kept at least.", default="7d", gt=0
     )
 
 
@@ -357,7 +357,7 @@ class PipelineOptions(Model):
         ge=1,
     )
     replay: ReplayOptions = option(
-        "Which acknowledged micro-batches can be replayed.", default={}, example={"keep": "30d"}
+        "Which durable micro-batches can be replayed.", default={}, example={"keep": "30d"}
     )
     description: str = option("For people.", default="", example="access logs of the web tier")
 

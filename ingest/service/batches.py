@@ -1,4 +1,4 @@
-"""Logs the acknowledged micro-batches of a pipeline that reads Kafka, for `ingest replay`."""
+"""Logs the durable micro-batches of a pipeline that reads Kafka, for `ingest replay`."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -1,5 +1,5 @@
 """
-The batch log of a pipeline: which offsets each acknowledged micro-batch contained, and at which time it wrote.
+The batch log of a pipeline: which offsets each durable micro-batch contained, and at which time it wrote.
 
 A checkpoint retains its last batches only, and without their first offsets. The log is kept outside of the checkpoint,
 so that batches can be replayed after the checkpoint was replaced.
@@ -28,7 +28,7 @@ OffsetRanges = Mapping[tuple[str, int], tuple[int, int]]
 @dataclass(frozen=True, slots=True)
 class LoggedBatch:
     """
-    An acknowledged micro-batch.
+    A durable micro-batch, which may not be acknowledged yet.
 
     Attributes:
         number: Spark's, under the checkpoint of that time; a new checkpoint starts at 0 again.
