@@ -356,9 +356,7 @@ class PipelineOptions(Model):
         example=5000,
         ge=1,
     )
-    replay: ReplayOptions = option(
-        "Which durable micro-batches can be replayed.", default={}, example={"keep": "30d"}
-    )
+    replay: ReplayOptions = option("Which durable micro-batches can be replayed.", default={}, example={"keep": "30d"})
     description: str = option("For people.", default="", example="access logs of the web tier")
 
 
