@@ -122,7 +122,10 @@ class RpcClient(HBaseClient):
         def request(region: Region) -> bytes:
             return check_and_put(region.name, row, column, before=before, value=value)
 
-        return Message(self._calls.of_row(table, row, "Mutate", request, is_write=True).message).flag(2)
+        # MutateResponse of Client.proto: processed 2
+        return self._calls.of_row(
+            table, row, "Mutate", request, lambda answer: Message(answer.message).flag(2), is_write=True
+        )
 
     def _attempts(self) -> Attempts:
         return Attempts(self._settings.timeout)

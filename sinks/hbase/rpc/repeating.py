@@ -64,26 +64,34 @@ class RepeatedCalls:
                 raise unavailable(reason, table) from reason
 
     def of_row(
-        self, table: str, row: bytes, method: str, request: Callable[[Region], bytes], *, is_write: bool = False
-    ) -> Answer:
+        self,
+        table: str,
+        row: bytes,
+        method: str,
+        request: Callable[[Region], bytes],
+        read: Callable[[Answer], T],
+        *,
+        is_write: bool = False,
+    ) -> T:
         """
-        The answer of the region server that has a row.
+        The result of a call to the region server that has a row.
 
         Args:
             table: of the row.
             row: its key.
             method: of ClientService.
             request: the message for the region.
+            read: the result in an answer; a WireError is another attempt.
             is_write: as `run`.
 
         Raises:
             as `run`.
         """
 
-        def call(deadline_s: float) -> Answer:
+        def call(deadline_s: float) -> T:
             region = self.located(table, self.regions.of(table, deadline_s).of(row))
             assert region.server is not None  # noqa: S101 - checked by `located`
-            return self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s)
+            return read(self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s))
 
         return self.run(table, call, is_write=is_write)
 

@@ -69,7 +69,7 @@ class Stream:
             self._socket = socket.create_connection(self._address, min(_CONNECT_S, self.left_s(deadline_s)))
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        except OSError as error:
+        except (OSError, OverflowError, ValueError) as error:  # the last two: a damaged answer named the server
             self.abort()
             raise ConnectionLostError(f"no server can be reached at {self._address}: {error}") from error
         if self._tls is None:
