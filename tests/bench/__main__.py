@@ -1,6 +1,7 @@
 """`make bench`: starts Kafka and HBase, runs benchmarks, prints tables, writes JSON, plots and docs/performance.md."""
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -140,7 +141,7 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
             names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
-                found["hbase"] = turns(ladder.run, names or ["hbase"], runs, progress)
+                found["hbase"] = turns(ladder.run, names or latency.RUNGS, runs, progress)
             if "scans" in parts:
                 found["scans_per_s"] = scans.rows_per_s(base, events, runs)
             if "performance evaluation" in parts:
@@ -148,13 +149,14 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
             keep(found)
             if "latency" in parts:
-                full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", runs + 1).per_s
-                task = progress.add_task("latency", total=len(latency.LOADS))
+                task = progress.add_task("latency", total=len(latency.LOADS) * len(latency.RUNGS))
                 found["latency"] = {}
-                for load in latency.LOADS:
-                    at = folder / f"latency-{load}"
-                    seen = latency.measured(kafka, base, ladder, full * load, at, PARTITIONS)
-                    found["latency"][latency.load_name(load)] = seen._asdict()
+                for rung, load in itertools.product(latency.RUNGS, latency.LOADS):
+                    full = found["hbase"].get(rung, {}).get("per_s") or ladder.run(rung, runs + 1).per_s
+                    name = latency.load_name(load, rung)
+                    at = folder / f"latency {name}".replace(" ", "-")
+                    seen = latency.measured(kafka, base, ladder, rung, full * load, at, PARTITIONS)
+                    found["latency"][name] = seen._asdict()
                     progress.advance(task)
         finally:
             base.close()

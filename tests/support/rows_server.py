@@ -10,6 +10,7 @@ from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
 _META_REGION = b"hbase:meta,,1"
+_REGIONS = b"t,,1.", b"t,m,1."
 
 
 def registry_answer(request: Request, address: Address) -> bytes:
@@ -81,8 +82,10 @@ class RowsServer:
             return request.answer()
         if message.has(2):
             first, last = message.message(2).data(3), message.message(2).data(4)
-            region_start = message.message(1).data(2).split(b",")[1]
-            region = [row for row in sorted(self.rows) if (row >= b"m") == (region_start == b"m")]
+            name = message.message(1).data(2)
+            if name not in _REGIONS:  # from a damaged answer
+                return request.failure("org.apache.hadoop.hbase.NotServingRegionException")
+            region = [row for row in sorted(self.rows) if (row >= b"m") == (name == _REGIONS[1])]
             scanner = len(self._scanners) + 1
             self._scanners[scanner] = [row for row in region if row >= first and (not last or row < last)]
         elif scanner not in self._scanners:

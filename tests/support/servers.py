@@ -241,7 +241,7 @@ class HBase:
     def proxy(self, protocol: Protocol = "thrift") -> Proxy:
         """A proxy in front of the server that a store talks to: the Thrift server, or with rpc the region server."""
         if protocol == "rpc":
-            return RegionServerProxy(("localhost", self.server.region_server_port))
+            return RegionServerProxy(self.server.region_server_port, self.server.master_port)
         return Proxy((self.host, self.port))
 
     def store_options(

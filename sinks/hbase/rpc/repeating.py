@@ -57,6 +57,7 @@ class RepeatedCalls:
             except (ConnectionLostError, WireError) as error:
                 reason = error
             except IngestError as error:
+                self.regions.forget(table)  # an operator may correct where they are
                 raise (error if is_write else read_error(error)) from error.__cause__
             self.regions.forget(table)
             self.cluster.forget_meta()

@@ -149,6 +149,7 @@ class Writer:
             if isinstance(outcome.fatal, RemoteError):
                 raise store_error(outcome.fatal, table) from outcome.fatal
             if outcome.fatal is not None:
+                self._regions.forget(table)  # an operator may correct where its regions are
                 raise outcome.fatal
             refused |= outcome.refused
             rejected_batch = rejected_batch or outcome.rejected_batch
