@@ -60,7 +60,7 @@ class ThriftClient(HBaseClient):
         self._connection.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Send the mutations in as few calls as their timestamps and WAL flags allow."""
+        """Send the mutations in as few calls as their timestamps and durabilities allow."""
         calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
         self._connection.cache_regions(table, [mutation.row for mutation in mutations])
         for call in calls:

@@ -11,7 +11,16 @@ The server does not say which row it rejects, so rows that it would reject are f
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put, WriteRejectedError
+from ingest.api import (
+    MAX_FAMILY_BYTES,
+    MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
+    Delete,
+    Durability,
+    Mutation,
+    Put,
+    WriteRejectedError,
+)
 from ingest.api.notation import shown
 from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.thrift.message import Binary, Compact, Messages
@@ -25,6 +34,7 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
 
+_SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 _WIRES = {ThriftProtocol.BINARY: Binary, ThriftProtocol.COMPACT: Compact}
 
 
@@ -57,7 +67,7 @@ class Encoder:
 
         Args:
             table: of the mutations.
-            mutations: of any types, timestamps and WAL flags.
+            mutations: of any types, timestamps and durabilities.
             families: returns those of the table, which a row delete names one by one.
 
         Raises:
@@ -72,9 +82,9 @@ class Encoder:
         self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], max_bytes: int
     ) -> Iterator[Call]:
         begin = size = 0
-        kind: tuple[type, int, bool] = (Put, 0, True)  # the same for all rows of a call
+        kind: tuple[type, int, Durability] = (Put, 0, Durability.SYNC)  # the same for all rows of a call
         for index, mutation in enumerate(mutations):
-            own_kind = (type(mutation), mutation.timestamp_ms, mutation.wal)
+            own_kind = (type(mutation), mutation.timestamp_ms, mutation.durability)
             own_size = len(rows[index])
             if index > begin and (own_kind != kind or size + own_size > max_bytes):
                 yield Call(self._messages.message(table, rows[begin:index], kind[1]), range(begin, index))
@@ -106,10 +116,11 @@ class Encoder:
             raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase allows 1 to {MAX_ROW_KEY_BYTES}")
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
             raise _RefusalError(f"{mutation.timestamp_ms} is not a valid timestamp of a cell")
+        to_wal = mutation.durability is not _SKIP
         if isinstance(mutation, Delete):
-            row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
+            row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=to_wal)
         elif mutation.columns:
-            row = self._messages.put(mutation.row, mutation.columns, wal=mutation.wal)
+            row = self._messages.put(mutation.row, mutation.columns, wal=to_wal)
         else:
             raise _RefusalError("put without a cell")
         if len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
