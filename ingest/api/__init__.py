@@ -72,6 +72,7 @@ from ingest.api.settings import (
 )
 from ingest.api.sink import (
     Batch,
+    BusyWait,
     Committer,
     Sink,
     SinkContext,
@@ -103,6 +104,7 @@ __all__ = [
     "BucketsChangedError",
     "BucketsDifferError",
     "Buffered",
+    "BusyWait",
     "ByteSize",
     "Capabilities",
     "CatalogError",

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 
-from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec, TimeRange
+from ingest.api import BusyWait, FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec, TimeRange
 
 
 class TableExistsError(StoreError):
@@ -33,6 +33,10 @@ class HBaseClient(ABC):
     @abstractmethod
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Make mutations durable, in order; raises as `Store.apply`."""
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """As `Store.take_busy_waits`."""
+        return []
 
     @abstractmethod
     def get(

@@ -271,6 +271,7 @@ class BufferedMutator:
                 counts.rows_sent += result.rows_sent
                 counts.retries += result.retries
                 counts.busy += result.busy
+                counts.busy_waits.extend(result.busy_waits)
                 counts.flush_s.append(result.seconds)
                 if result.stored:
                     counts.write_calls += 1

@@ -52,6 +52,21 @@ def test_permanent_error_is_not_retried():
     assert (calls.attempts, calls.pauses) == (1, [])
 
 
+def test_store_that_has_waited_is_not_retried_at_once():
+    error = StoreBusyError("busy")
+    error.has_waited = True
+    calls = Failing(error)
+    with pytest.raises(StoreBusyError):
+        calls.run()
+    assert (calls.attempts, calls.pauses) == (1, [])
+
+
+def test_pauses_are_reported_with_their_error():
+    calls, reported = Failing(StoreBusyError("busy")), []
+    calls.run(first_s=1.0, on_pause=lambda error, seconds: reported.append((error.code, seconds)))
+    assert reported == [("store_busy", 0.5)]
+
+
 def test_unexpected_exception_is_not_retried():
     calls = Failing(KeyError("bug"))
     with pytest.raises(KeyError):
