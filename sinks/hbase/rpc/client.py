@@ -12,7 +12,6 @@ from ingest.api import (
     Row,
     Scan,
     ScanCounts,
-    SchemaError,
     TableSpec,
     TimeRange,
 )
@@ -102,14 +101,9 @@ class RpcClient(HBaseClient):
         """Create a table with its split points."""
         self._master.create_table(spec)
 
-    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
-        """Add families to a live table."""
-        for family in families:
-            try:
-                self._master.add_family(table, family)
-            except SchemaError:
-                if family.name not in {known.name for known in self.families(table)}:
-                    raise  # else another client has added it
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """Add a family to a live table."""
+        self._master.add_family(table, family)
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Alter a family of a live table."""

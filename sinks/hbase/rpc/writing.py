@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ingest.api import Mutation, Put, StoreError, WriteRejectedError
+from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.cells import CellEncoder, RefusalError
+from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.division import Request, requests_of, without_repeated_rows
