@@ -18,6 +18,7 @@ class Socket(TSocket):
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         timeout_ms = max(1, int(timeout_s * 1000))
         super().__init__(host=host, port=port, socket_timeout=timeout_ms, connect_timeout=timeout_ms)  # type: ignore[no-untyped-call]
+        self._address = host, port, timeout_s
         self._answer_bytes = 0
 
     def open(self) -> None:
@@ -28,7 +29,7 @@ class Socket(TSocket):
             TTransportException: no address accepts a connection.
         """
         try:
-            self.sock = connected(self.host, self.port, self.connect_timeout)
+            self.sock = connected(*self._address)
         except OSError as error:
             raise TTransportException(
                 type=TTransportException.NOT_OPEN, message=f"no connection to {self.host}:{self.port}: {error}"

@@ -208,7 +208,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
 
 def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 71)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 74)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {

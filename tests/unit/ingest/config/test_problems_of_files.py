@@ -286,7 +286,7 @@ CASES = {
         "attr2hbase: {table: mytable, durability: fsync, rules: [{when: exists(a), durability: async}]}",
         [
             "18:50: conflict: the rocksdb store has no durability `fsync`; write `sync` or `skip`",
-            "18:97: conflict: the rocksdb store has no durability `async`; write `sync` or `skip`",
+            "18:95: conflict: the rocksdb store has no durability `async`; write `sync` or `skip`",
         ],
     ),
     "missing-field, an event of a test": (

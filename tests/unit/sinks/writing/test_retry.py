@@ -13,6 +13,7 @@ class Failing:
         self.errors = list(errors)
         self.attempts = 0
         self.pauses: list[float] = []
+        self.reported: list[tuple[Exception, float]] = []
 
     def call(self) -> None:
         if self.errors:
@@ -21,9 +22,12 @@ class Failing:
     def on_attempt(self) -> None:
         self.attempts += 1
 
+    def on_pause(self, error: Exception, seconds: float) -> None:
+        self.reported.append((error, seconds))
+
     def run(self, *, should_continue=lambda: True, **options) -> None:
         retry = Retry(sleep=self.pauses.append, jitter=lambda: 0.5, **options)
-        retry.run(self.call, on_attempt=self.on_attempt, should_continue=should_continue)
+        retry.run(self.call, on_attempt=self.on_attempt, should_continue=should_continue, on_pause=self.on_pause)
 
 
 def test_successful_call_is_made_once():
@@ -62,9 +66,10 @@ def test_store_that_has_waited_is_not_retried_at_once():
 
 
 def test_pauses_are_reported_with_their_error():
-    calls, reported = Failing(StoreBusyError("busy")), []
-    calls.run(first_s=1.0, on_pause=lambda error, seconds: reported.append((error.code, seconds)))
-    assert reported == [("store_busy", 0.5)]
+    error = StoreBusyError("busy")
+    calls = Failing(error)
+    calls.run(first_s=1.0)
+    assert calls.reported == [(error, 0.5)]
 
 
 def test_unexpected_exception_is_not_retried():
