@@ -217,7 +217,7 @@ def test_test_case_keeps_its_events_as_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.locations[("expect", "kept")].line == 77
+    assert case.locations[("expect", "kept")].line == 80
 
 
 def test_configuration_can_be_pickled(tmp_path):
