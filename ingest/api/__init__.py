@@ -6,6 +6,7 @@ from ingest.api.cells import (
     MAX_TIME_MS,
     Cell,
     Delete,
+    Durability,
     FamilySpec,
     Mutation,
     Put,
@@ -15,6 +16,7 @@ from ingest.api.cells import (
     family_rejection,
     rejection_reason,
     split_column,
+    stronger,
 )
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
@@ -70,6 +72,7 @@ from ingest.api.settings import (
 )
 from ingest.api.sink import (
     Batch,
+    BusyWait,
     Committer,
     Sink,
     SinkContext,
@@ -101,6 +104,7 @@ __all__ = [
     "BucketsChangedError",
     "BucketsDifferError",
     "Buffered",
+    "BusyWait",
     "ByteSize",
     "Capabilities",
     "CatalogError",
@@ -118,6 +122,7 @@ __all__ = [
     "Decorator",
     "Delete",
     "Disposition",
+    "Durability",
     "Duration",
     "ErrorBudgetSpentError",
     "Event",
@@ -190,4 +195,5 @@ __all__ = [
     "prefix_end",
     "rejection_reason",
     "split_column",
+    "stronger",
 ]

@@ -209,10 +209,16 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """The store is overloaded and requests a lower rate."""
+    """
+    The store is overloaded and requests a lower rate.
+
+    Attributes:
+        has_waited: the store has waited for its server and repeated the call, so its caller need not do so at once.
+    """
 
     code = "store_busy"
     disposition = Disposition.RETRY
+    has_waited = False
 
 
 class StoreRefusedError(StoreError):

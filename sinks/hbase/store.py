@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from ingest.api import (
     ALL_TIMES,
     BucketsDifferError,
+    BusyWait,
     Capabilities,
     FamilySpec,
     Mutation,
@@ -61,6 +62,10 @@ class HBaseStore(Store[HBaseSettings]):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations in as few calls as the protocol allows."""
         self._client.apply(table, mutations)
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """Those of the client of HBase's own protocol; a Thrift server waits itself."""
+        return self._client.take_busy_waits()
 
     def get(
         self,

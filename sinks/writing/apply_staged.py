@@ -19,10 +19,10 @@ _RUN_AGAIN = "start the service: the batch is read from its source and runs agai
 
 
 class _DecodedSection(NamedTuple):
-    """Mutations of one table and WAL flag."""
+    """Mutations of one table and durability."""
 
     table: str
-    wal: bool
+    durability: str
     mutations: list[Mutation]
     size_bytes: int
 
@@ -76,8 +76,8 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
                 _apply(store, pending, before_each)
                 size = 0
             earlier = pending.get(table)
-            if earlier is not None and earlier.wal is not section.wal:
-                # a call has one WAL flag; keep the order of a table's rows
+            if earlier is not None and earlier.durability != section.durability:
+                # a call has one durability; keep the order of a table's rows
                 _apply(store, pending, before_each)
                 size, earlier = 0, None
             if earlier is None:
@@ -142,8 +142,8 @@ def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
 
 
 def _decoded(section: list[Any], size_bytes: int) -> _DecodedSection:
-    table, wal = section[0], section[1]
-    return _DecodedSection(table, wal, mutations_of(section), size_bytes)
+    table, durability = section[0], section[1]
+    return _DecodedSection(table, durability, mutations_of(section), size_bytes)
 
 
 def _gone(path: Path) -> IntegrityError:

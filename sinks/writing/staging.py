@@ -19,7 +19,7 @@ from zlib import crc32
 
 import msgpack
 
-from ingest.api import Delete, FileStore, LifecycleError, Mutation, Put
+from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
 from ingest.durable import make_folder, on_disk, open_private
 from sinks.writing.buffer import size_of
@@ -126,6 +126,10 @@ class StagingWriter:
     def close(self) -> None:
         """Remove an unfinished file."""
         self._discard()
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """None: a file is never busy."""
+        return []
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations to the file."""

@@ -50,6 +50,8 @@ class RepeatedCalls:
             except RemoteError as error:
                 if error.kind is Kind.NO_FAMILY and not is_write:
                     raise NoFamilyError(str(error)) from error
+                if error.kind is Kind.BUSY and attempts.wait_for_busy(error.reason, error.wait_s):
+                    continue
                 if error.kind not in REPEATED:
                     failure = store_error(error, table)
                     raise (failure if is_write else read_error(failure)) from error

@@ -6,13 +6,13 @@ Source: HBase.proto, Client.proto, Comparator.proto.
 
 from collections.abc import Sequence
 
-from ingest.api import ALL_TIMES, TimeRange, split_column
+from ingest.api import ALL_TIMES, Durability, TimeRange, split_column
 from sinks.hbase.rpc.wire import data, number
 
 PUT, DELETE = 2, 3
 """MutationType of a MutationProto."""
-SKIP_WAL, SYNC_WAL = 1, 3
-"""Durability of a MutationProto."""
+DURABILITIES = {Durability.SKIP: 1, Durability.ASYNC: 2, Durability.SYNC: 3, Durability.FSYNC: 4}
+"""Durability of a MutationProto; 0 is that of the table."""
 
 _EQUAL = 2  # CompareType
 _BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
@@ -62,7 +62,7 @@ def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | N
     family, qualifier = split_column(column)
     # MutationProto, ColumnValue, QualifierValue
     cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-    mutation = data(1, row) + number(2, PUT) + data(3, cell) + number(6, SYNC_WAL)
+    mutation = data(1, row) + number(2, PUT) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])
     # Condition, Comparator, BinaryComparator, ByteArrayComparable
     comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
     condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)

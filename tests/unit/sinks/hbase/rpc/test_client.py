@@ -23,6 +23,7 @@ class OneCell:
         has_table: whether the meta table has the table.
         lost_answers: the number of the next check-and-puts that are executed, but whose connection breaks then.
         exception: of each check-and-put.
+        throttled: the number of the next gets that are refused for a while.
     """
 
     def __init__(self) -> None:
@@ -30,6 +31,7 @@ class OneCell:
         self.has_table = True
         self.lost_answers = 0
         self.exception = ""
+        self.throttled = 0
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
         self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
@@ -46,6 +48,10 @@ class OneCell:
         if request.method == "Scan":
             return self._meta(request)
         if request.method == "Get":
+            if self.throttled:
+                self.throttled -= 1
+                name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
+                return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
             return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
         assert request.method == "Mutate"
         return self._check_and_put(request)
@@ -116,3 +122,10 @@ def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None
     with pytest.raises(NoTableError):
         replace(cluster, None, b"1")
     assert cluster.client.value("t", b"a", b"f:q") is None
+
+
+def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
+    cluster.value, cluster.throttled = b"1", 2
+    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert [request.method for request in cluster.server.requests].count("Get") == 3
+    assert cluster.client.take_busy_waits() == []
