@@ -74,12 +74,19 @@ class NoAnswerError(IngestError):
     code = "no_answer"
 
 
+class ServiceFailedError(IngestError):
+    """The service answered with an internal error (HTTP status 5xx)."""
+
+    code = "service_failed"
+
+
 class ServiceClient:
     """
     Sends commands to the service of a configuration, and reads its status.
 
     A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`,
-    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError.
+    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError. Each
+    method raises ServiceFailedError if the service answers with an internal error.
 
     Args:
         configuration: names the endpoint and `state_dir`.
@@ -257,6 +264,11 @@ class ServiceClient:
             return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ServiceFailedError(
+                f"{self.url} failed with HTTP status {status}: {text}",
+                hint="the log of the service has the reason; run the command again, since it can be repeated",
+            )
         hint = "the token of the service is in its configuration, or in its state_dir"
         return ConflictError(
             f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None

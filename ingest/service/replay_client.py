@@ -32,13 +32,12 @@ class ServiceReplay:
     Raises:
         NotRunningError: no service answers.
         NoAnswerError: the service may have accepted the request.
+        NotFoundError: the service has no such pipeline.
         ConflictError: it refuses the request.
     """
 
     def __init__(self, client: ServiceClient, pipeline: str, request: dict[str, Any]) -> None:
         self._client = client
-        if not client.has_started:  # else the endpoint, if there is one, belongs to another service
-            raise NotRunningError("no service has started with this state_dir")
         try:
             self._duty = client.replay(pipeline, request)
         except ConflictError as error:

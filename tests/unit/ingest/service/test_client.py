@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,12 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service import client as module
 from ingest.service.access import access_of, token_file
-from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, write_url
+from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError, url_file, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
+from ingest.service.replay_client import ServiceReplay
 from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
 
@@ -209,3 +211,34 @@ def test_request_that_is_too_large_is_refused(running: Running):
     with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
     assert caught.value.hint is None
+
+
+def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypatch: pytest.MonkeyPatch):
+    def fail(_pipeline: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(running.control, "check", fail)
+    with pytest.raises(ServiceFailedError, match=r"failed with HTTP status 500: this page failed; see the log") as caught:
+        ServiceClient(running.configuration).replay("p", REPLAY)
+    assert (caught.value.code, caught.value.exit_code) == ("service_failed", 1)
+    assert "the log of the service" in str(caught.value.hint)
+
+
+def test_replay_finds_the_service_as_the_status_does(tmp_path: Path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    made = Running(configuration(tmp_path, listen=f"127.0.0.1:{port}", token="${TOKEN}"))
+    try:
+        url_file(made.configuration.state_dir).unlink()  # as if the service had another `state_dir`
+        client = ServiceClient(made.configuration)
+        assert [each["name"] for each in client.status()] == ["p"]
+        ServiceReplay(client, "p", REPLAY)
+        assert [each["subject"] for each in client.duties()] == ["p"]
+    finally:
+        made.endpoint.stop()
+
+
+def test_replay_without_the_token_and_the_address_of_a_service_finds_none(tmp_path: Path):
+    client = ServiceClient(configuration(tmp_path))
+    with pytest.raises(NotRunningError, match="no service has started with this state_dir"):
+        ServiceReplay(client, "p", REPLAY)

@@ -22,7 +22,6 @@ class Client:
     """A fake service that answers with these duties, one after the other; an exception is raised."""
 
     def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
-        self.has_started = True
         self.answers = list(answers)
         self.cancelled: list[str] = []
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -108,11 +107,3 @@ def test_refused_replay_has_the_hint_of_its_reason():
     with pytest.raises(ConflictError, match="wrong token") as caught:
         followed(Client(ConflictError("wrong token", hint="the token is in the configuration")))
     assert caught.value.hint == "the token is in the configuration"
-
-
-def test_endpoint_of_another_service_is_not_used():
-    client = Client(duty("waiting"))
-    client.has_started = False
-    with pytest.raises(NotRunningError, match="no service has started"):
-        ServiceReplay(client, "p", {})
-    assert client.sent == []
