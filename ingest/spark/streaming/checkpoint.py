@@ -10,10 +10,9 @@ import errno
 import json
 import os
 import struct
+import threading
 import zlib
-from collections import deque
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -302,8 +301,12 @@ def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
         except IngestError as error:
             refused[name] = error
 
-    with ThreadPoolExecutor(max(1, len(checkpoints)), thread_name_prefix="lock") as pool:
-        deque(pool.map(lock, checkpoints), maxlen=0)
+    # daemons: a process that is stopped meanwhile does not wait for a file system that does not answer
+    threads = [threading.Thread(target=lock, args=(name,), name=f"lock-{name}", daemon=True) for name in checkpoints]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return refused
 
 
