@@ -299,7 +299,7 @@ def _serve(
             return duties, error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
-        write_url(configuration.state_dir, endpoint.url)
+        write_url(configuration.local_dir, endpoint.url)
         _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
     return duties, None

@@ -119,13 +119,11 @@ def test_start_waits_for_state_on_a_cluster(cluster: MemoryFiles, capsys: pytest
     threading.Timer(0.5, answer).start()
     with pytest.raises(IngestError, match="Java"):  # the start continued
         run_file(Stop())
-    assert "the start waits for the state" in capsys.readouterr().err
+    assert "the start waits for the state" in "".join(capsys.readouterr())
     assert {path.name for path in (cluster.root() / "checkpoints").iterdir()} == {"p", "q"}
 
 
-def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(
-    cluster: MemoryFiles, monkeypatch: pytest.MonkeyPatch
-):
+def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(cluster: MemoryFiles, monkeypatch: pytest.MonkeyPatch):
     two_pipelines(damaged=())
     built: list[str] = []
 

@@ -59,8 +59,8 @@ def test_pipelines_are_blocked_until_the_file_system_answers(capsys: pytest.Capt
     thread.join(5.0)
     assert [found[0].is_paused(name) for name in "pq"] == [True, False]
     assert start.states() == [(State.STARTING, "")] * 2
-    err = capsys.readouterr().err
-    assert (err.count("the start waits for the state"), err.count("the start continues")) == (1, 1)
+    log = "".join(capsys.readouterr())
+    assert (log.count("the start waits for the state"), log.count("the start continues")) == (1, 1)
 
 
 def test_stop_ends_the_wait_for_a_file_system_that_is_away():

@@ -54,7 +54,7 @@ def test_workers_use_tcp_if_the_paths_of_sockets_would_be_too_long(
 ):
     settings = with_usable_sockets(DEFAULTS | conf, "local[2]", folder)
     assert settings["spark.python.unix.domain.socket.enabled"] == str(is_unix).lower()
-    assert ("too long for Unix sockets" in capsys.readouterr().err) is not is_unix
+    assert ("too long for Unix sockets" in "".join(capsys.readouterr())) is not is_unix
 
 
 def test_workers_on_yarn_use_tcp():
