@@ -172,11 +172,15 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def record_buckets(self, table: str, buckets: int) -> None:
+    def record_buckets(self, table: str, buckets: int | None) -> None:
         """
         Record the number of buckets of a table that has rows and no such record; the rows stay as they are.
 
         The caller has checked that the rows are stored in these buckets.
+
+        Args:
+            table: its name.
+            buckets: None to remove the record of a table whose rows are stored as they are.
 
         Raises:
             BucketsDifferError: another number is recorded.

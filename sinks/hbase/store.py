@@ -115,12 +115,12 @@ class HBaseStore(Store[HBaseSettings]):
         """The number of buckets in the table's record."""
         return self._records.buckets(table)
 
-    def record_buckets(self, table: str, buckets: int) -> None:
-        """Record the number of buckets of a table with rows."""
+    def record_buckets(self, table: str, buckets: int | None) -> None:
+        """Record the number of buckets of a table with rows, or remove the record."""
         if self.families(table) is None:
             raise NotFoundError(f'there is no table "{table}"')
         found = self._records.buckets(table)
-        if found not in {None, buckets}:
+        if buckets is not None and found not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found)
         self._records.set_buckets(table, buckets)
 

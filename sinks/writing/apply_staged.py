@@ -9,7 +9,7 @@ import msgpack
 
 from ingest import failpoint
 from ingest.api import ConflictError, FileStore, IntegrityError, LifecycleError, Mutation, Store
-from ingest.durable import on_disk
+from ingest.durable import file_errors
 from sinks.writing.sections import mutations_of
 from sinks.writing.staging import HEAD, METADATA, StagedFile, size_and_crc
 
@@ -98,7 +98,7 @@ def _apply(store: Store[Any], pending: dict[str, _DecodedSection], before_each: 
 def _ingest(store: Store[Any], file: _File) -> None:
     if not isinstance(store, FileStore):
         raise LifecycleError(f"a {store.kind} store received a staged file of another store")
-    with on_disk(file.path):
+    with file_errors(file.path):
         try:
             found = size_and_crc(file.path)
         except FileNotFoundError:
@@ -110,7 +110,7 @@ def _ingest(store: Store[Any], file: _File) -> None:
 
 def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
     path = Path(staged.path)
-    with on_disk(path):
+    with file_errors(path):
         try:
             file = path.open("rb")
         except FileNotFoundError:

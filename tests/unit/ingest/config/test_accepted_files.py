@@ -124,7 +124,7 @@ def everything(tmp_path):
 def test_defaults_of_a_file(tmp_path):
     found = configured(tmp_path, SMALLEST)
     assert [problem.kind for problem in found.report.problems] == [Kind.MISSING_ROW_KEY]
-    assert found.state_dir == Path("./data/state")
+    assert found.local_dir == Path("./data/state")
     assert (found.plugins, found.tables, found.tests) == ((), {}, ())
     assert found.service.http.listen == "127.0.0.1:9464"
     assert (found.service.log.level, found.service.log.format) == ("info", "json")
@@ -136,9 +136,9 @@ def test_defaults_of_a_file(tmp_path):
 def test_state_in_hdfs(tmp_path, slash):
     text = SMALLEST + f"state_dir: hdfs://nn:8020/ingest/state{slash}\n"
     found = configured(tmp_path, text)
-    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("./data/state"))
+    assert (found.state_url, found.local_dir) == ("hdfs://nn:8020/ingest/state", Path("./data/state"))
     found = configured(tmp_path, text + "local_dir: /var/lib/ingest\n")
-    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("/var/lib/ingest"))
+    assert (found.state_url, found.local_dir) == ("hdfs://nn:8020/ingest/state", Path("/var/lib/ingest"))
 
 
 def test_defaults_of_a_pipeline(tmp_path):
@@ -169,7 +169,7 @@ def test_every_option_of_a_file_is_read(tmp_path):
     found = everything(tmp_path)
     assert found.report.errors == ()
     assert set(found.effective) == set(TOP_KEYS) - {"local_dir"}  # only for state in HDFS
-    assert found.state_dir == Path("/var/lib/ingest")
+    assert found.local_dir == Path("/var/lib/ingest")
     assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
     assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
