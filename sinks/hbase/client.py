@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 
-from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoreError, TableSpec, TimeRange
+from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoredRegion, StoreError, TableSpec, TimeRange
 
 
 class TableExistsError(StoreError):
@@ -15,7 +15,12 @@ class HBaseClient(ABC):
     A client of one cluster; called by one thread.
 
     The methods without a description are those of `Store`.
+
+    Attributes:
+        protocol: that it uses, as `Store.connected_by`.
     """
+
+    protocol: str
 
     @abstractmethod
     def open(self) -> None:
@@ -65,6 +70,10 @@ class HBaseClient(ABC):
         Raises:
             NotFoundError: there is no such table.
         """
+
+    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:  # noqa: ARG002 - not every client has sizes
+        """The regions of a table with their sizes; as `Store.regions`."""
+        return None
 
     @abstractmethod
     def create_table(self, spec: TableSpec) -> None:
