@@ -83,8 +83,8 @@ def test_filter_of_the_server_and_seeks_of_the_client_find_the_same_rows(
     filters = Filters(monkeypatch)
     with opened(servers.hbase, "rpc") as rpc, opened(servers.hbase, "thrift") as thrift:
         for seed in range(3):
-            Scans(rpc, Random(seed)).compare([rpc, thrift], 200)
-    assert filters.used > 200
+            Scans(rpc, Random(seed)).compare([rpc, thrift], 100)
+    assert filters.used > 100
 
 
 def test_versions_are_those_of_the_support_matrix() -> None:

@@ -20,11 +20,13 @@ The filter is not used where it loses rows:
 A mask has at least one 01, as a server without HBASE-15676 takes a mask of 00 alone for one of 01 alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from ingest.api import MAX_ROW_KEY_BYTES, FuzzyPattern, Scan
+from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.connection import Connection
+from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
 from sinks.hbase.rpc.wire import data
@@ -35,14 +37,20 @@ _FIXED, _ANY = b"\x00", b"\x01"
 
 def fuzzy_filter(patterns: Sequence[FuzzyPattern]) -> bytes:
     """A Filter for the row keys that match at least one pattern."""
-    # Filter: name 1, serialized_filter 2; FuzzyRowFilter: fuzzy_keys_data 1; BytesBytesPair: first 1, second 2
-    pairs = (_pair(pattern.key[: (end := pattern.fixed_length)], pattern.mask[:end]) for pattern in patterns)
+    # the positions of any byte at the end of a pattern may be missing from a row key, so one of them is enough
+    return _filter(
+        _pair(pattern.key[: (end := pattern.fixed_length)] + _FIXED, pattern.mask[:end] + _ANY) for pattern in patterns
+    )
+
+
+def _filter(pairs: Iterable[bytes]) -> bytes:
+    # Filter: name 1, serialized_filter 2
     return data(1, _FUZZY) + data(2, b"".join(pairs))
 
 
 def _pair(key: bytes, mask: bytes) -> bytes:
-    # the positions of any byte at the end of a pattern may be missing from a row key, so one of them is enough
-    return data(1, data(1, key + _FIXED) + data(2, mask + _ANY))
+    # FuzzyRowFilter: fuzzy_keys_data 1; BytesBytesPair: first 1, second 2
+    return data(1, data(1, key) + data(2, mask))
 
 
 class ServerFilters:
@@ -83,12 +91,17 @@ class ServerFilters:
 
 def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, deadline_s: float) -> bool:
     """Whether a server finds a row with a pattern whose first position is of any byte, and has another byte there."""
-    pair = _pair(bytes((row[0] ^ 0xFF,)) + row[1:], _ANY + bytes(len(row) - 1))
-    check = data(1, _FUZZY) + data(2, pair)
+    key, mask = bytes((row[0] ^ 0xFF,)) + row[1:], _ANY + bytes(len(row) - 1)
+    check = _filter([_pair(key, mask)])
     bounds = Bounds(row, row, includes_last=True)
     scanner = RegionScanner(
         connection, region.name, scan_message(bounds, scan.columns, 1, scan.times, server_filter=check)
     )
-    page = scanner.next(1, deadline_s)
+    try:
+        page = scanner.next(1, deadline_s)
+    except RemoteError as error:
+        if error.kind is Kind.MOVED:
+            raise
+        return False
     scanner.close()
     return [found.row for found in page.rows] == [row]

@@ -30,6 +30,7 @@ class FalseCluster:
     Attributes:
         splits: row keys at which its regions start; a scanner ends with an exception if they change.
         is_aligned: its filter for patterns is that of a server without unaligned access: all positions are fixed.
+        filter_fails: a scanner with a filter ends with an exception.
         filters: of the scanners that were opened with one, whether it is one that checks the server.
         exceptions: for the next calls of a scanner that is open; None answers.
         empty_pages: whether the next pages that are not the last of a region have no rows.
@@ -39,6 +40,7 @@ class FalseCluster:
     def __init__(self) -> None:
         self.splits: tuple[bytes, ...] = ()
         self.is_aligned = False
+        self.filter_fails = False
         self.filters: list[bool] = []
         self.exceptions: Iterator[str | None] = itertools.repeat(None)
         self.empty_pages: Iterator[bool] = itertools.repeat(False)
@@ -105,6 +107,8 @@ class FalseCluster:
         if scan.has(5):
             assert not is_reverse
             self.filters.append(scan.flag(22))
+            if self.filter_fails:
+                return request.failure("java.io.IOException", "Index 4 out of bounds for length 4")
             sent = [key for key in inside if self._is_sent(key, scan.message(5))]
             filtered = len(inside) - len(sent)
             inside = sent
@@ -241,6 +245,13 @@ def test_client_seeks_if_the_server_does_not_find_the_row(false: FalseCluster) -
     for _ in range(2):
         scan = Scan(fuzzy=(ENDS_WITH_5,))
         assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert false.filters == [True]
+
+
+def test_client_seeks_if_the_filter_fails(false: FalseCluster) -> None:
+    false.filter_fails = True
+    scan = Scan(fuzzy=(ENDS_WITH_5,))
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
     assert false.filters == [True]
 
 
