@@ -13,11 +13,13 @@ The filter is not used where it loses rows:
 - In reverse scans. The next row key that it computes has 00 instead of ff at positions of any byte, so matching rows
   after it are skipped (HBASE-28634, which the correction does not cover completely), and it may be the present row, so
   that the scan does not end (HBASE-30226).
-- On a server whose JVM does not let HBase read memory unaligned: there all positions are fixed (HBASE-30256). A server
-  on Java 17 is one unless it was started with `--add-opens java.base/java.nio=ALL-UNNAMED`. No call returns this, so
-  the client checks a server once, with a row that it has just read.
+- On a server whose JVM does not let HBase read memory unaligned: there all positions are fixed (HBASE-30256, corrected
+  in 2.5.16 and 2.6.7). A server on Java 17 is one unless it was started with
+  `--add-opens java.base/java.nio=ALL-UNNAMED`. No call returns this, so the client checks a server once, with a row
+  that it has just read.
 
-A mask has at least one 01, as a server without HBASE-15676 takes a mask of 00 alone for one of 01 alone.
+A mask has at least one 01: a server that does not know `is_mask_v2`, which came with HBASE-15676, takes a mask of 00
+alone for one of 01 alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +31,7 @@ from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
-from sinks.hbase.rpc.wire import data
+from sinks.hbase.rpc.wire import data, flag
 
 _FUZZY = b"org.apache.hadoop.hbase.filter.FuzzyRowFilter"
 _FIXED, _ANY = b"\x00", b"\x01"
@@ -44,12 +46,12 @@ def fuzzy_filter(patterns: Sequence[FuzzyPattern]) -> bytes:
 
 
 def _filter(pairs: Iterable[bytes]) -> bytes:
-    # Filter: name 1, serialized_filter 2
-    return data(1, _FUZZY) + data(2, b"".join(pairs))
+    # Filter: name 1, serialized_filter 2; FuzzyRowFilter: fuzzy_keys_data 1, is_mask_v2 2
+    return data(1, _FUZZY) + data(2, b"".join(pairs) + flag(2))
 
 
 def _pair(key: bytes, mask: bytes) -> bytes:
-    # FuzzyRowFilter: fuzzy_keys_data 1; BytesBytesPair: first 1, second 2
+    # BytesBytesPair: first 1, second 2
     return data(1, data(1, key) + data(2, mask))
 
 

@@ -11,7 +11,7 @@ def pairs(*patterns: str) -> list[tuple[bytes, bytes]]:
     message = Message(fuzzy_filter([FuzzyPattern.parse(pattern) for pattern in patterns]))
     assert message.data(1) == b"org.apache.hadoop.hbase.filter.FuzzyRowFilter"
     found = Message(message.data(2))
-    assert not found.has(2)
+    assert found.flag(2)
     return [(pair.data(1), pair.data(2)) for pair in found.messages(1)]
 
 
