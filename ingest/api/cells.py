@@ -143,6 +143,24 @@ class TableSpec:
     buckets: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRegion:
+    """
+    A region of a table as it is stored now.
+
+    Attributes:
+        start: its first stored row key; empty for the first region.
+        server: that has it, as `host:port`; empty if it is on none now.
+        file_bytes: size of its files; HBase rounds it down to MiB.
+        memory_bytes: size of its cells in memory that are in no file yet; rounded as well.
+    """
+
+    start: bytes
+    server: str
+    file_bytes: int
+    memory_bytes: int
+
+
 def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | None:
     """
     Why no store can ever write a mutation to a table with these families; None if it can be written.

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from ingest.api.cells import FamilySpec, Mutation, Put, Row, TableSpec
+from ingest.api.cells import FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
@@ -194,6 +194,20 @@ class Store(ComponentBase[S]):
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
         """Names of all tables, sorted."""
+
+    @property
+    def connected_by(self) -> str:
+        """What the store is reached through, for messages, as in "a Thrift server"; empty for a local store."""
+        return ""
+
+    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:  # noqa: ARG002 - for stores with regions
+        """
+        The regions of a table by their start; None if the store has none, or does not report their sizes.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return None
 
 
 class FileStore(Store[S]):

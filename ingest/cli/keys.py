@@ -11,6 +11,7 @@ from ingest.cli.given import LinesOption
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.api import StoredRegion
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
     from ingest.dry_run.spread import TableAnalysis
@@ -150,7 +151,7 @@ def _show(out: Output, analysed: "TableAnalysis") -> None:
         ],
     )
     if keys.current.layout.regions > 1:
-        _show_regions(out, keys.current)
+        _show_regions(out, keys.current, analysed.regions)
     if keys.prefixes:
         _show_prefixes(out, keys)
     if keys.recommended_splits:
@@ -179,19 +180,30 @@ def _layouts(analysed: "TableAnalysis") -> "Iterator[tuple[str, Spread]]":
         yield f"salted, {spread.layout.regions} buckets", spread
 
 
-def _show_regions(out: Output, spread: "Spread") -> None:
+def _show_regions(out: Output, spread: "Spread", regions: "Sequence[StoredRegion]") -> None:
+    """The busiest regions; with servers and sizes if the store reports them."""
+    from ingest.amounts import size
     from ingest.reference.readable import readable
 
+    stored = {region.start: region for region in regions}
     order = sorted(range(spread.layout.regions), key=lambda region: (-spread.writes[region], region))
     bounds = [(region, *spread.layout.bounds(region)) for region in order[:_MOST_REGIONS]]
+
+    def details(start: bytes) -> tuple[str, ...]:
+        if not stored:
+            return ()
+        found = stored.get(start)
+        return ("", "") if found is None else (size(found.file_bytes + found.memory_bytes), found.server)
+
     out.table(
-        ("region from", "to", "#writes", "#of newest"),
+        ("region from", "to", "#writes", "#of newest", *(("#size", "server") if stored else ())),
         [
             (
                 readable(start) or "(start)",
                 "(end)" if stop is None else readable(stop),
                 f"{spread.writes[region]:,}",
                 f"{spread.newest[region]:,}",
+                *details(start),
             )
             for region, start, stop in bounds
         ],
@@ -248,6 +260,15 @@ def _plain(analysed: "TableAnalysis") -> dict[str, object]:
         "rows": keys.rows,
         "key_bytes": {"shortest": lengths.shortest, "median": lengths.median, "longest": lengths.longest},
         "current": {"from": "store" if analysed.is_from_store else "file"} | _plain_spread(keys.current),
+        "stored_regions": [
+            {
+                "start": to_notation(region.start),
+                "server": region.server,
+                "file_bytes": region.file_bytes,
+                "memory_bytes": region.memory_bytes,
+            }
+            for region in analysed.regions
+        ],
         "even": _plain_spread(keys.even),
         "salted": [{"buckets": spread.layout.regions} | _plain_spread(spread) for spread in keys.salted],
         "recommended_splits": [to_notation(split) for split in keys.recommended_splits],

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ingest.dead_letters.kafka import Loss
 
 CONNECT_TIMEOUT_S = 10.0  # shorter than that of a service: a user waits
+ANY_KEY = b"\x00"
+"""A row key that may or may not exist: reading it shows the right to read, and that the servers with rows answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +111,16 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
             return "does not exist yet, the first write creates it"
         tables = store.tables()
         missing = [] if store.capabilities.creates_tables else [spec for spec in declared if not _has(store, spec)]
-    if missing:
-        raise NotFoundError(
-            f'table "{missing[0].name}" does not exist, or lacks declared families',
-            hint="'ingest table apply' creates what is missing",
-        )
-    return counted(len(tables), "table")
+        if missing:
+            raise NotFoundError(
+                f'table "{missing[0].name}" does not exist, or lacks declared families',
+                hint="'ingest table apply' creates what is missing",
+            )
+        # HBase's master knows the tables, and region servers have their rows: a get needs both
+        for spec in declared:
+            if store.families(spec.name) is not None:
+                store.get(spec.name, ANY_KEY)
+        return counted(len(tables), "table") + (f" through {store.connected_by}" if store.connected_by else "")
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ingest.api import TableSpec
+from ingest.api import StoredRegion, TableSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, declared_in
 from ingest.dry_run.row_keys import RowKeySample
@@ -20,12 +20,15 @@ class TableAnalysis:
 
     Attributes:
         is_from_store: its present regions are those in the store; else those of its declaration.
+        regions: the present regions with their servers and sizes; empty if they are not from the store, or if it does
+            not report them.
     """
 
     store: str
     table: str
     is_from_store: bool
     keys: KeyAnalysis
+    regions: tuple[StoredRegion, ...] = ()
 
 
 def analyses(
@@ -54,15 +57,18 @@ def analyses(
     """
     found = []
     for (store, table), keys in sample.by_table().items():
-        existing = _existing(configuration, catalog, store, table) if connect else None
+        existing, stored = _existing(configuration, catalog, store, table) if connect else (None, ())
         spec = existing or declared_in(store, configuration.tables.values()).get(table, TableSpec(table))
         layout = Layout(spec.splits, Distribution.of(spec.buckets))
         analysis = analyse(keys, layout, regions=regions, prefixes=prefixes)
-        found.append(TableAnalysis(store, table, existing is not None, analysis))
+        found.append(TableAnalysis(store, table, existing is not None, analysis, stored))
     return found
 
 
-def _existing(configuration: Configuration, catalog: Catalog, name: str, table: str) -> TableSpec | None:
-    """A table as its store describes it; None if it does not exist."""
+def _existing(
+    configuration: Configuration, catalog: Catalog, name: str, table: str
+) -> tuple[TableSpec | None, tuple[StoredRegion, ...]]:
+    """A table as its store describes it, None if it does not exist; and its regions, if the store reports them."""
     with reading_store_if_exists(configuration.stores[name], catalog) as (store, exists):
-        return store.describe_table(table) if exists else None
+        spec = store.describe_table(table) if exists else None
+        return spec, () if spec is None else store.regions(table) or ()

@@ -143,6 +143,12 @@ class TableContract:
         assert store.describe_table(table) == TableSpec(table, (special, plain))
         assert store.describe_table(kit.table()) is None
 
+    def test_regions_start_at_the_split_points(self, store: AnyStore, table: str) -> None:
+        described, regions = store.describe_table(table), store.regions(table)
+        assert described is not None
+        if regions is not None:
+            assert tuple(region.start for region in regions) == (b"", *described.splits)
+
     def test_family_of_a_live_table_is_changed(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         if not store.capabilities.creates_families:
             pytest.skip("the store does not change families")

@@ -11,6 +11,7 @@ from ingest.api import (
     Scan,
     ScanCounts,
     SchemaError,
+    StoredRegion,
     StoreError,
     TableSpec,
     TimeRange,
@@ -26,7 +27,12 @@ class HBaseClient(ABC):
     A client of one cluster; called by one thread.
 
     The methods without a description are those of `Store`.
+
+    Attributes:
+        protocol: that it uses, as `Store.connected_by`.
     """
+
+    protocol: str
 
     @abstractmethod
     def open(self) -> None:
@@ -80,6 +86,10 @@ class HBaseClient(ABC):
         Raises:
             NotFoundError: there is no such table.
         """
+
+    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:  # noqa: ARG002 - not every client has sizes
+        """The regions of a table with their sizes; as `Store.regions`."""
+        return None
 
     @abstractmethod
     def create_table(self, spec: TableSpec) -> None:

@@ -1,10 +1,13 @@
 """
 Which rows a scan requests next from a server.
 
-The filter language of the Thrift server has no `FuzzyRowFilter`, and that of HBase loses rows (`sinks.rowkeys.fuzzy`).
-So the client of a scan with patterns seeks: it closes its scanner and opens one at the next row key that can match.
-That takes up to three calls (open, read, close), the next page of an open scanner takes one. So the first page after a
-seek has one row, pages double while rows match, and a scan that seeks too often falls back to whole pages.
+The filter language of the Thrift server has no `FuzzyRowFilter`, and HBase's own loses rows in some scans
+(`sinks.hbase.rpc.filters`). There the client of a scan with patterns seeks: it closes its scanner and opens one at the
+next row key that can match. That takes up to three calls (open, read, close), the next page of an open scanner takes
+one. So the first page after a seek has one row, pages double while rows match, and a scan that seeks too often falls
+back to whole pages.
+
+If the server seeks, with a filter, pages are whole, and the client drops the rows that the filter should not return.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +48,8 @@ class Paging(Generic[R]):
     While `must_read`, the caller requests `rows` rows from a scanner and passes them to `take`. It opens the scanner at
     the start of `remaining` (with `reverse` at its stop), and closes it if `must_seek` is true after `take`.
 
-    Pages of a scan without patterns are whole.
+    Pages of a scan without patterns are whole. A caller whose server can seek says so with `start`, when it opens a
+    scanner, and passes the number of rows that the server has skipped to `count_filtered`.
 
     A fallback ends with the first page of which no row can match: a seek would have skipped it. The scan then touches
     twice as many rows before it falls back again.
@@ -71,6 +75,7 @@ class Paging(Generic[R]):
         self._window = WINDOW_ROWS
         self._window_rows = self._window_seeks = 0
         self._scanner_rows = 0
+        self._server_seeks = False
         self.rows = self.caching = self._page_of_matches
         if scan.fuzzy:
             self._start_small()
@@ -80,6 +85,20 @@ class Paging(Generic[R]):
     def must_read(self) -> bool:
         """Whether there may be further rows."""
         return not self.remaining.is_empty
+
+    def start(self, *, server_seeks: bool) -> None:
+        """A scanner is opened; the server skips the rows that no pattern matches, or the client does."""
+        if server_seeks:
+            self.rows = self.caching = self._page_of_matches
+            self._is_fallback = False
+        elif self._server_seeks:
+            self._start_small()
+        self._server_seeks = server_seeks
+
+    def count_filtered(self, rows: int) -> None:
+        """Count rows that the server has read and did not send; it has moved to another row at each."""
+        self._counts.rows_touched += rows
+        self._counts.seeks += rows
 
     def take(self, page: Sequence[R]) -> list[R]:
         """The rows of a page that match; the scan ends with an empty page."""
@@ -98,6 +117,10 @@ class Paging(Generic[R]):
                 is_waiting = self.remaining.stop != found.row  # equal in reverse: the next row can match
         if not page:
             self.remaining.end()
+        if self._server_seeks:
+            self._count(page, len(matching))
+            self.must_seek = False
+            return matching
         self._count(page, len(matching) + is_waiting)
         self.must_seek = self.must_read and (not has_row_in_range if self._is_fallback else is_waiting)
         self._plan_next()

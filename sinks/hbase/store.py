@@ -16,6 +16,7 @@ from ingest.api import (
     ScanCounts,
     SchemaError,
     Store,
+    StoredRegion,
     TableSpec,
     TimeRange,
     WriteRejectedError,
@@ -136,6 +137,15 @@ class HBaseStore(Store[HBaseSettings]):
     def tables(self) -> tuple[str, ...]:
         """Names of all tables but that of the records."""
         return tuple(sorted(name for name in self._client.table_names() if name != RECORDS))
+
+    @property
+    def connected_by(self) -> str:
+        """A Thrift server, or HBase's own protocol."""
+        return self._client.protocol
+
+    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:
+        """The regions of a table; a Thrift server does not report their sizes."""
+        return self._client.regions(table)
 
     def _has_rows(self, table: str) -> bool:
         with contextlib.closing(self._client.scan(table, Scan(limit=1), ScanCounts())) as rows:

@@ -65,6 +65,15 @@ class RemainingRange:
             self.start = next_key(row)
         return True
 
+    def continue_at(self, edge: bytes) -> None:
+        """Skip the row keys before an edge, with `reverse` those from the edge on: they were read."""
+        if self.is_reverse:
+            self.stop = edge if self.stop is None else min(self.stop, edge)
+        else:
+            self.start = max(self.start, edge)
+        if self._patterns and not self.is_empty:
+            self._move_to_first()
+
     def end(self) -> None:
         """Make the range empty: the table has no more rows in it."""
         self._has_ended = True

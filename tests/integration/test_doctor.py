@@ -28,9 +28,14 @@ MINUTE_MS = 60_000
 
 def doctor(*arguments: object) -> tuple[int, dict[str, Any]]:
     """Run the command in this process."""
+    return ingest("doctor", *arguments)
+
+
+def ingest(*arguments: object) -> tuple[int, dict[str, Any]]:
+    """Run a command in this process."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(["doctor", *map(str, arguments), "--output", "json"])
+        code = main([*map(str, arguments), "--output", "json"])
     assert out.getvalue(), err.getvalue()
     return code, json.loads(out.getvalue())
 
@@ -86,6 +91,38 @@ def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Pa
     _set_retention(kafka, topic, 60 * MINUTE_MS)
     code, found = doctor(file)
     assert (code, above_info(found)) == (1, {"retention": "warning"})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "way", "regions"),
+    [("thrift", "a Thrift server", ""), ("rpc", "HBase's own protocol", "1 region on 1 server, below 1 MiB")],
+)
+def test_way_to_hbase_is_shown(hbase: HBase, tmp_path: Path, protocol: str, way: str, regions: str) -> None:
+    table = hbase.create_table("way")
+    (tmp_path / "in").write_text("text\n")
+    content = {
+        "version": 1,
+        "state_dir": str(tmp_path / "state"),
+        "stores": {"cluster": {"hbase": hbase.store_options(protocol)}},
+        "tables": {table: {"families": {"cf": {}}}},
+        "pipelines": {
+            "p": {
+                "source": {"files": {"path": str(tmp_path / "in")}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+                "sinks": [{"attr2hbase": {"table": table}}],
+            }
+        },
+    }
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(json.dumps(content))
+    code, found = ingest("validate", file, "--connect")
+    assert code == 0, found
+    connected = {each["what"]: each["found"] for each in found["connections"]}['store "cluster"']
+    assert connected.endswith(f" through {way}")
+    _, found = doctor(file)
+    passed = {each["check"]: each["found"] for each in found["passed"]}
+    assert passed["store"] == connected
+    assert passed["tables"] == "1 table can be read" + (f'; table "{table}" has {regions}' if regions else "")
 
 
 def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ The jars of these servers are fetched by Maven, about 200 MB for the first run.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from ingest.doctor.versions import MATRIX, numbers_of
 from tests.support import ticks
 from tests.support.audit import assert_same_table, hbase_table, table_of
+from tests.support.fuzzy_scans import Filters, Scans, opened
 from tests.support.local import HBaseServer, jars
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka, Protocol
@@ -71,6 +73,17 @@ def test_records_become_rows(servers: Servers, protocol: Protocol, tmp_path: Pat
         assert len(scanned.stdout.splitlines()) == 100, scanned.stderr
         planned = service.ingest("table plan")
         assert planned.returncode == 0, planned.stdout
+
+
+@pytest.mark.slow
+def test_filter_of_the_server_and_seeks_of_the_client_find_the_same_rows(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = Filters(monkeypatch)
+    with opened(servers.hbase, "rpc") as rpc, opened(servers.hbase, "thrift") as thrift:
+        for seed in range(3):
+            Scans(rpc, Random(seed)).compare([rpc, thrift], 100)
+    assert filters.used > 100
 
 
 def test_versions_are_those_of_the_support_matrix() -> None:

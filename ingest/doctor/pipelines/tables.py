@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ingest.amounts import counted
+from ingest.amounts import counted, size
 from ingest.api import BucketsDifferError, Scan, Store, TableSpec
 from ingest.api.notation import shown_start
-from ingest.doctor.connecting import CONNECT_TIMEOUT_S
+from ingest.doctor.connecting import ANY_KEY, CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.plan.stores import reading_store_if_exists
@@ -16,9 +16,6 @@ from sinks.scanning.stored_rows import misplaced_row
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration
-
-_ANY_KEY = b"\x00"
-"""A row key that may or may not exist: reading it shows the right to read."""
 
 
 def names(configuration: "Configuration", store: str) -> list[str]:
@@ -51,17 +48,29 @@ def readable(
     """
     findings: list[Finding] = []
     existing = 0
+    regions: list[str] = []
     with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
         if not exists:
             return Found("the first write creates the store")
         for table in tables:
             if store.families(table) is not None:
                 existing += 1
-                store.get(table, _ANY_KEY)
+                store.get(table, ANY_KEY)
                 findings += _differs(store, declared.get(table), subject)
+                regions += _regions(store, table)
             elif not store.capabilities.creates_tables:
                 findings.append(_missing(table, subject))
-    return Found(f"{counted(existing, 'table')} can be read", tuple(findings))
+    return Found("; ".join([f"{counted(existing, 'table')} can be read", *regions]), tuple(findings))
+
+
+def _regions(store: Store[Any], table: str) -> Iterator[str]:
+    """The number of regions and servers of a table, and its size; nothing if the store does not report them."""
+    if regions := store.regions(table):
+        servers = {region.server for region in regions if region.server}
+        sizes = [region.file_bytes + region.memory_bytes for region in regions]
+        text = f'table "{table}" has {counted(len(regions), "region")} on {counted(len(servers), "server")}'
+        # HBase reports whole MiB
+        yield f"{text}, {size(sum(sizes))}, the largest {size(max(sizes))}" if any(sizes) else f"{text}, below 1 MiB"
 
 
 def _missing(table: str, subject: str) -> Finding:

@@ -14,9 +14,11 @@ HBase through its own protocol, without a Thrift server.
     multi         the call with many mutations
     writing       writes mutations: divides, sends and repeats them
     scanner       a scanner of one region
+    filters       the filter of a scan with patterns, and which servers apply it
     table_scan    a scan of a table, region by region
     repeating     repeats calls that may run twice, while their region moves
     reading       gets and scans
+    region_admin  sizes, flushes and compactions of regions
     schema        tables and families as messages
     master        calls of the active master
     client        the client of the store

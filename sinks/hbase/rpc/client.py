@@ -12,6 +12,7 @@ from ingest.api import (
     Row,
     Scan,
     ScanCounts,
+    StoredRegion,
     TableSpec,
     TimeRange,
 )
@@ -20,9 +21,10 @@ from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.reading import Reader
+from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.requests import check_and_put
+from sinks.hbase.rpc.requests import check_and_put, increment, incremented
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
 from sinks.hbase.rpc.wire import Message
@@ -39,8 +41,11 @@ class RpcClient(HBaseClient):
         nonce: returns a random number of 63 bits.
     """
 
+    protocol = "HBase's own protocol"
+
     def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
         self._settings = settings
+        self._nonce = nonce
         bootstrap = [Address(*address) for address in settings.addresses]
         tls = settings.security.tls
         self._cluster = Cluster(
@@ -51,6 +56,7 @@ class RpcClient(HBaseClient):
         self._regions = RegionCache(self._cluster)
         self._calls = RepeatedCalls(self._cluster, self._regions, self._attempts)
         self._master = Master(self._cluster, self._attempts, nonce)
+        self._region_admin = RegionAdmin(self._calls)
         self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.families(table)))
         self._busy_waits: list[BusyWait] = []
         self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
@@ -97,6 +103,29 @@ class RpcClient(HBaseClient):
         regions = self._calls.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
         return tuple(region.start for region in regions.all if region.start)
 
+    def regions(self, table: str) -> tuple[StoredRegion, ...]:
+        """The regions of a table by their start, with their servers and sizes."""
+        return self._region_admin.regions(table)
+
+    def flush(self, table: str) -> None:
+        """
+        Write the memstores of a table to files.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        self._region_admin.flush(table)
+
+    def major_compact(self, table: str, timeout_s: float) -> None:
+        """
+        Compact a table into one file for each family and region; returns when that has ended.
+
+        Raises:
+            NotFoundError: there is no such table.
+            StoreUnavailableError: it has not ended in time, and continues.
+        """
+        self._region_admin.major_compact(table, timeout_s)
+
     def create_table(self, spec: TableSpec) -> None:
         """Create a table with its split points."""
         self._master.create_table(spec)
@@ -127,6 +156,23 @@ class RpcClient(HBaseClient):
         return self._calls.of_row(
             table, row, "Mutate", request, lambda answer: Message(answer.message).flag(2), is_write=True
         )
+
+    def increment(self, table: str, row: bytes, column: bytes, amount: int) -> int:
+        """
+        Add to a cell that has a signed number of eight bytes, which is 0 without a cell; returns the sum.
+
+        If the call is repeated because its answer was lost, HBase recognizes it by its nonce and adds nothing.
+
+        Raises:
+            WriteRejectedError: the table lacks the family, or the value has not eight bytes.
+            StoreError: as `apply`.
+        """
+        nonces = (self._nonce(), self._nonce())
+
+        def request(region: Region) -> bytes:
+            return increment(region.name, row, column, amount, nonces)
+
+        return self._calls.of_row(table, row, "Mutate", request, incremented, is_write=True)
 
     def _attempts(self) -> Attempts:
         return Attempts(self._settings.timeout)

@@ -45,6 +45,7 @@ _TEXTS = (
     # class, start of the text, meaning
     ("FailedSanityCheckException", "Requested row out of range", Kind.MOVED),
     ("DoNotRetryIOException", "Cell", Kind.TOO_LARGE),
+    ("DoNotRetryIOException", "Field is not a long", Kind.REJECTED),
     ("DoNotRetryIOException", "region is read only", Kind.READ_ONLY),
     ("IOException", "region is read only", Kind.READ_ONLY),
 )

@@ -8,6 +8,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, TimeRange, spli
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
+from sinks.hbase.rpc.filters import ServerFilters
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
@@ -27,6 +28,7 @@ class Reader:
     def __init__(self, calls: RepeatedCalls, families: Callable[[str], frozenset[bytes]]) -> None:
         self._calls = calls
         self._families = families
+        self._filters = ServerFilters()
 
     def get(
         self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
@@ -77,7 +79,7 @@ class Reader:
             return
         paging = Paging(scan, counts, size_of)
         while True:
-            running = TableScan(self._calls, table, paging, scan)
+            running = TableScan(self._calls, table, paging, scan, self._filters)
             try:
                 yield from islice(running.rows(), scan.limit)
             except NoFamilyError:  # of the first call: it names all families

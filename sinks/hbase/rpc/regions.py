@@ -54,6 +54,10 @@ class Region(NamedTuple):
     name: bytes
     server: Address | None
 
+    def contains(self, row: bytes) -> bool:
+        """Whether a row key is one of the region."""
+        return self.start <= row and (not self.end or row < self.end)
+
 
 class Regions:
     """The regions of a table, as the meta table had them."""
@@ -75,7 +79,7 @@ class Regions:
         if at < 0:
             return None
         region = self.all[at]
-        return region if not region.end or row < region.end else None
+        return region if region.contains(row) else None
 
     def before(self, row: bytes) -> Region | None:
         """The region with the row keys just below one; None as in `of`. An empty key is the end of the table."""

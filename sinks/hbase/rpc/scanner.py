@@ -52,16 +52,27 @@ class Page(NamedTuple):
 
     Attributes:
         is_last: the region has no more of the scan.
+        filtered_rows: number of rows that the scan's filter has excluded since the page before.
     """
 
     rows: list[ScannedRow]
     is_last: bool
+    filtered_rows: int = 0
 
 
-def scan_message(bounds: Bounds, columns: Sequence[bytes] | None, versions: int, times: TimeRange = ALL_TIMES) -> bytes:
-    """A Scan of Client.proto."""
+def scan_message(
+    bounds: Bounds,
+    columns: Sequence[bytes] | None,
+    versions: int,
+    times: TimeRange = ALL_TIMES,
+    *,
+    server_filter: bytes | None = None,
+) -> bytes:
+    """A Scan of Client.proto; a filter is a Filter of Filter.proto."""
     parts = [columns_message(1, columns), data(3, bounds.first), data(4, bounds.last), time_range_message(6, times)]
     parts += [number(7, versions), number(10, _PAGE_BYTES)]
+    if server_filter is not None:
+        parts.append(data(5, server_filter))
     if bounds.is_reverse:
         parts.append(flag(15))
     parts += [flag(21, value=bounds.includes_first), flag(22, value=bounds.includes_last)]
@@ -76,10 +87,13 @@ class RegionScanner:
         connection: to the server with the region.
         region: its name.
         scan: a Scan of Client.proto.
+        counts_filtered: the pages have the number of rows that the scan's filter has excluded.
     """
 
-    def __init__(self, connection: Connection, region: bytes, scan: bytes) -> None:
+    def __init__(self, connection: Connection, region: bytes, scan: bytes, *, counts_filtered: bool = False) -> None:
         self._connection = connection
+        # of ScanRequest: client_handles_partials 7, client_handles_heartbeats 8, track_scan_metrics 9
+        self._flags = flag(7) + flag(8) + (flag(9) if counts_filtered else b"")
         self._opening = data(1, region_specifier(region)) + data(2, scan)
         self._id: int | None = None
         self._calls = 0
@@ -105,12 +119,12 @@ class RegionScanner:
             # a call that the server runs twice would skip rows; so it checks the number of the call
             request = number(3, self._id) + number(6, self._calls)
             self._calls += 1
-        # of ScanRequest: client_handles_partials 7, client_handles_heartbeats 8
-        answer = self._connection.call("Scan", request + number(4, rows) + flag(7) + flag(8), deadline_s)
+        answer = self._connection.call("Scan", request + number(4, rows) + self._flags, deadline_s)
         response = Message(answer.message)
         self._id = response.number(2)
         self._has_ended = not (response.flag(3, default=True) and response.flag(8, default=True))
-        return Page(self._whole(_rows(response, answer), response.numbers(7)), self._has_ended)
+        whole = self._whole(_rows(response, answer), response.numbers(7))
+        return Page(whole, self._has_ended, _filtered_rows(response))
 
     def _whole(self, rows: list[ScannedRow], are_parts: list[int]) -> list[ScannedRow]:
         """
@@ -136,6 +150,12 @@ class RegionScanner:
         if self._id is not None and not self._has_ended:
             self._has_ended = True
             self._connection.post("Scan", number(3, self._id) + flag(5))
+
+
+def _filtered_rows(response: Message) -> int:
+    # ScanResponse: scan_metrics 10; ScanMetrics of MapReduce.proto: metrics 1; NameInt64Pair: name 1, value 2
+    metrics = response.message(10).messages(1) if response.has(10) else ()
+    return sum(metric.number(2) for metric in metrics if metric.data(1) == b"ROWS_FILTERED")
 
 
 def _rows(response: Message, answer: Answer) -> list[ScannedRow]:

@@ -3,6 +3,10 @@ A scan of a table: one region after the other, page by page.
 
 The position is what `Paging` has not read yet, without the regions that were read to their end. So the scan continues
 at the right row if a region was split, merged or moved, or if a server has closed an idle scanner.
+
+Of a scan with patterns, the first scanner seeks for the client. At the first row that does not match, the next scanner
+is opened with a filter if the server applies it correctly (`filters`): then the server moves to the next row that can
+match, and sends only rows that do.
 """
 
 import contextlib
@@ -11,6 +15,7 @@ from collections.abc import Generator
 from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, prefix_end
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.errors import ConnectionLostError
+from sinks.hbase.rpc.filters import ServerFilters
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.scanner import Bounds, Page, RegionScanner, ScannedRow, scan_message
@@ -25,23 +30,29 @@ class TableScan:
         table: to be read.
         paging: which rows.
         scan: which cells of them; if it has columns, their families exist.
+        filters: of the servers.
     """
 
-    def __init__(self, calls: RepeatedCalls, table: str, paging: Paging[ScannedRow], scan: Scan) -> None:
+    def __init__(
+        self, calls: RepeatedCalls, table: str, paging: Paging[ScannedRow], scan: Scan, filters: ServerFilters
+    ) -> None:
         self._calls = calls
         self._table = table
         self._paging = paging
         self._scan = scan
+        self._filters = filters
         self._region: Region | None = None
         self._scanner: RegionScanner | None = None
-        self._edge: bytes | None = None  # end, with `reverse` start, of the last region that was read completely
+        self._last_row: bytes | None = None
 
     def rows(self) -> Generator[Row]:
         """The rows that match; `close` releases what they hold on the servers."""
         paging = self._paging
         while paging.must_read:
             page = self._calls.run(self._table, self._page)
+            paging.count_filtered(page.filtered_rows)
             if page.rows:
+                self._last_row = page.rows[-1].row
                 for found in paging.take(page.rows):
                     yield Row(*found)
             if page.is_last:
@@ -74,8 +85,10 @@ class TableScan:
         assert region.server is not None  # noqa: S101 - checked by `located`
         connection = self._calls.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
         scan = self._scan
-        message = scan_message(bounds, scan.columns, scan.versions, scan.times)
-        self._scanner = RegionScanner(connection, region.name, message)
+        server_filter = self._filters.of(scan, connection, region, self._last_row, deadline_s)
+        self._paging.start(server_seeks=server_filter is not None)
+        message = scan_message(bounds, scan.columns, scan.versions, scan.times, server_filter=server_filter)
+        self._scanner = RegionScanner(connection, region.name, message, counts_filtered=server_filter is not None)
         return self._scanner
 
     def _bounds(self) -> Bounds:
@@ -85,16 +98,14 @@ class TableScan:
         HBase refuses a bound that is longer than a row key may be. A shorter one selects the same rows, but for one
         that `Paging` skips.
         """
-        remaining, edge = self._paging.remaining, self._edge
+        remaining = self._paging.remaining
         start, stop = remaining.start, remaining.stop
         if not remaining.is_reverse:
-            first = start if edge is None else max(start, edge)
             if stop is not None and len(stop) > MAX_ROW_KEY_BYTES:
                 stop = prefix_end(stop[:MAX_ROW_KEY_BYTES])
-            return Bounds(first[:MAX_ROW_KEY_BYTES], stop or b"")
-        ends = [bound for bound in (stop, edge) if bound is not None]
-        end = min(ends, default=b"")
+            return Bounds(start[:MAX_ROW_KEY_BYTES], stop or b"")
         # the row that is the end itself was read, or is not in the range
+        end = stop or b""
         first = end[:MAX_ROW_KEY_BYTES]
         return Bounds(
             first,
@@ -108,9 +119,11 @@ class TableScan:
         """Continue in the next region, if the range has rows in it."""
         region, remaining = self._region, self._paging.remaining
         assert region is not None  # noqa: S101 - a page was read from it
-        edge = self._edge = region.start if remaining.is_reverse else region.end
+        edge = region.start if remaining.is_reverse else region.end
         if not edge or (edge <= remaining.start if remaining.is_reverse else remaining.ends_before(edge)):
             remaining.end()
+        else:
+            remaining.continue_at(edge)
 
 
 def size_of(found: ScannedRow) -> int:

@@ -44,6 +44,7 @@ class ThriftClient(HBaseClient):
     """
 
     def __init__(self, settings: HBaseSettings) -> None:
+        self.protocol = "a Thrift server" if settings.thrift2 is None else "a Thrift and a Thrift2 server"
         self._settings = settings
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ingest.api import FamilySpec, TableSpec
+from ingest.api import FamilySpec, StoredRegion, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
@@ -210,3 +210,21 @@ class TestConnect:
 
     def test_table_that_does_not_exist_has_those_of_the_file(self, ingest):
         assert self.current(ingest, "--connect") == ("file", 2)
+
+    def test_servers_and_sizes_of_regions_are_shown_if_the_store_reports_them(self, ingest, monkeypatch):
+        spec = TableSpec("t", (FamilySpec(b"f"),), splits=(b"row-0005",))
+        store = RocksDBStore(RocksDBSettings(path="./data"))
+        store.open()
+        store.ensure_table(spec)
+        store.close()
+        regions = (StoredRegion(b"", "rs1:16020", 3 << 20, 1 << 20), StoredRegion(b"row-0005", "rs2:16020", 5 << 30, 0))
+        monkeypatch.setattr(RocksDBStore, "describe_table", lambda _store, _table: spec)
+        monkeypatch.setattr(RocksDBStore, "regions", lambda _store, _table: regions)
+        result = ingest(*ANALYSE, "--lines", "rows.log", "--connect")
+        assert " ".join(result.out.split()).count("4.00 MiB rs1:16020") == 1, result.out
+        assert " ".join(result.out.split()).count("5.00 GiB rs2:16020") == 1, result.out
+        result = ingest(*ANALYSE, "--lines", "rows.log", "--connect", "--output", "json")
+        assert result.json["tables"][0]["stored_regions"] == [
+            {"start": "", "server": "rs1:16020", "file_bytes": 3 << 20, "memory_bytes": 1 << 20},
+            {"start": "row-0005", "server": "rs2:16020", "file_bytes": 5 << 30, "memory_bytes": 0},
+        ]

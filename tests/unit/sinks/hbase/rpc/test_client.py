@@ -1,5 +1,6 @@
-"""A check-and-put whose answer is lost, or that HBase rejects."""
+"""Check-and-puts and increments whose answer is lost, or that HBase rejects."""
 
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ingest.api import NoTableError, Put, WriteRejectedError
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.requests import INCREMENT
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.settings import HBaseSettings
 from tests.support.rpc_server import Request, RpcServer
@@ -21,9 +23,10 @@ class OneCell:
     Attributes:
         value: of the cell; None if it is missing.
         has_table: whether the meta table has the table.
-        lost_answers: the number of the next check-and-puts that are executed, but whose connection breaks then.
-        exception: of each check-and-put.
+        lost_answers: the number of the next mutations that are executed, but whose connection breaks then.
+        exception: of each mutation.
         throttled: the number of the next gets that are refused for a while.
+        nonces: groups and numbers of the increments that were executed.
     """
 
     def __init__(self) -> None:
@@ -32,6 +35,7 @@ class OneCell:
         self.lost_answers = 0
         self.exception = ""
         self.throttled = 0
+        self.nonces: set[tuple[int, int]] = set()
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
         self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
@@ -71,6 +75,8 @@ class OneCell:
         if self.exception:
             return request.failure(REGIONSERVER + self.exception, "Column family f does not exist")
         message = Message(request.parameter)
+        if message.message(2).number(2) == INCREMENT:
+            return self._increment(request, message)
         comparator = message.message(3).message(5)
         assert comparator.text(1).endswith(".BinaryComparator")
         is_equal = comparator.message(2).message(1).data(1) == (self.value or b"")
@@ -80,6 +86,19 @@ class OneCell:
             self.lost_answers -= 1
             return None
         return request.answer(flag(2, value=is_equal))
+
+    def _increment(self, request: Request, message: Message) -> bytes | None:
+        nonce = (message.number(4), message.message(2).number(9))
+        if nonce not in self.nonces:
+            self.nonces.add(nonce)
+            (amount,) = struct.unpack(">q", message.message(2).message(3).message(2).data(2))
+            before = 0 if self.value is None else struct.unpack(">q", self.value)[0]
+            self.value = struct.pack(">q", before + amount)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return None
+        assert self.value is not None
+        return request.answer(data(1, number(2, 1)), self._put({b"f:q": self.value}))
 
     def _put(self, columns: dict[bytes, bytes]) -> bytes:
         return self._encoder.put(Put(b"a", columns, 1))
@@ -129,3 +148,17 @@ def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -
     assert cluster.client.value("t", b"a", b"f:q") == b"1"
     assert [request.method for request in cluster.server.requests].count("Get") == 3
     assert cluster.client.take_busy_waits() == []
+
+
+def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> None:
+    assert cluster.client.increment("t", b"a", b"f:q", 5) == 5
+    cluster.lost_answers = 1
+    assert cluster.client.increment("t", b"a", b"f:q", -7) == -2
+    assert [request.method for request in cluster.server.requests].count("Mutate") == 3
+    assert len(cluster.nonces) == 2
+
+
+def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) -> None:
+    cluster.exception = "NoSuchColumnFamilyException"
+    with pytest.raises(WriteRejectedError):
+        cluster.client.increment("t", b"a", b"f:q", 1)

@@ -29,6 +29,9 @@ class FalseCluster:
 
     Attributes:
         splits: row keys at which its regions start; a scanner ends with an exception if they change.
+        is_aligned: its filter for patterns is that of a server without unaligned access: all positions are fixed.
+        filter_fails: a scanner with a filter ends with an exception.
+        filters: of the scanners that were opened with one, whether it is one that checks the server.
         exceptions: for the next calls of a scanner that is open; None answers.
         empty_pages: whether the next pages that are not the last of a region have no rows.
         open_scanners: those that were opened and have neither ended nor been closed.
@@ -36,6 +39,9 @@ class FalseCluster:
 
     def __init__(self) -> None:
         self.splits: tuple[bytes, ...] = ()
+        self.is_aligned = False
+        self.filter_fails = False
+        self.filters: list[bool] = []
         self.exceptions: Iterator[str | None] = itertools.repeat(None)
         self.empty_pages: Iterator[bool] = itertools.repeat(False)
         self.open_scanners: dict[int, tuple[tuple[bytes, ...], list[bytes]]] = {}
@@ -93,11 +99,32 @@ class FalseCluster:
             high = [key for key in KEYS if not first or key < first or (key == first and scan.flag(21, default=True))]
             found = [key for key in high if key >= last][::-1]
         else:
-            found = [key for key in KEYS if key >= first and (not last or key < last)]
+            has_last = scan.flag(22)
+            found = [key for key in KEYS if key >= first and (not last or key < last or (has_last and key == last))]
         number_ = next(self._numbers)
         inside = [key for key in found if start <= key and (not end or key < end)]
+        filtered = 0
+        if scan.has(5):
+            assert not is_reverse
+            self.filters.append(scan.flag(22))
+            if self.filter_fails:
+                return request.failure("java.io.IOException", "Index 4 out of bounds for length 4")
+            sent = [key for key in inside if self._is_sent(key, scan.message(5))]
+            filtered = len(inside) - len(sent)
+            inside = sent
         self.open_scanners[number_] = (self.splits, inside)
-        return self._page(request, number_, message.number(4))
+        return self._page(request, number_, message.number(4), filtered)
+
+    def _is_sent(self, row: bytes, server_filter: Message) -> bool:
+        assert server_filter.text(1) == HBASE + "filter.FuzzyRowFilter"
+        pairs = [(pair.data(1), pair.data(2)) for pair in Message(server_filter.data(2)).messages(1)]
+        return any(
+            all(
+                byte == fixed or (is_any and not self.is_aligned)
+                for byte, fixed, is_any in zip(row, *pair, strict=False)
+            )
+            for pair in pairs
+        )
 
     def _next(self, request: Request, message: Message) -> bytes:
         number_ = message.number(3)
@@ -114,7 +141,7 @@ class FalseCluster:
             return request.failure(HBASE + name)
         return self._page(request, number_, message.number(4))
 
-    def _page(self, request: Request, number_: int, rows: int) -> bytes:
+    def _page(self, request: Request, number_: int, rows: int, filtered: int = 0) -> bytes:
         left = self.open_scanners[number_][1]
         if left and next(self.empty_pages, False):
             rows = 0
@@ -123,7 +150,9 @@ class FalseCluster:
         if not left:
             del self.open_scanners[number_]
         cells = b"".join(self._encoder.put(Put(key, {b"f:q": key}, 1)) for key in page)
-        return request.answer(number(1, 1) * len(page) + number(2, number_) + flag(8, value=bool(left)), cells)
+        metrics = data(10, data(1, data(1, b"ROWS_FILTERED") + number(2, filtered)))
+        head = number(1, 1) * len(page) + number(2, number_) + flag(8, value=bool(left))
+        return request.answer(head + metrics, cells)
 
 
 @pytest.fixture
@@ -157,6 +186,7 @@ SPLITS = st.sets(st.sampled_from([b"03", b"1", b"10", b"15", b"2", b"25", b"39"]
         page_rows=st.integers(1, 9),
         fuzzy=st.sampled_from([(), (FuzzyPattern.parse("?5"),), (FuzzyPattern.parse("1?"), FuzzyPattern.parse("?0"))]),
     ),
+    is_aligned=st.booleans(),
     splits=st.lists(SPLITS, min_size=1, max_size=4),
     every=st.integers(1, 7),
     exceptions=st.lists(
@@ -164,9 +194,12 @@ SPLITS = st.sets(st.sampled_from([b"03", b"1", b"10", b"15", b"2", b"25", b"39"]
     ),
     empty_pages=st.lists(st.booleans(), max_size=12),
 )
-def test_every_row_is_read_once_whatever_happens_to_the_regions(scan, splits, every, exceptions, empty_pages) -> None:
+def test_every_row_is_read_once_whatever_happens_to_the_regions(
+    scan, is_aligned, splits, every, exceptions, empty_pages
+) -> None:
     false = FalseCluster()
     try:
+        false.is_aligned = is_aligned
         false.splits = splits[0]
         false.exceptions = iter(exceptions)
         false.empty_pages = iter(empty_pages)
@@ -190,3 +223,60 @@ def test_scan_that_is_given_up_closes_its_scanner(false: FalseCluster) -> None:
     assert false.settled_scanners() == {}
     list(false.reader.scan("t", Scan(limit=1), ScanCounts()))
     assert false.settled_scanners() == {}
+
+
+ENDS_WITH_5 = FuzzyPattern.parse("?5")
+
+
+def test_server_seeks_once_it_has_found_a_row_with_its_filter(false: FalseCluster) -> None:
+    counts = ScanCounts()
+    scan = Scan(fuzzy=(ENDS_WITH_5,))
+    assert list(false.reader.scan("t", scan, counts)) == expected(scan)
+    # the server is checked with "00", the first row; of the 35 rows from "05" on it excludes 31, one by one
+    assert false.filters == [True, False]
+    assert (counts.rows_touched, counts.seeks) == (1 + 35, 2 + 31)
+    assert list(false.reader.scan("t", scan, counts)) == expected(scan)
+    assert false.filters == [True, False, False]
+    assert false.settled_scanners() == {}
+
+
+def test_client_seeks_if_the_server_does_not_find_the_row(false: FalseCluster) -> None:
+    false.is_aligned = True
+    for _ in range(2):
+        scan = Scan(fuzzy=(ENDS_WITH_5,))
+        assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert false.filters == [True]
+
+
+def test_client_seeks_if_the_filter_fails(false: FalseCluster) -> None:
+    false.filter_fails = True
+    scan = Scan(fuzzy=(ENDS_WITH_5,))
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert false.filters == [True]
+
+
+def test_client_seeks_in_reverse(false: FalseCluster) -> None:
+    scan = Scan(fuzzy=(ENDS_WITH_5,), reverse=True)
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert false.filters == []
+
+
+def test_client_seeks_with_a_pattern_longer_than_row_keys(false: FalseCluster) -> None:
+    scan = Scan(fuzzy=(ENDS_WITH_5, FuzzyPattern(bytes(40_000), bytes(40_000))))
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert false.filters == []
+
+
+def test_regions_without_a_row_key_that_can_match_are_not_opened(false: FalseCluster) -> None:
+    false.splits = (b"1", b"2", b"3")
+    scan = Scan(fuzzy=(FuzzyPattern.parse("0?"),))
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    opened = [Message(request.parameter) for request in false.server.requests if request.method == "Scan"]
+    regions = [message.message(1).data(2) for message in opened if message.has(2)]
+    assert set(regions) == {b"hbase:meta,,1", b"t,,1"}
+
+
+def test_rows_that_end_within_a_pattern_are_dropped(false: FalseCluster) -> None:
+    scan = Scan(fuzzy=(FuzzyPattern.parse("?5"), FuzzyPattern.parse("?7x")))
+    assert list(false.reader.scan("t", scan, ScanCounts())) == expected(scan)
+    assert False in false.filters

@@ -1,0 +1,141 @@
+"""Sizes, flushes and compactions of the regions of a table."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ingest.api import NotFoundError, Put, StoredRegion, StoreUnavailableError
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.cells import CellEncoder
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.region_admin import RegionAdmin
+from sinks.hbase.rpc.regions import RegionCache
+from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.requests import region_specifier
+from sinks.hbase.rpc.wire import Message, data, flag, number
+from tests.support.rpc_server import Request, RpcServer
+
+HBASE = "org.apache.hadoop.hbase."
+
+
+class FalseServer:
+    """
+    A server with the table `t` of two regions, divided at `m`.
+
+    Attributes:
+        states: compaction states of the next questions; 0 afterwards.
+        failures: exceptions of the next calls of AdminService; then there are none.
+        calls: method, region and second field of each call of AdminService.
+        now_s: of the clock; each wait adds to it.
+    """
+
+    def __init__(self) -> None:
+        self.states: list[int] = []
+        self.failures: list[str] = []
+        self.calls: list[tuple[str, bytes, int]] = []
+        self.now_s = 0.0
+        self.server = RpcServer(self._answer)
+        cluster = self.cluster = Cluster([self.server.address], may_leave_machine=False)
+        cluster.open()
+        calls = RepeatedCalls(cluster, RegionCache(cluster), lambda: Attempts(5.0, sleep=lambda _seconds: None))
+        self.admin = RegionAdmin(calls, clock=lambda: self.now_s, sleep=self._sleep)
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.server.close()
+
+    def _sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def _answer(self, request: Request) -> bytes:
+        if request.method == "GetMetaRegionLocations":
+            address = self.server.address
+            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+        if request.method == "Scan":
+            return self._meta(request)
+        assert request.service == "AdminService"
+        message = Message(request.parameter)
+        if request.method == "GetRegionLoad":
+            assert message.message(1).data(2) == b"t"
+            loads = ((b"t,,1", 3, 1), (b"t,m,1", 20, 0))
+            load = (
+                data(1, region_specifier(name)) + number(5, files) + number(6, memory) for name, files, memory in loads
+            )
+            return request.answer(b"".join(data(1, each) for each in load))
+        self.calls.append((request.method, message.message(1).data(2), message.number(2)))
+        if self.failures:
+            return request.failure(HBASE + self.failures.pop(0))
+        if request.method == "GetRegionInfo":
+            state = self.states.pop(0) if self.states else 0
+            return request.answer(number(2, state))
+        return request.answer()
+
+    def _meta(self, request: Request) -> bytes:
+        name = Message(request.parameter).message(2).data(3)
+        if name != b"t":
+            return request.answer(number(2, 1) + flag(8, value=False))
+        encoder = CellEncoder(1 << 20)
+        cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
+        for start, end in ((b"", b"m"), (b"m", b"")):
+            info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
+            columns = {b"info:regioninfo": info, b"info:server": str(self.server.address).encode()}
+            cells += encoder.put(Put(b"t,%s,1" % start, columns, 1))
+        return request.answer(number(1, 1) + number(1, 2) * 2 + number(2, 1) + flag(8, value=False), cells)
+
+
+@pytest.fixture
+def false() -> Iterator[FalseServer]:
+    made = FalseServer()
+    yield made
+    made.close()
+
+
+def test_regions_have_their_sizes(false: FalseServer) -> None:
+    server, mib = str(false.server.address), 1 << 20
+    assert false.admin.regions("t") == (
+        StoredRegion(b"", server, 3 * mib, mib),
+        StoredRegion(b"m", server, 20 * mib, 0),
+    )
+
+
+def test_every_region_is_flushed_also_after_a_move(false: FalseServer) -> None:
+    false.failures = ["exceptions.RegionMovedException"]
+    false.admin.flush("t")
+    assert false.calls == [("FlushRegion", name, 0) for name in (b"t,,1", b"t,,1", b"t,m,1")]
+
+
+def test_compaction_waits_for_one_that_runs_and_for_its_own_end(false: FalseServer) -> None:
+    false.states = [1, 0, 0, 2, 0, 3]
+    false.admin.major_compact("t", 60)
+    question, first, second = "GetRegionInfo", b"t,,1", b"t,m,1"
+    assert false.calls == [
+        (question, first, 1),
+        (question, first, 1),
+        (question, second, 1),
+        ("CompactRegion", first, 1),
+        ("CompactRegion", second, 1),
+        (question, first, 1),
+        (question, first, 1),
+        (question, second, 1),
+        (question, second, 1),
+    ]
+
+
+def test_compaction_that_takes_too_long_is_reported(false: FalseServer) -> None:
+    false.states = [0, 0] + [2] * 10
+    with pytest.raises(StoreUnavailableError, match="has not ended in time"):
+        false.admin.major_compact("t", 1)
+    assert false.now_s == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda admin: admin.regions("nosuch"),
+        lambda admin: admin.flush("nosuch"),
+        lambda admin: admin.major_compact("nosuch", 1),
+    ],
+)
+def test_missing_table(false: FalseServer, call: Callable[[RegionAdmin], object]) -> None:
+    with pytest.raises(NotFoundError):
+        call(false.admin)
