@@ -10,7 +10,7 @@ Sources: the exceptions of the package `org.apache.hadoop.hbase` and its package
 `regionserver` and `security`, version 2.6; what a real server answers in each case is in the integration tests.
 """
 
-from ingest.api import IngestError, StoreUnavailableError
+from ingest.api import IngestError, StoreRefusedError, StoreUnavailableError
 from sinks.hbase.errors import Kind, error_of_kind
 
 _CLASSES = {
@@ -54,6 +54,16 @@ REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
 
 class ConnectionLostError(Exception):
     """A server cannot be reached or gave no answer; a call that was sent may still be executed."""
+
+
+class LoginError(StoreRefusedError):
+    """The login with Kerberos failed at a server, which may be another one than expected."""
+
+    code = "kerberos_failed"
+
+
+class CredentialsError(LoginError):
+    """There is no ticket for the principal of the service; the same for all servers."""
 
 
 class RemoteError(Exception):

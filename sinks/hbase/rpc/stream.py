@@ -39,7 +39,7 @@ class Stream:
     """
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None, clock: Callable[[], float]) -> None:
-        self._address = address
+        self.address = address
         self._tls = tls
         self._clock = clock
         self._socket: socket.socket | None = None
@@ -66,19 +66,19 @@ class Stream:
             ConnectionLostError: the server cannot be reached, or its certificate is not valid.
         """
         try:
-            self._socket = socket.create_connection(self._address, min(_CONNECT_S, self.left_s(deadline_s)))
+            self._socket = socket.create_connection(self.address, min(_CONNECT_S, self.left_s(deadline_s)))
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError as error:
             self.abort()
-            raise ConnectionLostError(f"no server can be reached at {self._address}: {error}") from error
+            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
         if self._tls is None:
             return
         try:
-            self._socket = self._tls.wrap_socket(self._socket, server_hostname=self._address.host)
+            self._socket = self._tls.wrap_socket(self._socket, server_hostname=self.address.host)
         except OSError as error:
             self.abort()
-            raise ConnectionLostError(f"no TLS connection to {self._address}: {error}") from error
+            raise ConnectionLostError(f"no TLS connection to {self.address}: {error}") from error
 
     def close(self) -> None:
         """Close the connection; may be called twice or without open."""
@@ -155,11 +155,11 @@ class Stream:
 
     def _live(self) -> socket.socket:
         if self._socket is None:
-            raise ConnectionLostError(f"the connection to {self._address} is closed")
+            raise ConnectionLostError(f"the connection to {self.address} is closed")
         return self._socket
 
     def _lost(self, error: OSError) -> ConnectionLostError:
         self.abort()
         if isinstance(error, TimeoutError):
-            return ConnectionLostError(f"no answer from {self._address} in time; the call may still execute")
-        return ConnectionLostError(f"the connection to {self._address} broke: {error}")
+            return ConnectionLostError(f"no answer from {self.address} in time; the call may still execute")
+        return ConnectionLostError(f"the connection to {self.address} broke: {error}")

@@ -12,7 +12,8 @@ from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import ConnectionLostError
 from sinks.hbase.rpc.tls import tls_context
-from sinks.hbase.settings import HBaseSettings, HBaseTls
+from sinks.hbase.security import HBaseTls
+from sinks.hbase.settings import HBaseSettings
 from tests.support.authority import Authority
 from tests.support.rpc_server import RpcServer
 
@@ -67,7 +68,7 @@ def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, 
         client = RpcClient(HBaseSettings.model_validate({"bootstrap_servers": address, "security": security}))
         with pytest.raises(StoreUnavailableError, match=f"{address}") as caught:
             client.open()
-        assert "Do they require TLS?" in str(caught.value.hint)
+        assert "Do they require TLS or Kerberos?" in str(caught.value.hint)
         client.close()
 
 
