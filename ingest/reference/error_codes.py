@@ -153,7 +153,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "kerberos_failed": (
         api.StoreRefusedError,
-        "There is no ticket for the principal of the store, or an HBase server refuses the login; the message says why.",
+        "There is no ticket for the principal of the store, or an HBase server refuses it; the message says why.",
     ),
     "lease_lost": (
         api.ConflictError,

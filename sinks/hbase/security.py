@@ -71,7 +71,7 @@ class HBaseKerberos(Model):
         example="/etc/security/ingest.keytab",
     )
     server_principal: str = option(
-        "Principal of the region servers, as `hbase.regionserver.kerberos.principal` of the cluster. `_HOST` stands for "
+        "Principal of the region servers, `hbase.regionserver.kerberos.principal` of the cluster. `_HOST` stands for "
         "the host name of each server; without a realm, it is that of `principal`.",
         default="hbase/_HOST",
         example="hbase/_HOST@EXAMPLE.ORG",

@@ -105,7 +105,7 @@ class HBaseSettings(StoreSettings):
             if self.security.kerberos is not None:
                 raise PydanticCustomError(
                     "conflict",
-                    "a Thrift server has no Kerberos; write `bootstrap_servers` in place of `host` and `port`, or leave it out",
+                    "a Thrift server has no Kerberos; write `bootstrap_servers` in place of `host` and `port`",
                     {"option": "security"},
                 )
             return self

@@ -105,7 +105,7 @@ def test_expired_and_missing_tickets(secured: SecuredHBase, tmp_path: Path, monk
 def test_wrong_keytabs(secured: SecuredHBase, keytab: Path, tmp_path: Path) -> None:
     kdc = secured.kdc
     absent = failure(secured.settings(keytab=str(tmp_path / "absent.keytab")))
-    assert absent.message.endswith("absent.keytab\" cannot be read: No such file or directory")
+    assert absent.message.endswith('absent.keytab" cannot be read: No such file or directory')
     other = failure(secured.settings(keytab=str(keytab), principal=kdc.add(unique("other"))))
     assert "klist -k" in str(other.hint)
     principal = kdc.add(unique("changed"))

@@ -69,7 +69,7 @@ class XorContext:
         self._received += 1
         return plain, is_encrypted
 
-    def max_message(self, wrapped_bytes: int, *, encrypt: bool) -> int:  # noqa: ARG002 - the same for both
+    def max_message(self, wrapped_bytes: int, *, encrypt: bool) -> int:
         """Without the number and the checksum."""
         return wrapped_bytes - _OVERHEAD
 
@@ -154,7 +154,7 @@ class TestLogins:
     def check(self) -> None:
         """There is a ticket."""
 
-    def at(self, address: Address, service: str) -> list[Login]:  # noqa: ARG002 - the same for all
+    def at(self, address: Address, service: str) -> list[Login]:
         """A login for each principal."""
         return [
             Login(principal, self._qop, lambda principal=principal: self._new_context(principal))  # type: ignore[misc]
@@ -171,8 +171,6 @@ def refusal(name: str, text: str | None) -> bytes:
     """What a server sends when it refuses a login."""
     reason = struct.pack(">i", -1) if text is None else framed(text.encode())
     return struct.pack(">i", 1) + framed(name.encode()) + reason
-
-
 
 
 def _checksum(content: bytes) -> bytes:

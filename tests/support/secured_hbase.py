@@ -64,9 +64,7 @@ class SecuredHBase:
         ]
         self.server = HBaseServer(folder / "hbase", properties=own, java_options=java_options, has_thrift=False)
 
-    def settings(
-        self, *, security: Mapping[str, object] = MappingProxyType({}), **kerberos: object
-    ) -> HBaseSettings:
+    def settings(self, *, security: Mapping[str, object] = MappingProxyType({}), **kerberos: object) -> HBaseSettings:
         """Options of a store; `kerberos` overrides those of the login."""
         login = {"principal": self.principal, "keytab": str(self.keytab), **kerberos}
         options = {"kerberos": login, **security}

@@ -20,8 +20,8 @@ _OF_SITE = "site"
 _KERBEROS = ("kerberosPrincipal", "kerberosKeytab")
 _UNREACHABLE = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
 _DIRECT = (
-    "give the store bootstrap_servers and security: {kerberos: {principal: …, keytab: …}} in place of host and port, for "
-    "HBase's own protocol"
+    "for HBase's own protocol, give the store bootstrap_servers and security: {kerberos: {principal: …, keytab: …}} in "
+    "place of host and port"
 )
 _Key = tuple[frozenset[str], str]
 

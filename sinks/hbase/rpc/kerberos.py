@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 import gssapi
-from gssapi.exceptions import GSSError
+from gssapi.exceptions import ExpiredCredentialsError, GSSError
 
 from sinks.hbase.rpc.errors import CredentialsError
-from sinks.hbase.rpc.kerberos_errors import credentials_error, login_error
+from sinks.hbase.rpc.kerberos_errors import TICKET_EXPIRED, credentials_error, login_error
 from sinks.hbase.rpc.sasl import Login, ProtectionError
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.security import HBaseKerberos
@@ -44,11 +44,7 @@ class Kerberos:
 
     def __init__(self, settings: HBaseKerberos) -> None:
         self._settings = settings
-        self._store = None
-        if settings.keytab is not None:
-            # one cache for all stores of this process that have the same principal and keytab
-            cache = f"MEMORY:attr2hbase {settings.principal} {settings.keytab}"
-            self._store = {"client_keytab": f"FILE:{settings.keytab}", "ccache": cache}
+        self._cache = 0
 
     def check(self) -> None:
         """
@@ -79,15 +75,26 @@ class Kerberos:
         if keytab is not None:
             _check_readable(keytab)
         try:
-            found = gssapi.Credentials(
-                name=_name(principal), usage="initiate", mechs=[gssapi.MechType.kerberos], store=self._store
-            )
-            _ = found.lifetime  # raises if the ticket has expired
+            return self._acquired()
+        except ExpiredCredentialsError as error:
+            raise credentials_error(principal, TICKET_EXPIRED, "it has expired", has_keytab=False) from error
         except GSSError as error:
-            raise credentials_error(
-                principal, error.min_code, _text(error), has_keytab=keytab is not None
-            ) from error
-        return found
+            raise credentials_error(principal, error.min_code, _text(error), has_keytab=keytab is not None) from error
+
+    def _acquired(self) -> gssapi.Credentials:
+        if self._settings.keytab is None:
+            return _acquire(self._settings.principal, None)
+        try:
+            return _acquire(self._settings.principal, self._store(self._settings.keytab))
+        except ExpiredCredentialsError:
+            # an expired ticket hides why there is no new one, and MIT Kerberos pauses before it tries again
+            self._cache += 1
+            return _acquire(self._settings.principal, self._store(self._settings.keytab))
+
+    def _store(self, keytab: str) -> dict[str, str]:
+        """One cache for all stores of this process with this principal and keytab."""
+        cache = f"MEMORY:attr2hbase {self._cache} {self._settings.principal} {keytab}"
+        return {"client_keytab": f"FILE:{keytab}", "ccache": cache}
 
 
 class _Context:
@@ -137,6 +144,12 @@ class _Context:
             return int(self._context.get_wrap_size_limit(wrapped_bytes, encrypted=encrypt))
         except GSSError as error:
             raise ProtectionError(_text(error)) from error
+
+
+def _acquire(principal: str, store: dict[str, str] | None) -> gssapi.Credentials:
+    found = gssapi.Credentials(name=_name(principal), usage="initiate", mechs=[gssapi.MechType.kerberos], store=store)
+    _ = found.lifetime  # raises if the ticket has expired
+    return found
 
 
 def _name(principal: str) -> gssapi.Name:

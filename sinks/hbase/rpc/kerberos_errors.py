@@ -8,6 +8,9 @@ _BASE = -1765328384
 _UNSIGNED = 1 << 32
 _NO_KDC = frozenset([154, 156, 220])
 """KRB5_REALM_UNKNOWN, KRB5_KDC_UNREACH, KRB5_REALM_CANT_RESOLVE."""
+_NO_KEYS = frozenset([141, 195])
+"""KRB5_CC_NOTFOUND, KRB5_FCC_NOFILE: nothing filled the ticket cache."""
+TICKET_EXPIRED = _BASE + 32
 _KINIT = "run kinit as the user of the service, or name a `keytab`"
 _HINTS = {
     6: "the KDC does not know `principal`: correct it, or create it there",
@@ -19,10 +22,9 @@ _HINTS = {
     23: "the keys of `principal` have expired in the KDC: change them, and export the keytab again",
     24: "the keytab does not have the current keys of `principal`: export it again",
     31: "the keytab does not have the current keys of `principal`: export it again",
-    32: f"the ticket has expired: {_KINIT}",
+    32: _KINIT,
     37: "synchronize the clocks of this machine and the KDC",
     141: _KINIT,
-    181: "the keytab has no keys of `principal`: compare it with the output of klist -k",
     195: _KINIT,
 }
 _OTHER = "check `principal`, `keytab` and /etc/krb5.conf; KRB5_TRACE=/dev/stderr shows each step of Kerberos"
@@ -38,9 +40,12 @@ def credentials_error(principal: str, code: int, text: str, *, has_keytab: bool)
         text: for that status.
         has_keytab: whether the settings name a keytab.
     """
-    return _error(
-        CredentialsError, f"there is no Kerberos ticket for {principal}", code, text, _OTHER if has_keytab else _KINIT
-    )
+    what = f"there is no Kerberos ticket for {principal}"
+    if has_keytab and _number(code) in _NO_KEYS:
+        return CredentialsError(
+            f"{what}: the keytab has no keys of it", hint="compare `principal` with the output of klist -k FILE"
+        )
+    return _error(CredentialsError, what, code, text, _OTHER if has_keytab else _KINIT)
 
 
 def login_error(server: str, code: int, text: str) -> IngestError:
@@ -56,7 +61,7 @@ def login_error(server: str, code: int, text: str) -> IngestError:
 
 
 def _error(kind: type[LoginError], what: str, code: int, text: str, hint: str) -> IngestError:
-    number = (code - _UNSIGNED if code >= _UNSIGNED // 2 else code) - _BASE
+    number = _number(code)
     if number in _NO_KDC:
         return StoreUnavailableError(
             f"{what}: {text}",
@@ -64,3 +69,7 @@ def _error(kind: type[LoginError], what: str, code: int, text: str, hint: str) -
             hint="check that the KDC runs, and the realm in /etc/krb5.conf; the service resumes by itself",
         )
     return kind(f"{what}: {text}", hint=_HINTS.get(number, hint))
+
+
+def _number(code: int) -> int:
+    return (code - _UNSIGNED if code >= _UNSIGNED // 2 else code) - _BASE

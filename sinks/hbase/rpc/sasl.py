@@ -233,9 +233,7 @@ def log_in(stream: Stream, login: Login, deadline_s: float) -> Stream | Protecte
         raise
 
 
-def _protected(
-    stream: Stream, context: SecurityContext, login: Login, deadline_s: float
-) -> Stream | ProtectedStream:
+def _protected(stream: Stream, context: SecurityContext, login: Login, deadline_s: float) -> Stream | ProtectedStream:
     """Choose the protection that the settings name."""
     offer, _ = context.unwrap(_token(stream, login, deadline_s))
     if len(offer) != _OFFER_BYTES:
