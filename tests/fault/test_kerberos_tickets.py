@@ -1,10 +1,15 @@
-"""F14: a pipeline writes to HBase with tickets of five minutes for half an hour, and nothing is lost or delayed."""
+"""
+F14: a pipeline writes to HBase for half an hour with tickets of five minutes; nothing is lost.
+
+`KERBEROS_MINUTES` is another duration, of six lifetimes.
+"""
 
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +30,7 @@ RATE = 200
 """Events per second."""
 FRESH_EVERY = 5
 """Seconds between new connections beside the pipeline."""
+PIPELINE = "tickets"
 CELL = b"f:q"
 
 
@@ -34,60 +40,92 @@ def secured(servers_folder: Path) -> Iterator[SecuredHBase]:
         yield running
 
 
+class Load:
+    """
+    Events for a pipeline, and two stores beside it: one that stays open, and one that is opened every few seconds.
+
+    Attributes:
+        expected: keys of all rows that are to be in the table.
+    """
+
+    def __init__(self, secured: SecuredHBase, kafka: Kafka, principal: str) -> None:
+        keytab = secured.kdc.keytab("beside", [principal])
+        self.settings = secured.settings(principal=principal, keytab=str(keytab))
+        self.table, self.topic = unique("tickets"), kafka.create_topic("tickets", partitions=2)
+        self.expected: set[bytes] = set()
+        self._kafka = kafka
+        self._sent = self._seconds = 0
+
+    def run(self, seconds: float, service: Service) -> None:
+        """Send and write for a time, in which the pipeline always runs."""
+        end_s = time.monotonic() + seconds
+        with closing(opened(self.settings)) as steady:
+            while time.monotonic() < end_s:
+                next_s = time.monotonic() + 1
+                self._send()
+                self._put(steady, b"steady")
+                if self._seconds % FRESH_EVERY == 0:
+                    with closing(opened(self.settings)) as fresh:
+                        self._put(fresh, b"fresh")
+                assert service.states() == {PIPELINE: "running"}
+                self._seconds += 1
+                time.sleep(max(0.0, next_s - time.monotonic()))
+
+    def _send(self) -> None:
+        numbers = range(self._sent, self._sent + RATE)
+        self._kafka.produce(self.topic, [str(number) for number in numbers])
+        self._sent += RATE
+        self.expected |= {b"event-%d" % number for number in numbers}
+
+    def _put(self, store: HBaseStore, name: bytes) -> None:
+        key = b"%b-%d" % (name, self._seconds)
+        store.apply(self.table, [Put(key, {CELL: b"x"}, 1)])
+        self.expected.add(key)
+
+
 def opened(settings: HBaseSettings) -> HBaseStore:
     store = HBaseStore(settings)
     store.open()
     return store
 
 
-def test_connections_outlive_tickets_and_new_ones_have_new_tickets(
-    secured: SecuredHBase, kafka: Kafka, tmp_path: Path
-) -> None:
-    kdc = secured.kdc
-    principals = {name: kdc.add(name, max_life_s=LIFE_S) for name in ("pipeline", "beside")}
-    keytabs = {name: kdc.keytab(name, [principal]) for name, principal in principals.items()}
-    settings = secured.settings(principal=principals["beside"], keytab=str(keytabs["beside"]))
-    table, topic = unique("tickets"), kafka.create_topic("tickets", partitions=2)
-    login = {"principal": principals["pipeline"], "keytab": str(keytabs["pipeline"])}
-    content = {
-        "stores": {
-            "cluster": {
-                "hbase": {
-                    "bootstrap_servers": secured.server.bootstrap_servers,
-                    "security": {"kerberos": login},
-                }
-            }
-        },
-        "tables": {table: {"families": {"f": {}}}},
+def content_of(secured: SecuredHBase, load: Load, kafka: Kafka, principal: str) -> dict[str, Any]:
+    """The pipeline file."""
+    login = {"principal": principal, "keytab": str(secured.kdc.keytab("pipeline", [principal]))}
+    address = secured.server.bootstrap_servers
+    return {
+        "stores": {"cluster": {"hbase": {"bootstrap_servers": address, "security": {"kerberos": login}}}},
+        "tables": {load.table: {"families": {"f": {}}}},
         "pipelines": {
-            "tickets": {
-                "source": {"kafka": {"brokers": kafka.brokers, "topics": [topic]}},
+            PIPELINE: {
+                "source": {"kafka": {"brokers": kafka.brokers, "topics": [load.topic]}},
                 "decorators": [{"value": {"attribute": "2hb_", "value": "event-%{body}"}}],
-                "sinks": [{"attr2hbase": {"table": table, "write_body": CELL.decode()}}],
+                "sinks": [{"attr2hbase": {"table": load.table, "write_body": CELL.decode()}}],
             }
         },
     }
-    with closing(opened(settings)) as steady, Service(tmp_path / "service", content) as service:
-        steady.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
-        service.start().wait_for_state("running", "tickets")
-        sent = seconds = 0
-        end_s = time.monotonic() + MINUTES * 60
-        while time.monotonic() < end_s:
-            next_s = time.monotonic() + 1
-            sent += kafka.produce(topic, [str(number) for number in range(sent, sent + RATE)])
-            steady.apply(table, [Put(b"steady-%d" % seconds, {CELL: b"x"}, 1)])
-            if seconds % FRESH_EVERY == 0:
-                with closing(opened(settings)) as fresh:
-                    fresh.apply(table, [Put(b"fresh-%d" % seconds, {CELL: b"x"}, 1)])
-            assert service.states() == {"tickets": "running"}
-            seconds += 1
-            time.sleep(max(0.0, next_s - time.monotonic()))
-        service.wait_for_offsets(kafka.ends(topic), "tickets", topic)
+
+
+def test_connections_outlive_tickets_and_new_ones_have_new_tickets(
+    secured: SecuredHBase, kafka: Kafka, tmp_path: Path
+) -> None:
+    kdc, part_s = secured.kdc, MINUTES * 60 / 2
+    of_pipeline, beside = (kdc.add(name, max_life_s=LIFE_S) for name in (PIPELINE, "beside"))
+    load = Load(secured, kafka, beside)
+    with closing(opened(load.settings)) as store:
+        store.ensure_table(TableSpec(load.table, (FamilySpec(b"f"),)))
+    with Service(tmp_path / "service", content_of(secured, load, kafka, of_pipeline)) as service:
+        service.start().wait_for_state("running", PIPELINE)
+        load.run(LIFE_S, service)
+        first = kdc.tickets(of_pipeline)
+        load.run(part_s - LIFE_S, service)
+        assert kdc.tickets(of_pipeline) == first  # the connections of the pipeline have outlived their tickets
+        secured.restart_hbase()
+        service.wait_for_state("running", PIPELINE)
+        load.run(part_s, service)
+        service.wait_for_offsets(kafka.ends(load.topic), PIPELINE, load.topic)
         assert service.stop() == 0
-        expected = {b"event-%d" % number for number in range(sent)}
-        expected |= {b"steady-%d" % number for number in range(seconds)}
-        expected |= {b"fresh-%d" % number for number in range(0, seconds, FRESH_EVERY)}
-        assert {row.key for row in steady.scan(table, Scan())} == expected
-    for principal in principals.values():
-        # the first ticket, and a new one after half of the lifetime of each
-        assert kdc.tickets(principal) >= LIFETIMES, kdc.requests
+    assert kdc.tickets(of_pipeline) > first
+    assert kdc.tickets(beside) >= LIFETIMES
+    with closing(opened(load.settings)) as store:
+        assert {row.key for row in store.scan(load.table, Scan())} == load.expected

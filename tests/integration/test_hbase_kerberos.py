@@ -13,6 +13,7 @@ from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
 from sinks.hbase.security import Qop
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from tests.support.authority import Authority
 from tests.support.kdc import REALM
 from tests.support.names import unique
 from tests.support.secured_hbase import SecuredHBase
@@ -156,3 +157,26 @@ def test_kdc_that_is_away(secured: SecuredHBase, keytab: Path) -> None:
                 writes_and_reads(another)
         finally:
             secured.kdc.start()
+
+
+@pytest.mark.parametrize("version", ["2.4.17", "2.5.8"])
+def test_older_hbase(servers_folder: Path, version: str) -> None:
+    with SecuredHBase(servers_folder / f"kerberos-{version}", version=version).running() as older:
+        for qop in Qop:
+            with opened(older.settings(qop=qop)) as store:
+                writes_and_reads(store)
+
+
+def test_tls_and_kerberos(servers_folder: Path) -> None:
+    folder = servers_folder / "kerberos-tls"
+    authority = Authority(folder / "authority")
+    files = {"keystore": authority.issue("hbase"), "truststore": authority.certificate}
+    properties = {f"hbase.rpc.tls.{kind}.location": str(file) for kind, file in files.items()}
+    properties |= {f"hbase.rpc.tls.{kind}.type": "PEM" for kind in files}
+    properties |= {f"hbase.{side}.netty.tls.enabled": "true" for side in ("server", "client")}
+    properties |= {"hbase.server.netty.tls.supportplaintext": "false"}
+    tls = {"tls": {"ca_file": str(authority.certificate), "key_file": str(authority.issue("client"))}}
+    with SecuredHBase(folder, properties=properties).running(security=tls) as both:
+        for qop in Qop:
+            with opened(both.settings(security=tls, qop=qop)) as store:
+                writes_and_reads(store)

@@ -29,6 +29,7 @@ class SecuredHBase:
     Args:
         folder: for both; created.
         properties: of HBase; override the defaults.
+        version: of HBase; None for that of all other tests.
 
     Attributes:
         server: HBase, without Thrift servers.
@@ -36,7 +37,9 @@ class SecuredHBase:
         keytab: of that principal.
     """
 
-    def __init__(self, folder: Path, *, properties: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, folder: Path, *, properties: Mapping[str, str] = MappingProxyType({}), version: str | None = None
+    ) -> None:
         assert find_spec("gssapi"), (
             "this test needs the package gssapi; get it: apt-get install gcc python3-dev libkrb5-dev && "
             ".venv/bin/python -m pip install gssapi"
@@ -62,7 +65,9 @@ class SecuredHBase:
             f"-Djava.security.krb5.conf={self.kdc.settings}",
             "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
         ]
-        self.server = HBaseServer(folder / "hbase", properties=own, java_options=java_options, has_thrift=False)
+        self.server = HBaseServer(
+            folder / "hbase", properties=own, java_options=java_options, version=version, has_thrift=False
+        )
 
     def settings(self, *, security: Mapping[str, object] = MappingProxyType({}), **kerberos: object) -> HBaseSettings:
         """Options of a store; `kerberos` overrides those of the login."""
@@ -73,8 +78,13 @@ class SecuredHBase:
         )
 
     @contextmanager
-    def running(self) -> Iterator["SecuredHBase"]:
-        """Start both, and set the variables of the KDC's clients in this process; stop both at the end."""
+    def running(self, *, security: Mapping[str, object] = MappingProxyType({})) -> Iterator["SecuredHBase"]:
+        """
+        Start both, and set the variables of the KDC's clients in this process; stop both at the end.
+
+        Args:
+            security: with which HBase answers, besides Kerberos.
+        """
         before = {name: os.environ.get(name) for name in self.kdc.environment}
         os.environ |= self.kdc.environment
         try:
@@ -82,8 +92,7 @@ class SecuredHBase:
             conf = self.server.folder / "conf"
             conf.mkdir(parents=True)
             (conf / "core-site.xml").write_text(_CORE_SITE)
-            self.server.start()
-            self.server.hbase.wait_until(self._answers, timeout_s=_READY_TIMEOUT_S)
+            self._start_hbase(self.settings(security=security))
             yield self
         finally:
             self.server.stop()
@@ -93,13 +102,23 @@ class SecuredHBase:
                 if value is not None:
                     os.environ[name] = value
 
-    def _answers(self) -> bool:
-        store = HBaseStore(self.settings())
-        try:
-            store.open()
-            store.families("hbase:meta")
-        except StoreError:
-            return False
-        finally:
-            store.close()
-        return True
+    def restart_hbase(self) -> None:
+        """Stop HBase and start it again; without TLS."""
+        self.server.stop()
+        self._start_hbase(self.settings())
+
+    def _start_hbase(self, settings: HBaseSettings) -> None:
+        self.server.start()
+        self.server.hbase.wait_until(lambda: _answers(settings), timeout_s=_READY_TIMEOUT_S)
+
+
+def _answers(settings: HBaseSettings) -> bool:
+    store = HBaseStore(settings)
+    try:
+        store.open()
+        store.families("hbase:meta")
+    except StoreError:
+        return False
+    finally:
+        store.close()
+    return True
