@@ -11,15 +11,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.api import FamilySpec, Put, Scan, StoreError, TableSpec
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.names import unique
 from tests.support.secured_hbase import SecuredHBase
 from tests.support.servers import Kafka
 from tests.support.service import Service
+from tests.support.waiting import reached
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
@@ -28,6 +30,7 @@ LIFETIMES = 6
 LIFE_S = int(MINUTES * 60 / LIFETIMES)
 RATE = 200
 """Events per second."""
+RECOVERY_S = 60.0
 FRESH_EVERY = 5
 """Seconds between new connections beside the pipeline."""
 PIPELINE = "tickets"
@@ -53,13 +56,17 @@ class Load:
         self.settings = secured.settings(principal=principal, keytab=str(keytab))
         self.table, self.topic = unique("tickets"), kafka.create_topic("tickets", partitions=2)
         self.expected: set[bytes] = set()
+        self._port = secured.server.region_server_port
         self._kafka = kafka
         self._sent = self._seconds = 0
 
     def run(self, seconds: float, service: Service) -> None:
-        """Send and write for a time, in which the pipeline always runs."""
-        end_s = time.monotonic() + seconds
+        """Send and write for a time, in which the pipeline always runs and the first connection stays open."""
         with closing(opened(self.settings)) as steady:
+            assert reached(lambda: self._has_put(steady), RECOVERY_S, 1.0)
+            service.wait_for_state("running", PIPELINE)
+            connections = self._connections()
+            end_s = time.monotonic() + seconds
             while time.monotonic() < end_s:
                 next_s = time.monotonic() + 1
                 self._send()
@@ -70,6 +77,20 @@ class Load:
                 assert service.states() == {PIPELINE: "running"}
                 self._seconds += 1
                 time.sleep(max(0.0, next_s - time.monotonic()))
+            assert connections
+            assert connections <= self._connections()
+
+    def _connections(self) -> set[int]:
+        """Local ports of the connections of this process to the region server."""
+        found = psutil.Process().net_connections(kind="tcp")
+        return {each.laddr.port for each in found if each.raddr and each.raddr.port == self._port}
+
+    def _has_put(self, store: HBaseStore) -> bool:
+        try:
+            self._put(store, b"first")
+        except StoreError:
+            return False
+        return True
 
     def _send(self) -> None:
         numbers = range(self._sent, self._sent + RATE)
@@ -115,17 +136,14 @@ def test_connections_outlive_tickets_and_new_ones_have_new_tickets(
     with closing(opened(load.settings)) as store:
         store.ensure_table(TableSpec(load.table, (FamilySpec(b"f"),)))
     with Service(tmp_path / "service", content_of(secured, load, kafka, of_pipeline)) as service:
-        service.start().wait_for_state("running", PIPELINE)
-        load.run(LIFE_S, service)
-        first = kdc.tickets(of_pipeline)
-        load.run(part_s - LIFE_S, service)
-        assert kdc.tickets(of_pipeline) == first  # the connections of the pipeline have outlived their tickets
+        service.start()
+        load.run(part_s, service)
+        before = kdc.tickets(of_pipeline)
         secured.restart_hbase()
-        service.wait_for_state("running", PIPELINE)
         load.run(part_s, service)
         service.wait_for_offsets(kafka.ends(load.topic), PIPELINE, load.topic)
         assert service.stop() == 0
-    assert kdc.tickets(of_pipeline) > first
+    assert kdc.tickets(of_pipeline) > before
     assert kdc.tickets(beside) >= LIFETIMES
     with closing(opened(load.settings)) as store:
         assert {row.key for row in store.scan(load.table, Scan())} == load.expected
