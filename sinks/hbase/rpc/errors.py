@@ -94,4 +94,6 @@ def unavailable(reason: Exception | None, table: str) -> IngestError:
     """Our error for an operation that was not completed in time; to be raised `from` its reason."""
     if isinstance(reason, RemoteError):
         return store_error(reason, table)
+    if isinstance(reason, StoreUnavailableError):
+        return StoreUnavailableError(reason.message, code=reason.code, hint=reason.hint)
     return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')

@@ -59,4 +59,6 @@ def test_overloaded_server_is_busy_whatever_the_exception() -> None:
 def test_operation_that_was_not_completed_in_time() -> None:
     assert isinstance(unavailable(None, "t"), StoreUnavailableError)
     assert str(unavailable(ConnectionLostError("no server"), "t")) == "no server"
+    found = unavailable(StoreUnavailableError("no KDC answers", code="kdc_unavailable", hint="check it"), "t")
+    assert (found.message, found.code, found.hint) == ("no KDC answers", "kdc_unavailable", "check it")
     assert "not available" in str(unavailable(RemoteError(HBASE + "NotServingRegionException", "r"), "t"))
