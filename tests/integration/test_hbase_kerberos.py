@@ -159,6 +159,21 @@ def test_kdc_that_is_away(secured: SecuredHBase, keytab: Path) -> None:
             secured.kdc.start()
 
 
+def test_kdc_that_is_away_until_the_ticket_has_expired(secured: SecuredHBase) -> None:
+    principal = secured.kdc.add(unique("short"), max_life_s=5)
+    settings = secured.settings(principal=principal, keytab=str(secured.kdc.keytab(unique("short"), [principal])))
+    with opened(settings):
+        pass
+    secured.kdc.stop()
+    try:
+        time.sleep(6)
+        assert failure(settings).code == "kdc_unavailable"
+    finally:
+        secured.kdc.start()
+    with opened(settings) as store:
+        writes_and_reads(store)
+
+
 @pytest.mark.parametrize("version", ["2.4.17", "2.5.8"])
 def test_older_hbase(servers_folder: Path, version: str) -> None:
     with SecuredHBase(servers_folder / f"kerberos-{version}", version=version).running() as older:

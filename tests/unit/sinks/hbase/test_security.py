@@ -21,7 +21,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file.parent.mkdir(parents=True)
     file.write_text("raise ImportError('libgssapi_krb5.so.2: cannot open shared object file')")
     monkeypatch.syspath_prepend(str(file.parent.parent))
-    monkeypatch.delitem(sys.modules, "gssapi", raising=False)
+    for module in ("gssapi", "sinks.hbase.rpc.kerberos"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     return file
 
 
