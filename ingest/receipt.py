@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgpack
 
-from ingest.api import SinkResult, WriteCounts
+from ingest.api import BusyWait, SinkResult, WriteCounts
 
 
 class TaskStatus(StrEnum):
@@ -97,7 +97,9 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
             dead_letters.append(payload)
             continue
         content = msgpack.unpackb(payload)
-        counts = content["counts"] | {name: Counter(content["counts"][name]) for name in ("dropped", "dead_lettered")}
+        counts = content["counts"]
+        counts |= {name: Counter(counts[name]) for name in ("dropped", "dead_lettered")}
+        counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
         probe = content["probe"]
         receipts.append(
             Receipt(

@@ -73,7 +73,7 @@ OPTIONS_ELSEWHERE = {
     "topics_pattern": "subscribePattern topics.regex topics_regex",
     "when": "condition if",
     "write_buffer_size": "buffer_size",
-    "write_to_wal": "durability wal",
+    "write_to_wal": "wal writeToWAL",
     "zone": "time_zone timezone tz",
 }
 """Option -> its names in other tools; where two options match, the first that the component has is suggested."""

@@ -167,10 +167,10 @@ class MemoryStore(Store[MemorySettings]):
         found = self._tables.get(table)
         return None if found is None else found.buckets
 
-    def record_buckets(self, table: str, buckets: int) -> None:
-        """Record the number of buckets of a table with rows."""
+    def record_buckets(self, table: str, buckets: int | None) -> None:
+        """Record the number of buckets of a table with rows, or remove the record."""
         found = self._table(table)
-        if found.buckets not in {None, buckets}:
+        if buckets is not None and found.buckets not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found.buckets)
         found.buckets = buckets
 

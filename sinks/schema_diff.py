@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
-from sinks.scanning.stored_rows import check_stored_rows, has_rows, misplaced_row
+from sinks.scanning.stored_rows import check_plain_rows, check_stored_rows, has_rows, misplaced_row
 
 Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, a row key, split points, or a whole family or table; None if absent."""
@@ -162,7 +162,8 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
         declared: the table's declaration.
         allow_data_loss: also make changes that delete cells.
         adopt: record the declared buckets of a table that has rows and no record of buckets, if a sample of the rows is
-            stored in them.
+            stored in them; or remove the record of a table that is declared without buckets, if the rows are stored as
+            they are.
 
     Raises:
         StoreError: the store is unavailable, or refuses the change.
@@ -172,10 +173,9 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
     if not before:
         return SchemaChanges((), (), ())
     refused = []
-    if adopt and found is not None and found.buckets is None and declared.buckets is not None:
+    if adopt and found is not None:
         try:
-            check_stored_rows(store, declared)
-            store.record_buckets(declared.name, declared.buckets)
+            _adopt(store, declared, found.buckets)
         except SchemaError as error:
             return SchemaChanges((), tuple(before), (error,))
     if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE} for difference in before):
@@ -196,6 +196,17 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
     remaining = {(one.aspect, one.family) for one in left}
     done = [one for one in before if (one.aspect, one.family) not in remaining]
     return SchemaChanges(tuple(done), tuple(left), tuple(refused))
+
+
+def _adopt(store: Store[Any], declared: TableSpec, recorded: int | None) -> None:
+    """Let the record of an existing table follow its declaration, if its rows do; other buckets stay recorded."""
+    if declared.buckets is not None and recorded is None:
+        check_stored_rows(store, declared)
+    elif declared.buckets is None and recorded is not None:
+        check_plain_rows(store, declared.name, recorded)
+    else:
+        return
+    store.record_buckets(declared.name, declared.buckets)
 
 
 def _options(table: str, declared: FamilySpec, found: FamilySpec) -> Iterator[Difference]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the clients these need are slow to import, and most runs st
     from tests.support.hdfs import Hdfs
     from tests.support.ledger.fixture import LedgerRuns
     from tests.support.ledger.report import Row
-    from tests.support.servers import HBase, Kafka
+    from tests.support.servers import HBase, Kafka, Protocol
     from tests.support.ticks import Ticks
 
 _HERE = Path(__file__).resolve().parent
@@ -135,6 +135,17 @@ def hbase(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[HBase]
         server.close()
 
 
+@pytest.fixture(scope="module", params=["thrift", "rpc"])
+def protocol(request: pytest.FixtureRequest) -> "Protocol":
+    """
+    Of stores that are HBase: Thrift, or HBase's own.
+
+    A test with this fixture runs with both; one of a Thrift server says `parametrize("protocol", ["thrift"])`.
+    """
+    found: Protocol = request.param
+    return found
+
+
 @pytest.fixture(scope="session")
 def hdfs(servers_folder: Path, pytestconfig: pytest.Config) -> "Iterator[Hdfs]":
     """HDFS with one NameNode and one DataNode; restarted before the next test if a test stopped them."""
@@ -189,7 +200,8 @@ def ledger_run(
     """Creates a pipeline with a ledger of all its events: `run = ledger_run("F05 reset", store="hbase")`."""
     from tests.support.ledger.fixture import LedgerRuns
 
-    runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue)
+    protocol = request.getfixturevalue("protocol") if "protocol" in request.fixturenames else "thrift"
+    runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue, protocol=protocol)
     try:
         yield runs
     finally:

@@ -6,6 +6,7 @@ from ingest.api.cells import (
     MAX_TIME_MS,
     Cell,
     Delete,
+    Durability,
     FamilySpec,
     Mutation,
     Put,
@@ -16,6 +17,7 @@ from ingest.api.cells import (
     family_rejection,
     rejection_reason,
     split_column,
+    stronger,
 )
 from ingest.api.component import Example, Stability
 from ingest.api.decorator import Buffered, Decorator, FanOut
@@ -71,6 +73,7 @@ from ingest.api.settings import (
 )
 from ingest.api.sink import (
     Batch,
+    BusyWait,
     Committer,
     Sink,
     SinkContext,
@@ -102,6 +105,7 @@ __all__ = [
     "BucketsChangedError",
     "BucketsDifferError",
     "Buffered",
+    "BusyWait",
     "ByteSize",
     "Capabilities",
     "CatalogError",
@@ -119,6 +123,7 @@ __all__ = [
     "Decorator",
     "Delete",
     "Disposition",
+    "Durability",
     "Duration",
     "ErrorBudgetSpentError",
     "Event",
@@ -192,4 +197,5 @@ __all__ = [
     "prefix_end",
     "rejection_reason",
     "split_column",
+    "stronger",
 ]

@@ -8,6 +8,7 @@ object.
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.api.notation import shown
@@ -18,6 +19,31 @@ MAX_TIME_MS = 2**63 - 2  # HBase replaces the next one (LATEST_TIMESTAMP) by the
 
 _ILLEGAL_IN_FAMILY = frozenset([*range(0x20), 0x7F, *b":/\\"])
 _RESERVED_FAMILY = b"recovered.edits"  # a folder of HBase's own beside the families
+
+
+class Durability(StrEnum):
+    """
+    How safe a row is when the call that writes it returns; as `Durability` of HBase, from the weakest to the strongest.
+
+    Every store has `SKIP` and `SYNC`; its settings say whether it has the others.
+    """
+
+    SKIP = "skip"
+    """Not in the write-ahead log: a crash of the server loses it until it was flushed to a file."""
+    ASYNC = "async"
+    """Written to the log a moment later: a crash of the server loses the newest rows."""
+    SYNC = "sync"
+    """In the log, on all machines that have a copy of it."""
+    FSYNC = "fsync"
+    """In the log, and forced to the disks of these machines."""
+
+
+_STRENGTHS = {durability: strength for strength, durability in enumerate(Durability)}
+
+
+def stronger(one: Durability, other: Durability) -> Durability:
+    """The stronger of two durabilities."""
+    return one if _STRENGTHS[one] >= _STRENGTHS[other] else other
 
 
 class Cell(NamedTuple):
@@ -50,14 +76,14 @@ class Put:
 
     Attributes:
         columns: column (`family:qualifier`) -> value; never empty, and not changed after `size_bytes` was computed.
-        wal: False skips the store's write-ahead log for this row.
+        durability: of this row.
         size_bytes: cache of `sinks.writing.buffer.size_of`; 0 until it is computed.
     """
 
     row: bytes
     columns: dict[bytes, bytes]
     timestamp_ms: int
-    wal: bool = True
+    durability: Durability = Durability.SYNC
     size_bytes: int = field(default=0, compare=False, repr=False)
 
 
@@ -75,7 +101,7 @@ class Delete:
     timestamp_ms: int
     family: bytes | None = None
     qualifier: bytes | None = None
-    wal: bool = True
+    durability: Durability = Durability.SYNC
 
 
 Mutation = Put | Delete

@@ -209,10 +209,16 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """The store is overloaded and requests a lower rate."""
+    """
+    The store is overloaded and requests a lower rate.
+
+    Attributes:
+        has_waited: the store has waited for its server and repeated the call, so its caller need not do so at once.
+    """
 
     code = "store_busy"
     disposition = Disposition.RETRY
+    has_waited = False
 
 
 class StoreRefusedError(StoreError):
@@ -295,6 +301,11 @@ class BucketsDifferError(SchemaError):
             hint += (
                 "; if the rows are in these buckets, because HBaseWD wrote them or the table's record was lost, run "
                 "'ingest table apply FILE --adopt TABLE'"
+            )
+        elif declared is None:
+            hint += (
+                "; if the rows are stored as they are, because the table was dropped and created again and its record "
+                "stayed, run 'ingest table apply FILE --adopt TABLE', which removes the record"
             )
         super().__init__(
             f'table "{table}" {_distributed(found)}, but the file says that it {_distributed(declared)}',

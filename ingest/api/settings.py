@@ -9,6 +9,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from ingest.api.cells import Durability
+
 _DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _TOO_LARGE = 2**63  # the length of no file or buffer
@@ -281,6 +283,10 @@ class SinkSettings(Settings):
         """The action for a family that the table lacks: create, error or drop; None if the store decides."""
         return None
 
+    def named_durabilities(self) -> Iterable[tuple[OptionPath, Durability]]:
+        """Durabilities that the options name, with their option."""
+        return ()
+
     def named_families(self) -> Iterable[tuple[OptionPath, str]]:
         """Families that the options name, with their option; includes denied families."""
         return ()
@@ -326,6 +332,12 @@ class StoreSettings(Model):
     def unsupported_reason(self) -> tuple[str, str] | None:
         """Why families that events name cannot be created with these options, and what to do; None if they can."""
         return None
+
+    def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
+        """Why no row can be written with a durability, and what to do; None if it can."""
+        if durability in {Durability.SKIP, Durability.SYNC}:
+            return None
+        return f"has no durability `{durability}`", "write `sync` or `skip`"
 
     def with_timeout(self, timeout_s: float) -> Self:  # noqa: ARG002 - for stores that wait
         """The same options with this timeout for each call."""

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from ingest.api.component import ComponentBase
@@ -39,6 +39,18 @@ class Batch:
     attempt: str
 
 
+class BusyWait(NamedTuple):
+    """
+    A wait before a call is repeated, because a store is overloaded.
+
+    Attributes:
+        reason: one of few, such as the name of a server's exception.
+    """
+
+    reason: str
+    seconds: float
+
+
 @dataclass(slots=True)
 class WriteCounts:
     """
@@ -49,6 +61,7 @@ class WriteCounts:
         write_calls: calls that the store answered.
         flush_s: duration of each call.
         busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
+        busy_waits: the waits after these calls.
     """
 
     rows_sent: int = 0
@@ -58,6 +71,7 @@ class WriteCounts:
     retries: int = 0
     flush_s: list[float] = field(default_factory=list)
     busy: int = 0
+    busy_waits: list[BusyWait] = field(default_factory=list)
 
     def add_written(self, other: "WriteCounts") -> None:
         """Add the counts of another task."""
@@ -68,6 +82,7 @@ class WriteCounts:
         self.retries += other.retries
         self.flush_s.extend(other.flush_s)
         self.busy += other.busy
+        self.busy_waits.extend(other.busy_waits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from ingest.api.cells import FamilySpec, Mutation, Put, Row, StoredRegion, Table
 from ingest.api.component import ComponentBase
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
+from ingest.api.sink import BusyWait
 
 S = TypeVar("S", bound=StoreSettings)
 
@@ -37,7 +38,8 @@ class Store(ComponentBase[S]):
     twice, or without open, is allowed. After apply returns, the mutations survive a crash of this process and, with the
     WAL on, of one server. apply is idempotent.
 
-    A store never retries, batches, counts or logs: its caller does.
+    A store never batches or logs: its caller does. It repeats a call only for a few seconds, while a server moves the
+    data or says how long to wait; all other retries are its caller's.
 
     HBase's rules hold in every store:
 
@@ -83,6 +85,14 @@ class Store(ComponentBase[S]):
             StoreBusyError: call again later.
             StoreRefusedError: the store refuses every write to this table for now.
         """
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """
+        The waits of `apply` for overloaded servers, since the last call of this method.
+
+        Most stores do not wait: they raise StoreBusyError, and their caller waits.
+        """
+        return []
 
     @abstractmethod
     def get(
@@ -162,11 +172,15 @@ class Store(ComponentBase[S]):
         """
 
     @abstractmethod
-    def record_buckets(self, table: str, buckets: int) -> None:
+    def record_buckets(self, table: str, buckets: int | None) -> None:
         """
         Record the number of buckets of a table that has rows and no such record; the rows stay as they are.
 
         The caller has checked that the rows are stored in these buckets.
+
+        Args:
+            table: its name.
+            buckets: None to remove the record of a table whose rows are stored as they are.
 
         Raises:
             BucketsDifferError: another number is recorded.

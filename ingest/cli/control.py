@@ -221,7 +221,7 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
             out.note(f"{each['name']}: {text}", "yellow")
         for duty in each["duties"]:
-            parts = f", {duty['done']:,} of {duty['total']:,} parts" if duty["total"] else ""
+            parts = f", {duty['done']:,} of {duty['total']:,} units of work" if duty["total"] else ""
             reason = f", {duty['reason']}" if duty["reason"] else ""
             out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 

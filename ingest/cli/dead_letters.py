@@ -88,7 +88,8 @@ def show(
 
     Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
     """
-    from ingest.reference.readable import moment, readable
+    from ingest.formats.times import moment
+    from ingest.reference.readable import readable
 
     with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
         entry = queue.read(position)
@@ -152,7 +153,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.dead_letters.replay import replay as run_again
     from ingest.dead_letters.replay import require
     from ingest.durable import private_files
-    from ingest.service.replay import Replayer
+    from ingest.service.dead_letter_replay import DeadLetterReplay
 
     selection = _selection(positions or (), code, since, until, has_replayed=replayed)
     with _queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
@@ -160,7 +161,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         require(queue, selection.ids)
         with (
             private_files(),
-            Replayer(configuration, _chosen(configuration, pipeline), catalog) as replayer,
+            DeadLetterReplay(configuration, _chosen(configuration, pipeline), catalog) as replayer,
             out.progress("dead letters") as advance,
         ):
             report = run_again(
@@ -287,7 +288,7 @@ def _queue(
     configuration, catalog = loaded(out, file, shows_records=shows_records)
     chosen = _chosen(configuration, name)
     if not isinstance(chosen.dead_letters.settings, DeadLetterTopic) and configuration.state_url is None:
-        _note_missing_state(out, configuration.state_dir)
+        _note_missing_state(out, configuration.local_dir)
     queue = dead_letter_queue(configuration, chosen)
     try:
         yield configuration, catalog, queue
@@ -317,7 +318,7 @@ def _selection(
     has_replayed: bool,
 ) -> "Selection":
     from ingest.dead_letters.replay import Selection
-    from ingest.reference.readable import moment_of
+    from ingest.formats.times import moment_of
 
     return Selection(
         ids=frozenset(positions),
@@ -329,7 +330,7 @@ def _selection(
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:
-    from ingest.reference.readable import moment
+    from ingest.formats.times import moment
 
     dead_letter = entry.dead_letter
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"

@@ -100,7 +100,7 @@ def reset(
 
 
 def _show_facts(out: Output, pipeline: str, offsets: "PipelineOffsets") -> None:
-    from ingest.reference.readable import moment
+    from ingest.formats.times import moment
 
     newest = "none"
     if offsets.batch is not None:

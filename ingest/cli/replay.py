@@ -1,7 +1,7 @@
 """`ingest replay`: run the records of a time range through a pipeline again."""
 
 import contextlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,10 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
-    from ingest.config.model import Configuration, Pipeline
+    from ingest.config.model import Configuration
     from ingest.service.range_replay import RangePlan, RangeReplay
     from ingest.service.replay_client import ServiceReplay
+    from ingest.service.replay_request import ReplayRequest
     from ingest.service.replay_state import ReplayTotals
 
 _MEANINGS = {
@@ -66,34 +67,30 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
     """
-    from ingest.api import ConfigError
     from ingest.cli.loading import loaded, pipeline_of
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
-    from ingest.reference.readable import moment_of
     from ingest.service.range_replay import RangeReplay
-    from ingest.service.replay_state import RangeRequest
+    from ingest.service.replay_request import ReplayRequest
 
-    if at is not None and overwrite:
-        raise ConfigError("--at and --overwrite were both given", hint="choose one of them")
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     chosen = pipeline_of(configuration, pipeline)
-    request = RangeRequest(moment_of(from_), moment_of(to), None if at is None else moment_of(at), overwrite)
+    options = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
+    request = ReplayRequest.model_validate(options | {"fingerprint": chosen.fingerprint})
     run = RangeReplay(configuration, chosen, catalog, request)
     if dry_run:
         _show_plan(out, run, run.plan())
         return
     _warn_of_hidden_values(out, run)
-    content = {"start": from_, "end": to, "at": at, "overwrite": overwrite, "rate": rate}
-    by_service = None if own_process else _by_service(out, configuration, chosen, content)
+    by_service = None if own_process else _by_service(out, configuration, chosen.name, request)
     if by_service is None:
         out.note("the command runs the replay in its own process", "dim")
     else:
         out.note("the running service runs the replay", "dim")
     with private_files(), out.progress("records") as advance:
         if by_service is None:
-            totals = run.run(rate=rate, on_progress=lambda done, _batches: advance(done.records))
+            totals = run.run(on_progress=lambda done, _planned: advance(done.records))
         else:
             totals = by_service.follow(
                 lambda done: advance(done.records),
@@ -104,16 +101,14 @@ def replay(  # noqa: PLR0913 - the options of the command
 
 
 def _by_service(
-    out: Output, configuration: "Configuration", pipeline: "Pipeline", content: dict[str, Any]
+    out: Output, configuration: "Configuration", pipeline: str, request: "ReplayRequest"
 ) -> "ServiceReplay | None":
     """The replay by the running service; None, with a note, if no service runs."""
     from ingest.service.client import NotRunningError, ServiceClient
     from ingest.service.replay_client import ServiceReplay
 
     try:
-        return ServiceReplay(
-            ServiceClient(configuration), pipeline.name, content | {"fingerprint": pipeline.fingerprint}
-        )
+        return ServiceReplay(ServiceClient(configuration), pipeline, request)
     except NotRunningError as error:
         out.note(error.message, "dim")
         return None
@@ -129,7 +124,7 @@ def _warn_of_hidden_values(out: Output, run: "RangeReplay") -> None:
 
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
-    from ingest.reference.readable import moment
+    from ingest.formats.times import moment
     from ingest.service.replay_plan import PieceKind
 
     kinds = {kind: plan.of_kind(kind) for kind in PieceKind}

@@ -3,7 +3,8 @@
 from ingest.api import ALL_TIMES, Cell, ConfigError, Row, TimeRange
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
-from ingest.reference.readable import moment, moment_of, readable
+from ingest.formats.times import moment, moment_of
+from ingest.reference.readable import readable
 
 
 def show(out: Output, row: Row) -> None:

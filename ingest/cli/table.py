@@ -93,8 +93,9 @@ def apply(
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="Record the declared `distribute` of this table although it has rows, if HBaseWD stored them so: up "
-            "to 200 rows of each bucket are checked. Repeat it for several tables.",
+            help="Record the declared `distribute` of this table although it has rows, if HBaseWD stored them so; "
+            "without a declared one, remove the record, if the rows are stored as they are. Up to 200 rows of each "
+            "bucket are checked. Repeat it for several tables.",
         ),
     ] = None,
 ) -> None:
@@ -161,7 +162,7 @@ def _print_not_adopted(out: Output, left: Iterable["PlannedChange"], adopt: Coll
     from sinks.schema_diff import Aspect
 
     for difference in (change.difference for change in left if change.difference.table in adopt):
-        if difference.aspect is Aspect.DISTRIBUTE and difference.found is not None:
+        if difference.aspect is Aspect.DISTRIBUTE and None not in (difference.declared, difference.found):
             record = _text("distribute", difference.found, str)
             note = f'table "{difference.table}" is not adopted: its buckets are already recorded ({record})'
             out.note(note, "yellow")

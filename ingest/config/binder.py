@@ -112,7 +112,7 @@ class _Binder:
         """The configuration; None if it has errors."""
         self._top()
         plugins = self._plugins()
-        state_dir, self._partial_config.state_url = self._state_dir()
+        local_dir, self._partial_config.state_url = self._state_dir()
         self._sections()
         self._stores()
         self._tables()
@@ -124,7 +124,7 @@ class _Binder:
         resolved = resolve(self._partial_config)
         return Configuration(
             path=self._document.file,
-            state_dir=Path(state_dir),
+            local_dir=Path(local_dir),
             state_url=self._partial_config.state_url,
             plugins=plugins,
             service=self._partial_config.service,

@@ -97,6 +97,7 @@ def _check_sink(
         _check_store(settings.store_name or None, sink.kind, sink.place("store"), partial_config, binding)
         check_table(sink, store, pipeline, partial_config, binding)
         _check_creates(sink, partial_config.stores.get(store or ""), binding)
+        _check_durabilities(sink, partial_config.stores.get(store or ""), binding)
     for finding in settings.findings():
         report = binding.problem if finding.is_error else binding.warning
         see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
@@ -114,6 +115,19 @@ def _check_creates(sink: Component[SinkSettings], store: Component[StoreSettings
         message = f"no family can be created: the {store.kind} store {reason}"
         place = sink.place("families", "on_unknown")
         binding.problem(Kind.CONFLICT, place, message, f"{remedy}, or leave on_unknown out")
+
+
+def _check_durabilities(
+    sink: Component[SinkSettings], store: Component[StoreSettings] | None, binding: Binding
+) -> None:
+    """The store must have each durability that the sink names."""
+    if store is None:
+        return
+    for path, durability in sink.settings.named_durabilities():
+        refusal = store.settings.durability_refusal(durability)
+        if refusal is not None:
+            reason, remedy = refusal
+            binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
 
 
 def _check_time(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:

@@ -136,8 +136,8 @@ class Configuration:
 
     Attributes:
         path: as passed to `load`; `<stdin>` for stdin.
-        state_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
-        state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `state_dir`.
+        local_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
+        state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `local_dir`.
         report: warnings; a configuration with errors is never built.
         masks: masks every secret that was read.
         effective: plain data after includes and expansion, secrets masked.
@@ -145,7 +145,7 @@ class Configuration:
     """
 
     path: str
-    state_dir: Path
+    local_dir: Path
     plugins: tuple[Plugin, ...]
     service: ServiceOptions
     spark: SparkOptions

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Model, option
+from ingest.api import Durability, Model, option
 from ingest.config.options import Text
 
 _PriorityName = Literal["FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
@@ -69,6 +69,7 @@ class ExpectedPut(Model):
         example="k1-1308748686334000700",
     )
     wal: bool | None = option("Whether the write-ahead log is used.", default=None)
+    durability: Durability | None = option("Its durability.", default=None, strict=False)
     timestamp_ms: int | None = option("Timestamp of its cells.", default=None)
     delete: str | dict[str, str] | None = option(
         "What it deletes, in the form of a sink's rules.", default=None, example="row"

@@ -8,7 +8,7 @@ from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import StatePath, make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
 _MARKS = ".replayed"
@@ -38,7 +38,7 @@ class FileDeadLetters(DeadLetterQueue):
         """Replace the file of the batch, or remove it if there are no dead letters."""
         path = self._path(batch_id, batch_time_ms)
         content = b"".join(line + b"\n" for line in dead_letters)
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             before = path.read_bytes() if path.exists() else b""
             if before not in (b"", content):
                 path.with_suffix(_MARKS).unlink(missing_ok=True)  # their lines now have other dead letters
@@ -90,7 +90,7 @@ class FileDeadLetters(DeadLetterQueue):
         for position, mark in marks.items():
             stem, _, line = position.partition(":")
             by_file.setdefault(stem, {})[line] = mark
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             for stem, lines in by_file.items():
                 Marks(self._folder / (stem + _MARKS)).add(lines)
 
@@ -100,7 +100,7 @@ class FileDeadLetters(DeadLetterQueue):
         for position in positions:
             stem, _, line = position.partition(":")
             by_file.setdefault(stem, set()).add(int(line))
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             for stem, numbers in by_file.items():
                 path = self._folder / (stem + _SUFFIX)
                 if not path.exists():

@@ -10,7 +10,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import StatePath, on_disk
+from ingest.durable import StatePath, file_errors
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
@@ -166,7 +166,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Write marks to the state folder, for the topic that was read: it may have been recreated since."""
         prefix = self._prefix or self._read_prefix()
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             self._marks.add({prefix + position: mark for position, mark in marks.items()})
 
     def remove(self, positions: Iterable[str]) -> None:

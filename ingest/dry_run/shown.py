@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from ingest.api import Delete, Event, EventError, Put, split_column
+from ingest.api import Delete, Durability, Event, EventError, Put, split_column
 from ingest.api.notation import name_to_bytes, to_notation
 
 Line = dict[str, object]
@@ -105,7 +105,8 @@ def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, st
         "table": table,
         "row": to_notation(stored),
         **original,
-        "wal": mutation.wal,
+        "wal": mutation.durability is not Durability.SKIP,
+        "durability": mutation.durability.value,
         "timestamp_ms": mutation.timestamp_ms,
     }
     if isinstance(mutation, Put):

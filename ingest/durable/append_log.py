@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.api import IntegrityError
-from ingest.durable.files import append_durably, make_folder, on_disk, sync_folder
+from ingest.durable.files import append_durably, file_errors, make_folder, sync_folder
 from ingest.durable.remote import RemotePath, StatePath
 
 _CRC_CHARS = 8
@@ -46,7 +46,7 @@ class AppendLog:
         """
         lines = b"".join(map(_framed, contents))
         path = self.path
-        with on_disk(path):
+        with file_errors(path):
             if isinstance(path, RemotePath):
                 self._append_remote(path, lines)
                 return
@@ -86,7 +86,7 @@ def lines_of(path: StatePath) -> Iterator[bytes]:
         StoreUnavailableError: the file cannot be read now.
     """
     torn: int | None = None
-    with on_disk(path):
+    with file_errors(path):
         try:
             file = path.open("rb")
         except FileNotFoundError:

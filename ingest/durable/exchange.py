@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ingest.api import ConflictError
-from ingest.durable.files import on_disk, sync_folder
+from ingest.durable.files import file_errors, sync_folder
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -24,7 +24,7 @@ def exchange(one: Path, other: Path) -> None:
         StoreUnavailableError: permission is denied, or a folder is missing; nothing was changed.
         IntegrityError: the disk fails.
     """
-    with on_disk(one):
+    with file_errors(one):
         number = _renameat2(one, other)
         if number in _UNSUPPORTED:
             raise ConflictError(

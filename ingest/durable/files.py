@@ -150,7 +150,7 @@ def sync_folder(folder: StatePath) -> None:
 
 
 @contextlib.contextmanager
-def on_disk(place: StatePath) -> Iterator[None]:
+def file_errors(place: StatePath) -> Iterator[None]:
     """
     Translate an OSError of the block into an error with a disposition.
 

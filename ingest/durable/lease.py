@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import orjson
 
 from ingest.api import ConflictError, IntegrityError, LifecycleError, StoreUnavailableError
-from ingest.durable.files import create_durably, make_folder, on_disk, write_durably
+from ingest.durable.files import create_durably, file_errors, make_folder, write_durably
 from ingest.durable.remote import StatePath
 
 VALID_S = 30.0
@@ -83,7 +83,7 @@ class Lease:
 
     def newest(self) -> Grant | None:
         """The grant with the highest fence, valid or not; None if the lease was never taken."""
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             while fences := self._fences():
                 path = self._path(max(fences))
                 try:
@@ -117,7 +117,7 @@ class Lease:
         if newest is not None and newest.beat is not None:
             on_wait(newest)
             newest = self._watched(newest)
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             make_folder(self._folder)
             grant = Grant(1 if newest is None else newest.fence + 1, self._owner, int(time.time() * 1000), 0)
             try:
@@ -139,7 +139,7 @@ class Lease:
             ConflictError: `lease_lost`: another process has taken it.
         """
         owned = self._grant()
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             newest = max(self._fences(), default=0)
         if newest != owned.fence:
             other = self.newest()
@@ -160,7 +160,7 @@ class Lease:
         self.check()
         owned = self._grant()
         renewed = dataclasses.replace(owned, beat=(owned.beat or 0) + 1)
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             write_durably(self._path(renewed.fence), _content(renewed))
         self._owned = renewed
 
@@ -168,7 +168,7 @@ class Lease:
         """End the lease now; may be called twice, after a loss or without `take`."""
         owned, self._owned = self._owned, None
         if owned is not None:
-            with on_disk(self._folder):
+            with file_errors(self._folder):
                 if self._path(owned.fence).exists():
                     write_durably(self._path(owned.fence), _content(dataclasses.replace(owned, beat=None)))
 

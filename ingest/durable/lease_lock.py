@@ -3,11 +3,10 @@
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Self
 
 from ingest.api import ConflictError, IngestError, StoreUnavailableError
 from ingest.durable.lease import Grant, Lease
-from ingest.durable.lock import FolderLock, this_process
+from ingest.durable.lock import FolderLock, ProcessLock, this_process
 from ingest.durable.remote import RemotePath, StatePath
 
 BEAT_S = 5.0
@@ -16,7 +15,7 @@ RELEASE_S = 5.0
 """For a release; a file system that does not answer then delays a stop no longer, and the lease expires."""
 
 
-class LeaseLock:
+class LeaseLock(ProcessLock):
     """
     Exclusive use of a folder among the processes of several machines, from `acquire` to `release`.
 
@@ -31,9 +30,6 @@ class LeaseLock:
         lease: for tests; None for the lease of this process.
         beat_s: seconds between heartbeats.
         release_s: longest time of `release`.
-
-    Attributes:
-        lost: the error of the heartbeat that found another owner; None before.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class LeaseLock:
         self._release_s = release_s
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
-        self.lost: ConflictError | None = None
 
     def acquire(self) -> None:
         """
@@ -106,13 +101,6 @@ class LeaseLock:
         if self._thread is not None:
             self._thread.join(self._release_s)
 
-    def __enter__(self) -> Self:
-        self.acquire()
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.release()
-
     def _report(self, grant: Grant) -> None:
         self._on_wait(
             f'{self._kind} "{self._folder}" is held by {grant.owner} since {grant.since}; '
@@ -134,7 +122,7 @@ class LeaseLock:
 
 def folder_lock(
     folder: StatePath, *, kind: str, hint: str, on_wait: Callable[[str], None] = lambda _message: None
-) -> FolderLock | LeaseLock:
+) -> ProcessLock:
     """The lock of a folder: of the kernel on this machine, a lease on a cluster; arguments as of `LeaseLock`."""
     if isinstance(folder, RemotePath):
         return LeaseLock(folder, kind=kind, hint=hint, on_wait=on_wait)

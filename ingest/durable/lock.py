@@ -1,14 +1,15 @@
-"""The lock of a folder that one process at a time uses."""
+"""The locks of folders that one process at a time uses, and the one of this machine."""
 
 import contextlib
 import fcntl
 import os
 import socket
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import IO, Self
 
 from ingest.api import ConflictError
-from ingest.durable.files import make_folder, on_disk, open_private
+from ingest.durable.files import file_errors, make_folder, open_private
 
 
 def this_process() -> str:
@@ -16,7 +17,49 @@ def this_process() -> str:
     return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
-class FolderLock:
+class ProcessLock(ABC):
+    """
+    Exclusive use of a folder by one process, from `acquire` to `release`.
+
+    Attributes:
+        lost: why this process has lost the lock since `acquire`, as far as it is known; None otherwise.
+    """
+
+    lost: ConflictError | None = None
+
+    @abstractmethod
+    def acquire(self) -> None:
+        """
+        Take the lock.
+
+        Raises:
+            ConflictError: another process, or another lock of this process, has it.
+            StoreUnavailableError: the folder cannot be written, or its file system does not answer.
+        """
+
+    @abstractmethod
+    def check(self) -> None:
+        """
+        Check that this process still has the lock.
+
+        Raises:
+            ConflictError: `lease_lost`: another process has taken it.
+            StoreUnavailableError: the file system does not answer.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Release the lock; may be called twice, or without `acquire`."""
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.release()
+
+
+class FolderLock(ProcessLock):
     """
     Exclusive use of a folder, from `acquire` to `release` or the end of the process, also by kill -9.
 
@@ -27,9 +70,6 @@ class FolderLock:
         folder: created if it is missing.
         kind: of the folder, for messages: "checkpoint".
         hint: for the process that is refused.
-
-    Attributes:
-        lost: None: the kernel ends this lock only with the process.
     """
 
     def __init__(self, folder: Path, *, kind: str, hint: str) -> None:
@@ -37,7 +77,6 @@ class FolderLock:
         self._kind = kind
         self._hint = hint
         self._file: IO[bytes] | None = None
-        self.lost: ConflictError | None = None
 
     def acquire(self) -> None:
         """
@@ -47,7 +86,7 @@ class FolderLock:
             ConflictError: another process, or another `FolderLock` of this process, has it.
             StoreUnavailableError: the folder cannot be written, or the disk is full.
         """
-        with on_disk(self._folder), contextlib.ExitStack() as opened:
+        with file_errors(self._folder), contextlib.ExitStack() as opened:
             make_folder(self._folder)
             file = opened.enter_context(open_private(self._folder / "lock", "a+b"))
             try:
@@ -63,17 +102,10 @@ class FolderLock:
             self._file = file
 
     def check(self) -> None:
-        """Does nothing: this lock cannot be lost."""
+        """Does nothing: the kernel ends this lock only with the process."""
 
     def release(self) -> None:
         """Release the lock; may be called twice, or without `acquire`."""
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def __enter__(self) -> Self:
-        self.acquire()
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.release()

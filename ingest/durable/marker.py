@@ -1,7 +1,7 @@
 """A fact that is recorded once, such as that a dump is complete."""
 
 from ingest.api import ConflictError
-from ingest.durable.files import create_durably, on_disk, sync_folder
+from ingest.durable.files import create_durably, file_errors, sync_folder
 from ingest.durable.remote import StatePath
 
 
@@ -26,7 +26,7 @@ class Marker:
         Raises:
             ConflictError: it exists with other content.
         """
-        with on_disk(self._path):
+        with file_errors(self._path):
             try:
                 create_durably(self._path, content)
             except FileExistsError:
@@ -38,7 +38,7 @@ class Marker:
 
     def read(self) -> bytes | None:
         """The content, or None if there is no marker."""
-        with on_disk(self._path):
+        with file_errors(self._path):
             try:
                 return self._path.read_bytes()
             except FileNotFoundError:
@@ -46,6 +46,6 @@ class Marker:
 
     def remove(self) -> None:
         """Remove the marker, if it exists; durable when this returns."""
-        with on_disk(self._path):
+        with file_errors(self._path):
             self._path.unlink(missing_ok=True)
             sync_folder(self._path.parent)

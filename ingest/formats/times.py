@@ -1,5 +1,5 @@
 """
-Parsing of times in log lines into milliseconds since 1970.
+Times as text, and in milliseconds since 1970: those of log lines, and those that users read and write.
 
 Second 60, a leap second, is the start of the next minute, as in POSIX time and Java's calendar: event times have no
 leap seconds. It is accepted in every minute, because a leap second may fall into any minute of local time, and also in
@@ -9,6 +9,7 @@ RFC 5424 messages, where it is forbidden, rather than reject a message with a co
 import re
 from datetime import UTC, datetime, timedelta
 
+from ingest.api.errors import ConfigError
 from ingest.formats.date_letters import MONTHS
 
 MONTH_NUMBERS = {name[:3].encode(): number for number, name in enumerate(MONTHS, start=1)}
@@ -33,9 +34,9 @@ def in_calendar(time_ms: int) -> int:
     return time_ms
 
 
-def milliseconds_of(moment: datetime) -> int:
-    """Milliseconds since 1970 of a moment with a zone, rounded down."""
-    return (moment - EPOCH) // _MILLISECOND
+def milliseconds_of(time: datetime) -> int:
+    """Milliseconds since 1970 of a time with a zone, rounded down."""
+    return (time - EPOCH) // _MILLISECOND
 
 
 def milliseconds_at(minute: datetime, second: int) -> int:
@@ -58,12 +59,38 @@ def iso_milliseconds(text: bytes) -> int:
         ValueError: it is not valid, has no zone, or its year is outside 1 to 9999.
     """
     try:
-        moment = datetime.fromisoformat(text.decode("ascii"))
+        time = datetime.fromisoformat(text.decode("ascii"))
     except ValueError:
         leap = _ISO_LEAP_SECOND.match(text)
         if leap is None:
             raise
         return in_calendar(iso_milliseconds(leap[1] + b"59" + text[leap.end() :]) + 1000)
-    if moment.tzinfo is None:
+    if time.tzinfo is None:
         raise ValueError("it has no zone")
-    return in_calendar(milliseconds_of(moment))
+    return in_calendar(milliseconds_of(time))
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time in ISO 8601 format, in UTC; the number itself if the year is outside 1 to 9999."""
+    try:
+        return (
+            datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        )
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)
+
+
+def moment_of(text: str) -> int:
+    """
+    Milliseconds since 1970 of a time in ISO 8601 format; UTC if it has no zone.
+
+    Raises:
+        ConfigError: it is not a time.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(
+            f'"{text}" is not a time', hint='write it as in "2026-01-31" or "2026-01-31T12:00:00Z"'
+        ) from error
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

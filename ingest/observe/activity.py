@@ -30,6 +30,7 @@ class _Pipeline:
     max_rate: int | None = None
     retention: dict[tuple[str, int], tuple[float, float | None]] | None = None
     busy: int = 0
+    busy_wait_s: float = 0.0
     throttle: Callable[[], float] = lambda: 1.0
 
 
@@ -110,7 +111,9 @@ class Activity:
     def attempted(self, pipeline: str, counts: Counts) -> None:
         """An attempt at a batch ended, durable or not."""
         with self._lock:
-            self._of(pipeline).busy += counts.busy
+            found = self._of(pipeline)
+            found.busy += counts.busy
+            found.busy_wait_s += sum(wait.seconds for wait in counts.busy_waits)
 
     def retention(self, pipeline: str, used: Mapping[tuple[str, int], tuple[float, float | None]]) -> None:
         """
@@ -148,7 +151,11 @@ class Activity:
                     "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
                 },
                 "max_rate": found.max_rate,
-                "throttle": {"ratio": round(found.throttle(), 3), "busy_answers": found.busy},
+                "throttle": {
+                    "ratio": round(found.throttle(), 3),
+                    "busy_answers": found.busy,
+                    "busy_wait_s": round(found.busy_wait_s, 3),
+                },
                 "batch": found.batch,
                 "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
                 "retention": _retention(found.retention),

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 _FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
+_WAIT_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
 
 
@@ -108,6 +109,14 @@ METRICS = (
         Kind.COUNTER,
         "answers",
         "Calls in all attempts that a store refused because it is overloaded, as with RegionTooBusyException.",
+    ),
+    Metric(
+        "ingest_busy_wait_seconds",
+        Kind.HISTOGRAM,
+        "seconds",
+        "Waits after busy answers, in all attempts, by the reason of the answer; as long as a server says, if it does.",
+        ("reason",),
+        buckets=_WAIT_BUCKETS_S,
     ),
     Metric(
         "ingest_throttle_ratio",

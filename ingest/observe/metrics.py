@@ -82,6 +82,9 @@ class Metrics:
             self._add("ingest_batch_attempts_total", pipeline, 1)
             self._add("ingest_rows_sent_total", pipeline, counts.rows_sent)
             self._add("ingest_busy_answers_total", pipeline, counts.busy)
+            waits = self._histograms["ingest_busy_wait_seconds"]
+            for reason, seconds in counts.busy_waits:
+                waits.labels(pipeline, self._bounded("ingest_busy_wait_seconds", pipeline, reason)).observe(seconds)
 
     def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
         """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""

@@ -121,7 +121,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         files=catalog.files,
         existing=pipeline.existing,
         masks=configuration.masks,
-        state_dir=configuration.state_dir.resolve(),
+        state_dir=configuration.local_dir.resolve(),
     )
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from ingest.api import ConfigError, NotFoundError, SchemaError, TableSpec
+from ingest.api import ConfigError, NotFoundError, SchemaError, Store, TableSpec
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, declared_in
 from ingest.plan.stores import owned_store, reading_store_if_exists
@@ -79,18 +80,20 @@ def apply_tables(
 
     Raises:
         NotFoundError: a table to adopt is not declared.
-        ConfigError: a table to adopt is declared without buckets.
+        ConfigError: a table to adopt has neither declared nor recorded buckets.
         ConflictError: another process writes a store that only one process may write.
         StoreError: a store is unavailable, or refuses a change.
     """
     for table in adopt:
-        _check_adopted(configuration, table)
+        _check_declared(configuration, table)
     done: list[PlannedChange] = []
     left: list[PlannedChange] = []
     refused: list[SchemaError] = []
     for name, specs in _declared(configuration):
         with owned_store(configuration.stores[name], catalog) as store:
             for spec in specs:
+                if spec.name in adopt:
+                    _check_adopted(store, spec)
                 changes = reconcile(store, spec, allow_data_loss=allow_data_loss, adopt=spec.name in adopt)
                 done += [PlannedChange(name, each, each.remedy(store)) for each in changes.done]
                 left += [PlannedChange(name, each, each.remedy(store)) for each in changes.left]
@@ -105,13 +108,15 @@ def _declared(configuration: Configuration) -> Iterator[tuple[str, Collection[Ta
         yield store, declared_in(store, tables).values()
 
 
-def _check_adopted(configuration: Configuration, table: str) -> None:
-    declared = configuration.tables.get(table)
-    if declared is None:
+def _check_declared(configuration: Configuration, table: str) -> None:
+    if table not in configuration.tables:
         hint = did_you_mean(table, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
         raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
-    if declared.spec().buckets is None:
+
+
+def _check_adopted(store: Store[Any], declared: TableSpec) -> None:
+    if declared.buckets is None and store.buckets(declared.name) is None:
         raise ConfigError(
-            f'the file declares no `distribute` for table "{table}"',
+            f'the file declares no `distribute` for table "{declared.name}", and none is recorded',
             hint="'ingest table plan FILE --from-hbasewd TEXT' shows it",
         )

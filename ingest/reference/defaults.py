@@ -24,9 +24,9 @@ _SECTIONS: Mapping[str, type[Model]] = {"service": ServiceOptions, "spark": Spar
 def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, object]:
     """A configuration as plain data, with the default of every option that has one."""
     found: dict[str, object] = dict(configuration.effective)
-    found["state_dir"] = configuration.state_url or str(configuration.state_dir)
+    found["state_dir"] = configuration.state_url or str(configuration.local_dir)
     if configuration.state_url is not None:
-        found["local_dir"] = str(configuration.state_dir)
+        found["local_dir"] = str(configuration.local_dir)
     if "secrets" in found:
         found["secrets"] = _with_defaults(SecretsOptions, found["secrets"])
     for name, model in _SECTIONS.items():

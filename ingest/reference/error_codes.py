@@ -96,6 +96,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
     ),
+    "distributed": (
+        api.SchemaError,
+        "The rows of a table declared without `distribute` are in the buckets of the table's record, which stays.",
+    ),
     "not_distributed": (
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
@@ -156,6 +160,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
+    "service_failed": (IngestError, "The service answered a command with an internal error."),
     "no_answer": (IngestError, "The answer to a command did not arrive; the service may have accepted the command."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
     "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),

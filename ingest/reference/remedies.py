@@ -77,6 +77,7 @@ REMEDIES: Mapping[str, str] = {
     "pipeline resumes by itself.",
     "buckets_differ": "Declare the number that the message names, or copy the rows into a new table. For a table "
     "that was written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
+    "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "catalog": "Install the package or module in the message, or correct the name.",
@@ -120,6 +121,7 @@ REMEDIES: Mapping[str, str] = {
     "mapping": "Correct the pipeline or the sink's options; then replay the dead letters.",
     "name_taken": "Rename or uninstall one of the two.",
     "negative_number": "Guard the decorator with a `when`, or shift the number above zero.",
+    "service_failed": "Read the log of the service, which has the reason; then run the command again.",
     "no_answer": "Look at `ingest status FILE`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_duties": "Try again later, or run the command without the service.",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ingest.api import IntegrityError
 from ingest.config.model import Configuration
-from ingest.durable import create_durably, make_folder, on_disk
+from ingest.durable import create_durably, file_errors, make_folder
 from ingest.formats.addresses import is_this_machine
 from ingest.service.http import address_of
 
@@ -19,12 +19,12 @@ _TOKEN_BYTES = 32
 _MIN_TOKEN_CHARS = 16
 
 
-def token_file(state_dir: Path) -> Path:
+def token_file(local_dir: Path) -> Path:
     """The file with the token of a service whose configuration has none."""
-    return state_dir / "control" / "token"
+    return local_dir / "control" / "token"
 
 
-def made_token(state_dir: Path) -> str:
+def made_token(local_dir: Path) -> str:
     """
     The token of a service whose configuration has none; written at its first start, readable only by its user.
 
@@ -32,8 +32,8 @@ def made_token(state_dir: Path) -> str:
         StoreUnavailableError: the disk is full or permission is denied.
         IntegrityError: the file has been changed.
     """
-    file = token_file(state_dir)
-    with on_disk(file):
+    file = token_file(local_dir)
+    with file_errors(file):
         make_folder(file.parent)
         with contextlib.suppress(FileExistsError):
             create_durably(file, secrets.token_urlsafe(_TOKEN_BYTES).encode())
@@ -52,7 +52,7 @@ def token_of(configuration: Configuration) -> str:
         IntegrityError: the file has been changed.
     """
     token = configuration.service.http.token
-    return made_token(configuration.state_dir) if token is None else token.get_secret_value()
+    return made_token(configuration.local_dir) if token is None else token.get_secret_value()
 
 
 def access_of(configuration: Configuration) -> "Access":

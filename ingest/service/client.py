@@ -13,7 +13,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.durable import make_folder, on_disk, write_durably
+from ingest.durable import file_errors, make_folder, write_durably
 from ingest.service.access import token_file
 
 TIMEOUT_S = 10.0
@@ -22,20 +22,20 @@ MAX_BYTES = 16 << 20
 """Of an answer; the status of a thousand partitions takes some 100 KiB."""
 
 
-def url_file(state_dir: Path) -> Path:
+def url_file(local_dir: Path) -> Path:
     """The file with the URL of the endpoint, since the configured port may be 0."""
-    return state_dir / "control" / "url"
+    return local_dir / "control" / "url"
 
 
-def write_url(state_dir: Path, url: str) -> None:
+def write_url(local_dir: Path, url: str) -> None:
     """
     Write the URL of the endpoint for the commands.
 
     Raises:
         StoreUnavailableError: the disk is full or permission is denied.
     """
-    file = url_file(state_dir)
-    with on_disk(file):
+    file = url_file(local_dir)
+    with file_errors(file):
         make_folder(file.parent)
         write_durably(file, url.encode())
 
@@ -74,12 +74,19 @@ class NoAnswerError(IngestError):
     code = "no_answer"
 
 
+class ServiceFailedError(IngestError):
+    """The service answered with an internal error (HTTP status 5xx)."""
+
+    code = "service_failed"
+
+
 class ServiceClient:
     """
     Sends commands to the service of a configuration, and reads its status.
 
     A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`,
-    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError.
+    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError. Each
+    method raises ServiceFailedError if the service answers with an internal error.
 
     Args:
         configuration: names the endpoint and `state_dir`.
@@ -91,8 +98,8 @@ class ServiceClient:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        file = url_file(configuration.state_dir)
-        with on_disk(file):
+        file = url_file(configuration.local_dir)
+        with file_errors(file):
             scheme = "http" if configuration.service.http.tls is None else "https"
             listen = f"{scheme}://{configuration.service.http.listen}"
             self.has_started = file.exists()
@@ -163,7 +170,7 @@ class ServiceClient:
 
         Args:
             pipeline: its name.
-            request: the fields of `ingest.service.replay_duty.ReplayRequest`.
+            request: the fields of `ingest.service.replay_request.ReplayRequest`.
 
         Raises:
             NotRunningError: no service answers.
@@ -243,7 +250,7 @@ class ServiceClient:
             raise NotRunningError(
                 "no service has started with this state_dir", hint=f"start it: ingest run {self._configuration.path}"
             )
-        file = token_file(self._configuration.state_dir)
+        file = token_file(self._configuration.local_dir)
         try:
             return file.read_text().strip()
         except OSError as error:
@@ -257,6 +264,11 @@ class ServiceClient:
             return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ServiceFailedError(
+                f"{self.url} failed with HTTP status {status}: {text}",
+                hint="the log of the service has the reason; run the command again, since it can be repeated",
+            )
         hint = "the token of the service is in its configuration, or in its state_dir"
         return ConflictError(
             f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None

@@ -56,8 +56,10 @@ class Phase(StrEnum):
     DONE = "done"
     REFUSED = "refused"
 
-
-ACTIVE = frozenset([Phase.READING, Phase.REPLACING, Phase.BUILDING])
+    @property
+    def is_active(self) -> bool:
+        """Whether the reload has begun and not ended."""
+        return self in (Phase.READING, Phase.REPLACING, Phase.BUILDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Control:
             raise ConflictError("a run over the existing records (--once) does not read its file again")
         with self._lock:
             self._must_reload = True
-            if self.reload_status.phase in ACTIVE:
+            if self.reload_status.phase.is_active:
                 return self.reload_status.id + 1
             if self.reload_status.phase is not Phase.REQUESTED:
                 self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)

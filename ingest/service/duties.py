@@ -12,7 +12,7 @@ from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.cancellation import Cancellation
-from ingest.service.duty import ACTIVE, Duty, DutyContext, DutyRun, DutyState, DutyStatus, Failure, Progress
+from ingest.service.duty import Duty, DutyContext, DutyRun, DutyState, DutyStatus, Failure, Progress
 from ingest.service.pipeline import Shared
 
 MAX_WAITING = 100
@@ -127,7 +127,7 @@ class Duties:
         """
         with self._changed:
             entry = self._find(duty_id)
-            entry.is_cancelled = entry.status.state in ACTIVE
+            entry.is_cancelled = entry.status.state.is_active
             if entry in self._waiting:
                 self._waiting.remove(entry)
                 self._end(entry, DutyState.CANCELLED, "cancelled while it waited")
@@ -258,7 +258,7 @@ class Duties:
 
     def _publish(self, kind: str) -> None:
         states = [entry.status.state for entry in self._active() if entry.duty.kind == kind]
-        self._metrics.duties(kind, {state.value: states.count(state) for state in sorted(ACTIVE)})
+        self._metrics.duties(kind, {state.value: states.count(state) for state in sorted(DutyState) if state.is_active})
 
     def _active(self) -> list[_Entry]:
         return [*([] if self._running is None else [self._running]), *self._waiting]

@@ -14,7 +14,7 @@ from ingest.service.pipeline import Shared
 from ingest.spark.streaming.reading import Session
 
 MAX_REST_S = 60.0
-"""Of the rest after a part; the part may have waited for a store for hours."""
+"""Of the rest after a unit of work, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
 """Called by a duty with its progress."""
 
@@ -28,8 +28,10 @@ class DutyState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
-
-ACTIVE = frozenset([DutyState.WAITING, DutyState.RUNNING])
+    @property
+    def is_active(self) -> bool:
+        """Whether the duty has not ended."""
+        return self in (DutyState.WAITING, DutyState.RUNNING)
 
 
 class NoFreeSlotError(ConflictError):
@@ -44,10 +46,10 @@ class Progress:
     How far a duty has come.
 
     Attributes:
-        done: number of finished parts.
-        total: number of all parts; 0 if it is not known yet.
+        done: number of finished units of work, such as micro-batches.
+        total: number of all units; 0 if it is not known yet.
         result: what is finished, as plain data.
-        blocked: why the duty retries the part that runs; "" if it does not.
+        blocked: why the duty retries the unit that runs; "" if it does not.
     """
 
     done: int = 0
@@ -171,7 +173,7 @@ class DutyRun:
     clock: Callable[[], float] = time.monotonic
 
     @contextmanager
-    def part(self) -> Iterator[None]:
+    def unit_of_work(self) -> Iterator[None]:
         """
         A block with one Spark job, or a few short ones. After it the duty rests as long as micro-batches of the
         pipelines ran meanwhile, at most as long as the block took.
@@ -191,7 +193,7 @@ class Duty(ABC):
 
     Its Spark jobs run one at a time, each with at most `DutyRun.tasks` partitions, as from `DataFrame.coalesce`: Spark
     runs one task for each partition, so this bounds the task slots that the duty takes. They run in blocks of
-    `DutyRun.part`, each of which takes at most a minute.
+    `DutyRun.unit_of_work`, each of which takes at most a minute.
 
     Attributes:
         kind: name of the kind of duty, in the status and in metrics.

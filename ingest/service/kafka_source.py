@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
-from ingest.durable import on_disk
+from ingest.durable import file_errors
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
@@ -227,7 +227,7 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
         StoreUnavailableError: the file cannot be read now.
     """
     path = checkpoint.folder / "sources" / "0" / "0"
-    with on_disk(path):
+    with file_errors(path):
         if not path.exists():
             return {}
         try:

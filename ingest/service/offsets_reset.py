@@ -19,7 +19,7 @@ from ingest import failpoint
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.durable import RemotePath, make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
@@ -164,8 +164,8 @@ _FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'
 
 def _replaced(configuration: Configuration, pipeline: str, folder: Path, offsets: Offsets) -> Path:
     """Replace the checkpoint by one that starts at these offsets; returns the folder of the old one."""
-    root = configuration.state_dir / "replaced-checkpoints" / pipeline
-    with on_disk(root):
+    root = configuration.local_dir / "replaced-checkpoints" / pipeline
+    with file_errors(root):
         make_folder(root)
         _remove_unused(root)
         kept = root / datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")

@@ -17,8 +17,9 @@ from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
 from ingest.service.control import Control
 from ingest.service.duties import Duties
-from ingest.service.duty import ACTIVE, DutyStatus
-from ingest.service.replay_duty import ReplayDuty, ReplayRequest
+from ingest.service.duty import DutyStatus
+from ingest.service.replay_duty import ReplayDuty
+from ingest.service.replay_request import ReplayRequest
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -154,7 +155,7 @@ class Pages:
             "duties": [
                 status.to_json()
                 for status in self._duties.statuses()
-                if status.subject == health.pipeline and status.state in ACTIVE
+                if status.subject == health.pipeline and status.state.is_active
             ],
         }
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from ingest.api import ConfigError, IngestError, NotFoundError, PositionLostError, SourceError
+from ingest.api import IngestError, NotFoundError, PositionLostError, SourceError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
@@ -23,8 +23,8 @@ from ingest.service.cancellation import Cancellation
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
-from ingest.service.replay import replay_lock
 from ingest.service.replay_host import OwnProcess, ReplayHost
+from ingest.service.replay_lock import replay_lock
 from ingest.service.replay_plan import (
     Piece,
     PieceKind,
@@ -34,14 +34,16 @@ from ingest.service.replay_plan import (
     omits_later_batch,
     unlogged_pieces,
 )
+from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_runner import ReplayRunner
-from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+from ingest.service.replay_state import ReplayState, ReplayTotals
 from ingest.service.topics import TopicIds
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
-Part = tuple[str, int]
+TopicPartition = tuple[str, int]
+"""A topic and the number of a partition."""
 _log = logger(__name__)
 
 
@@ -88,7 +90,7 @@ class RangeReplay:
             writer is refused while the service runs.
 
     Raises:
-        ConfigError: the source is not Kafka, or the range is empty.
+        ConfigError: the source is not Kafka.
     """
 
     def __init__(
@@ -96,11 +98,9 @@ class RangeReplay:
         configuration: Configuration,
         pipeline: Pipeline,
         catalog: Catalog,
-        request: RangeRequest,
+        request: ReplayRequest,
         host: ReplayHost | None = None,
     ) -> None:
-        if request.from_ms >= request.to_ms:
-            raise ConfigError("the range is empty: --from is not before --to", hint="times without a zone are UTC")
         self._settings = kafka_source_of(pipeline)
         self._configuration = configuration
         self._pipeline = pipeline
@@ -169,8 +169,7 @@ class RangeReplay:
     def run(
         self,
         *,
-        rate: float | None = None,
-        on_progress: Callable[[ReplayTotals, int], None] = lambda _totals, _batches: None,
+        on_progress: Callable[[ReplayTotals, int], None] = lambda _totals, _planned: None,
         on_blocked: Callable[[str], None] = lambda _reason: None,
         cancellation: Cancellation | None = None,
     ) -> ReplayTotals:
@@ -178,8 +177,7 @@ class RangeReplay:
         Run the plan until all of it is durable.
 
         Args:
-            rate: maximum average of records per second; each micro-batch runs at full speed, and the next one waits.
-            on_progress: called with the totals and the number of all micro-batches, after each durable one.
+            on_progress: called with the totals and the number of planned micro-batches, after each durable one.
             on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
             cancellation: ends it early; a running micro-batch is abandoned.
 
@@ -202,16 +200,16 @@ class RangeReplay:
                     self._pipeline,
                     self._catalog,
                     self._host,
-                    RateLimiter(rate),
+                    RateLimiter(self._request.rate),
                     opened,
                     on_blocked=on_blocked,
                     check_owner=lock.check,
                 )
                 if not plan.resumes:
                     self._state.start(plan.pieces)
-                ends = cancellation or Cancellation()
-                with ends.calls(runner.stop):
-                    self._run(runner, plan, ends, on_progress)
+                cancellation = cancellation or Cancellation()
+                with cancellation.calls(runner.stop):
+                    self._run(runner, plan, cancellation, on_progress)
                     runner.until_possible(self._state.finish)
             else:
                 self._state.finish()
@@ -224,44 +222,49 @@ class RangeReplay:
         cancellation: Cancellation,
         on_progress: Callable[[ReplayTotals, int], None],
     ) -> None:
-        totals, number = plan.totals, len(plan.pieces)
-        on_progress(totals, number)
+        totals, planned = plan.totals, len(plan.pieces)
+        on_progress(totals, planned)
         for piece in plan.pieces[totals.batches :]:
             cancellation.wait(runner.delay_s())
-            with self._host.part():
-                self._run_piece(runner, piece, totals, number)
-                on_progress(totals, number)
+            with self._host.micro_batch():
+                self._run_piece(runner, piece, totals, planned)
+                on_progress(totals, planned)
 
-    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, number: int) -> None:
+    def _run_piece(self, runner: ReplayRunner, piece: Piece, totals: ReplayTotals, planned: int) -> None:
         """Run a piece until it is durable, and its progress too."""
         try:
             totals.add(runner.run(piece))
             runner.until_possible(partial(self._state.progress, totals))
         except PositionLostError as error:
             raise PositionLostError(
-                f"stopped after {totals.batches} of {number} micro-batches: the topics have deleted "
+                f"stopped after {totals.batches} of {planned} micro-batches: the topics have deleted "
                 f"records of the next one since the replay was planned ({error.message})",
                 hint=f'remove "{self._state.plan_file}" and run the same command again, which makes a new plan',
             ) from error
         except IngestError as error:
             raise ReplayStoppedError(
-                f"stopped after {totals.batches} of {number} micro-batches: {error}",
+                f"stopped after {totals.batches} of {planned} micro-batches: {error}",
                 code=error.code,
                 hint="finished micro-batches are not run again; run the same command again",
             ) from error
 
 
-def _between(admin: KafkaAdmin, topics: Sequence[str], request: RangeRequest) -> dict[Part, tuple[int, int]]:
+def _between(admin: KafkaAdmin, topics: Sequence[str], request: ReplayRequest) -> dict[TopicPartition, tuple[int, int]]:
     """The offsets of the time range, of records that the topics still have."""
     ends = admin.ends(topics)
-    begins, stops = admin.offsets_since(topics, request.from_ms), admin.offsets_since(topics, request.to_ms)
-    ranges = {part: (begins.get(part, end), min(stops.get(part, end), end)) for part, end in ends.items()}
-    return {part: (begin, end) for part, (begin, end) in ranges.items() if begin < end}
+    begins, stops = admin.offsets_since(topics, request.start_ms), admin.offsets_since(topics, request.end_ms)
+    ranges = {
+        partition: (begins.get(partition, end), min(stops.get(partition, end), end)) for partition, end in ends.items()
+    }
+    return {partition: (begin, end) for partition, (begin, end) in ranges.items() if begin < end}
 
 
 def _durable_ends(
-    batches: Sequence[LoggedBatch], acknowledged: Mapping[Part, int], known_ids: Mapping[str, str], now: TopicState
-) -> dict[Part, int]:
+    batches: Sequence[LoggedBatch],
+    acknowledged: Mapping[TopicPartition, int],
+    known_ids: Mapping[str, str],
+    now: TopicState,
+) -> dict[TopicPartition, int]:
     """
     The offsets before which all records are durable; a logged batch is, also if it is not acknowledged yet. For a topic
     that was recreated, the offsets of the old topic count as 0.
@@ -272,20 +275,23 @@ def _durable_ends(
         known_ids: topic -> its id in the checkpoint.
         now: the topics.
     """
-    ends = {part: end if now.is_same(part[0], known_ids.get(part[0])) else 0 for part, end in acknowledged.items()}
+    durable_ends = {
+        (topic, partition): end if now.is_same(topic, known_ids.get(topic)) else 0
+        for (topic, partition), end in acknowledged.items()
+    }
     for batch in batches:
-        for part, (_, end) in batch.ranges.items():
-            durable_end = end if now.is_same(part[0], batch.topic_ids.get(part[0])) else 0
-            ends[part] = max(durable_end, ends.get(part, 0))
-    return ends
+        for (topic, partition), (_, end) in batch.ranges.items():
+            durable_end = end if now.is_same(topic, batch.topic_ids.get(topic)) else 0
+            durable_ends[topic, partition] = max(durable_end, durable_ends.get((topic, partition), 0))
+    return durable_ends
 
 
-def _up_to(selected: OffsetRanges, ends: Mapping[Part, int]) -> dict[Part, tuple[int, int]]:
-    """The ranges up to the ends of their partitions; unchanged if there are no ends, as without a checkpoint."""
-    if not ends:
+def _up_to(selected: OffsetRanges, durable_ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+    """The ranges up to the durable ends of their partitions; unchanged if there are none, as without a checkpoint."""
+    if not durable_ends:
         return dict(selected)
-    cut = {part: (begin, min(end, ends.get(part, 0))) for part, (begin, end) in selected.items()}
-    return {part: (begin, end) for part, (begin, end) in cut.items() if begin < end}
+    cut = {partition: (begin, min(end, durable_ends.get(partition, 0))) for partition, (begin, end) in selected.items()}
+    return {partition: (begin, end) for partition, (begin, end) in cut.items() if begin < end}
 
 
 def _compacted(admin: KafkaAdmin, topics: Sequence[str]) -> frozenset[str]:

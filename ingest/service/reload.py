@@ -12,7 +12,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
 from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.plan.assemble import Plan, plan_of
-from ingest.service.control import ACTIVE, Control, Phase, ReloadStatus
+from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session
@@ -85,7 +85,7 @@ class Reloader:
     @property
     def is_active(self) -> bool:
         """Whether a reload runs."""
-        return self.status.phase in ACTIVE
+        return self.status.phase.is_active
 
     @property
     def is_working(self) -> bool:
@@ -196,7 +196,7 @@ def refuse_changes(old: Configuration, new: Configuration) -> None:
         ConfigError: it changes what all pipelines share; the message names the sections.
     """
     shared = {
-        "state_dir": ((old.state_url, old.state_dir), (new.state_url, new.state_dir)),
+        "state_dir": ((old.state_url, old.local_dir), (new.state_url, new.local_dir)),
         "plugins": ([each.module for each in old.plugins], [each.module for each in new.plugins]),
         "spark": (old.spark, new.spark),
         "service: http": (old.service.http, new.service.http),

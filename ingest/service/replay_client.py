@@ -6,6 +6,7 @@ from typing import Any
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service.client import NotRunningError, ServiceClient
+from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_state import ReplayTotals
 
 POLL_S = 0.3
@@ -27,20 +28,19 @@ class ServiceReplay:
     Args:
         client: of the service.
         pipeline: its name.
-        request: the content for `POST /pipelines/NAME/replay`.
+        request: which records.
 
     Raises:
         NotRunningError: no service answers.
         NoAnswerError: the service may have accepted the request.
+        NotFoundError: the service has no such pipeline.
         ConflictError: it refuses the request.
     """
 
-    def __init__(self, client: ServiceClient, pipeline: str, request: dict[str, Any]) -> None:
+    def __init__(self, client: ServiceClient, pipeline: str, request: ReplayRequest) -> None:
         self._client = client
-        if not client.has_started:  # else the endpoint, if there is one, belongs to another service
-            raise NotRunningError("no service has started with this state_dir")
         try:
-            self._duty = client.replay(pipeline, request)
+            self._duty = client.replay(pipeline, request.to_json())
         except ConflictError as error:
             hint = error.hint or "--own-process runs it beside the service, unless a store is RocksDB"
             raise ConflictError(error.message, code=error.code, hint=hint) from error

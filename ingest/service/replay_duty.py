@@ -1,64 +1,14 @@
 """A replay as a duty of a service."""
 
-import math
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from pydantic import ValidationError
-
-from ingest.api import ConfigError, ConflictError, Model, NotFoundError
-from ingest.reference.readable import moment_of
+from ingest.api import ConflictError, NotFoundError
 from ingest.service.duty import Duty, DutyRun, Progress
 from ingest.service.range_replay import RangeReplay
 from ingest.service.replay_host import RunningService
-from ingest.service.replay_state import RangeRequest, ReplayTotals
-
-
-class ReplayRequest(Model):
-    """
-    The content of a request for a replay, with the meanings of the options of `ingest replay`.
-
-    Attributes:
-        start: `--from`.
-        end: `--to`.
-        fingerprint: of the pipeline that the sender means, since the service may run an older file; None for any.
-    """
-
-    start: str
-    end: str
-    at: str | None = None
-    overwrite: bool = False
-    rate: float | None = None
-    fingerprint: str | None = None
-
-    @classmethod
-    def of(cls, content: bytes) -> "ReplayRequest":
-        """
-        A request from its JSON.
-
-        Raises:
-            ConfigError: it is none.
-        """
-        try:
-            return cls.model_validate_json(content)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the request"
-            raise ConfigError(f"{place}: {first['msg']}", hint='send JSON as {"start": TIME, "end": TIME}') from error
-
-    def range(self) -> RangeRequest:
-        """
-        The records to replay.
-
-        Raises:
-            ConfigError: a time has another format, the range is empty, or options exclude each other.
-        """
-        if self.at is not None and self.overwrite:
-            raise ConfigError("--at and --overwrite were both given", hint="choose one of them")
-        if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
-            raise ConfigError("the rate must be above 0")
-        at_ms = None if self.at is None else moment_of(self.at)
-        return RangeRequest(moment_of(self.start), moment_of(self.end), at_ms, self.overwrite)
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayTotals
 
 
 class ReplayDuty(Duty):
@@ -68,9 +18,6 @@ class ReplayDuty(Duty):
     Args:
         pipeline: its name.
         request: which records.
-
-    Raises:
-        ConfigError: as `ReplayRequest.range`.
     """
 
     kind = "replay"
@@ -78,7 +25,6 @@ class ReplayDuty(Duty):
     def __init__(self, pipeline: str, request: ReplayRequest) -> None:
         self.subject = pipeline
         self.request = request
-        self._range = request.range()
         self._is_checked = False
 
     def uses(self, pipelines: Collection[str]) -> bool:
@@ -110,10 +56,9 @@ class ReplayDuty(Duty):
             )
         self._is_checked = True  # a later run resumes with the configuration of a reload, as a restarted command would
         host = RunningService(run)
-        replayed = RangeReplay(shared.configuration, pipeline, shared.catalog, self._range, host)
+        replayed = RangeReplay(shared.configuration, pipeline, shared.catalog, self.request, host)
         progress = _Reporter(run.report)
         totals = replayed.run(
-            rate=self.request.rate,
             on_progress=progress.advanced,
             on_blocked=progress.blocked,
             cancellation=run.cancellation,
@@ -128,8 +73,8 @@ class _Reporter:
         self._report = report
         self._progress = Progress()
 
-    def advanced(self, totals: ReplayTotals, batches: int) -> None:
-        self._progress = Progress(totals.batches, batches, totals.to_json())
+    def advanced(self, totals: ReplayTotals, planned: int) -> None:
+        self._progress = Progress(totals.batches, planned, totals.to_json())
         self._report(self._progress)
 
     def blocked(self, reason: str) -> None:

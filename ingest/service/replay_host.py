@@ -45,7 +45,7 @@ class ReplayHost(ABC):
         """The maximum number of tasks at a time; None for one for each partition of Kafka."""
 
     @abstractmethod
-    def part(self) -> AbstractContextManager[None]:
+    def micro_batch(self) -> AbstractContextManager[None]:
         """Surrounds one micro-batch; may wait at its end."""
 
 
@@ -81,7 +81,7 @@ class OwnProcess(ReplayHost):
         """All slots."""
         return max_tasks(session)
 
-    def part(self) -> AbstractContextManager[None]:
+    def micro_batch(self) -> AbstractContextManager[None]:
         """Does nothing."""
         return nullcontext()
 
@@ -118,6 +118,6 @@ class RunningService(ReplayHost):
         """Those of a duty."""
         return self._run.tasks
 
-    def part(self) -> AbstractContextManager[None]:
+    def micro_batch(self) -> AbstractContextManager[None]:
         """Rests after the micro-batch, so that the pipelines keep their rate."""
-        return self._run.part()
+        return self._run.unit_of_work()

@@ -98,12 +98,13 @@ def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics
     """
     for batch in batches:
         ranges = {}
-        for part, (begin, end) in batch.ranges.items():
-            if part not in selected or not topics.is_same(part[0], batch.topic_ids.get(part[0])):
+        for partition, (begin, end) in batch.ranges.items():
+            topic, _ = partition
+            if partition not in selected or not topics.is_same(topic, batch.topic_ids.get(topic)):
                 continue
-            bounds = max(begin, selected[part][0]), min(end, selected[part][1])
+            bounds = max(begin, selected[partition][0]), min(end, selected[partition][1])
             if bounds[0] < bounds[1]:
-                ranges[part] = bounds
+                ranges[partition] = bounds
         if not ranges:
             continue
         if ranges == batch.ranges and not any(topic in topics.compacted for topic, _ in ranges):
@@ -125,20 +126,20 @@ def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: in
     """
     covered: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for piece in logged:
-        for part, bounds in piece.ranges.items():
-            covered.setdefault(part, []).append(bounds)
+        for partition, bounds in piece.ranges.items():
+            covered.setdefault(partition, []).append(bounds)
     ranges: dict[tuple[str, int], tuple[int, int]] = {}
     left = max_offsets
-    for part, bounds in sorted(selected.items()):
-        for gap_begin, gap_end in _gaps(bounds, sorted(covered.get(part, ()))):
+    for partition, bounds in sorted(selected.items()):
+        for gap_begin, gap_end in _gaps(bounds, sorted(covered.get(partition, ()))):
             begin = gap_begin
             while begin < gap_end:
                 end = min(gap_end, begin + left)
-                if part in ranges:  # the gap before this one: a piece has one range of a partition
+                if partition in ranges:  # the gap before this one: a piece has one range of a partition
                     yield _unlogged(ranges, time_ms)
                     ranges, left = {}, max_offsets
                     continue
-                ranges[part] = begin, end
+                ranges[partition] = begin, end
                 left -= end - begin
                 begin = end
                 if not left:

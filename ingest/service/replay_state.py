@@ -2,35 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from ingest.api import ConflictError, IntegrityError
-from ingest.durable import StatePath, make_folder, on_disk, sync_folder, write_durably
+from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 from ingest.receipt import Counts
 from ingest.service.replay_plan import Piece
+from ingest.service.replay_request import ReplayRequest
 
 FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class RangeRequest:
-    """
-    Which records to replay.
-
-    Attributes:
-        from_ms: timestamp of the first records; in each partition the first record that is not older.
-        to_ms: records before the first one that is not older than this.
-        at_ms: batch time for records that are in no logged batch; None for no such time.
-        overwrite: give those records the present time.
-    """
-
-    from_ms: int
-    to_ms: int
-    at_ms: int | None = None
-    overwrite: bool = False
 
 
 @dataclass(slots=True)
@@ -90,10 +73,10 @@ class ReplayState:
         folder: of the pipeline's replays.
     """
 
-    def __init__(self, folder: StatePath, request: RangeRequest) -> None:
+    def __init__(self, folder: StatePath, request: ReplayRequest) -> None:
         self._folder = folder
         self._request = request
-        name = f"{request.from_ms}-{request.to_ms}"
+        name = f"{request.start_ms}-{request.end_ms}"
         self._plan = folder / f"{name}.plan"
         self._done = folder / f"{name}.done"
 
@@ -111,7 +94,7 @@ class ReplayState:
             IntegrityError: a file is damaged, or has the format of another version.
             StoreUnavailableError: a file cannot be read now.
         """
-        with on_disk(self._plan):
+        with file_errors(self._plan):
             if not self._plan.exists():
                 return None
             header, *lines = self._plan.read_bytes().splitlines()
@@ -125,7 +108,7 @@ class ReplayState:
             raise self._unreadable(str(error)) from error
         if content != known:
             raise self._unreadable(f"it has the format {content.get('format')}, this version reads {FORMAT}")
-        if content["request"] != asdict(self._request):
+        if content["request"] != self._request.selection():
             raise ConflictError(
                 f'an unfinished replay of this range has other options: "{self._plan}"',
                 code="other_replay",
@@ -147,8 +130,8 @@ class ReplayState:
             StoreUnavailableError: not possible now.
             IntegrityError: the disk fails.
         """
-        header = orjson.dumps({"format": FORMAT, "request": asdict(self._request)})
-        with on_disk(self._folder):
+        header = orjson.dumps({"format": FORMAT, "request": self._request.selection()})
+        with file_errors(self._folder):
             make_folder(self._folder)
             self._done.unlink(missing_ok=True)
             sync_folder(self._folder)
@@ -162,12 +145,12 @@ class ReplayState:
             StoreUnavailableError: not possible now.
             IntegrityError: the disk fails.
         """
-        with on_disk(self._done):
+        with file_errors(self._done):
             write_durably(self._done, orjson.dumps(totals.to_json()))
 
     def finish(self) -> None:
         """Remove the files of a replay that is complete: the plan first, so that no part of it runs again."""
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             self._plan.unlink(missing_ok=True)
             sync_folder(self._folder)
             self._done.unlink(missing_ok=True)

@@ -30,13 +30,14 @@ from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
+from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import spark_conf, state_of
-from ingest.spark.streaming.checkpoint import lock_all
+from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
@@ -92,7 +93,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         forward_signals(stop.forwarded)
     state = _state(configuration, stop)
     if state is None:
-        return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
+        return _stopped(configuration, stop)
     with ExitStack() as opened:
         hide = configuration.masks.hide
         activity = Activity(mask=hide)
@@ -109,14 +110,15 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             options.once,
             options.follow,
         )
-        control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once)
-        refusal = "this run ends once it has read the existing records" if options.once else ""
-        duties = Duties(metrics, hide=hide, refusal=refusal)
-        access = access_of(configuration)
-        http = configuration.service.http
-        endpoint = HttpEndpoint(http.listen, Pages(health, activity, metrics.render, control, duties, access), http.tls)
-        conflict = _serve(endpoint, configuration, options, opened)
-        pipelines, unbuilt = _build(shared, plans, options, opened)
+        wait = StateWait(state, stop, health, once=options.once)
+        try:
+            pauses = partial(Control, Pauses(state), configuration.pipelines, can_reload=not options.once)
+            control = wait.result(pauses, configuration.pipelines)
+            duties, conflict = _serve(configuration, options, shared, control, opened)
+            pipelines, unbuilt = _build(shared, plans, options, wait, opened)
+        except StartStoppedError:
+            _log.info("stopped while the start waited for the state", state=str(state))
+            return _stopped(configuration, stop)
         if unbuilt and not pipelines:
             raise next(iter(unbuilt.values()))
         if conflict is not None:
@@ -182,22 +184,27 @@ def _state(configuration: Configuration, stop: Stop) -> StatePath | None:
         return None
 
 
+def _stopped(configuration: Configuration, stop: Stop) -> Outcome:
+    """The outcome of a service that was stopped before it has built a pipeline."""
+    return Outcome({name: Totals() for name in configuration.pipelines}, [], stop.exit_code)
+
+
 def _build(
-    shared: Shared, plans: Mapping[str, Plan], options: RunOptions, opened: ExitStack
+    shared: Shared, plans: Mapping[str, Plan], options: RunOptions, wait: StateWait, opened: ExitStack
 ) -> tuple[list[LivePipeline], dict[str, BaseException]]:
     """The pipelines that can start, and why the others cannot, by name."""
     checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
-    positions = start_positions(checkpoints, options.start_from)
+    positions = wait.result(partial(start_positions, checkpoints, options.start_from), plans)
     for checkpoint in checkpoints.values():
         opened.callback(checkpoint.unlock)
-    refused = lock_all(checkpoints)
+    refused = _lock(checkpoints, wait)
     pipelines: list[LivePipeline] = []
     unbuilt: dict[str, BaseException] = {}
     for name, plan in plans.items():
         try:
             if name in refused:
                 raise refused[name]
-            pipeline = build_pipeline(shared, plan, positions[name], checkpoints[name])
+            pipeline = wait.result(_builder(shared, plan, positions[name], checkpoints[name]), [name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
@@ -208,6 +215,38 @@ def _build(
             opened.callback(pipeline.close)
             pipelines.append(pipeline)
     return pipelines, unbuilt
+
+
+def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, IngestError]:
+    """Lock the checkpoints; returns why some cannot be locked, by name."""
+    refused: dict[str, IngestError] = {}
+    unlocked = dict(checkpoints)
+
+    def lock() -> None:
+        found = lock_all(unlocked)
+        away = {name: error for name, error in found.items() if error.code == AWAY}
+        refused.update({name: error for name, error in found.items() if name not in away})
+        for name in checkpoints.keys() - away.keys():
+            unlocked.pop(name, None)
+        for error in away.values():
+            raise error
+
+    wait.result(lock, checkpoints)
+    return refused
+
+
+def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:
+    """Builds a pipeline on its locked checkpoint; a failed call unlocks it, and the next one locks it again."""
+    is_locked = True
+
+    def build() -> LivePipeline:
+        nonlocal is_locked
+        if not is_locked:
+            checkpoint.lock()
+        is_locked = False
+        return build_pipeline(shared, plan, start_from, checkpoint)
+
+    return build
 
 
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:
@@ -240,20 +279,30 @@ def _recovery() -> Callable[[], None]:
 
 
 def _serve(
-    endpoint: HttpEndpoint, configuration: Configuration, options: RunOptions, opened: ExitStack
-) -> ConflictError | None:
-    """Start the endpoint; a `--once` run continues without it if another process uses the port."""
+    configuration: Configuration, options: RunOptions, shared: Shared, control: Control, opened: ExitStack
+) -> tuple[Duties, ConflictError | None]:
+    """
+    Start the endpoint; a `--once` run continues without it if another process uses the port.
+
+    Returns:
+        The duties that it controls, and the error if another process uses the port.
+    """
+    refusal = "this run ends once it has read the existing records" if options.once else ""
+    duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
+    access, http = access_of(configuration), configuration.service.http
+    pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
+    endpoint = HttpEndpoint(http.listen, pages, http.tls)
     try:
         endpoint.start()
     except ConflictError as error:
         if not options.once:
-            return error
+            return duties, error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
-        write_url(configuration.state_dir, endpoint.url)
+        write_url(configuration.local_dir, endpoint.url)
         _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
-    return None
+    return duties, None
 
 
 def _exit_code(errors: Sequence[BaseException], stop: Stop) -> int:

@@ -187,4 +187,4 @@ def staging_folder(configuration: Configuration, store: str, pipeline: str, *, i
 
 
 def _staging_root(configuration: Configuration, store: str) -> Path:
-    return configuration.state_dir.resolve() / "incoming" / store
+    return configuration.local_dir.resolve() / "incoming" / store

@@ -12,7 +12,7 @@ from pathlib import Path
 from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.durable import make_folder, on_disk
+from ingest.durable import file_errors, make_folder
 from ingest.spark.environment import FOLDER, INTERPRETER
 from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
@@ -94,7 +94,7 @@ def submit_command(
 
 def properties_file(configuration: Configuration) -> Path:
     """The file for settings that contain a secret."""
-    return configuration.state_dir.absolute() / "spark-submit.properties"
+    return configuration.local_dir.absolute() / "spark-submit.properties"
 
 
 def write_properties(configuration: Configuration) -> None:
@@ -113,7 +113,7 @@ def write_properties(configuration: Configuration) -> None:
         if name in configuration.secret_settings
     ]
     temporary = path.with_name(f".{path.name}.tmp")
-    with on_disk(path):
+    with file_errors(path):
         make_folder(path.parent)
         temporary.unlink(missing_ok=True)
         with open(temporary, "x", encoding="ascii", opener=partial(os.open, mode=0o600)) as file:

@@ -142,9 +142,11 @@ class Supervisor:
                 self._begin(self._members[-1])
             self._duties.release(reloader.shared)
             return frozenset()
+        # a duty of a pipeline ends before the pipeline, whose checkpoint and stores it uses
+        if not self._duties.hold(reloader.leaving):
+            return frozenset()
         leaving = reloader.leaving.intersection(member.name for member in self._members)
-        # a duty may use a store whose options change
-        if self._duties.hold(reloader.leaving) and not leaving:
+        if not leaving:
             reloader.build()
         return leaving
 

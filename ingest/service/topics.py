@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from ingest.api import CheckpointError, PositionLostError
-from ingest.durable import StatePath, on_disk, write_durably
+from ingest.durable import StatePath, file_errors, write_durably
 
 Part = tuple[str, int]
 """Topic and partition."""
@@ -129,7 +129,7 @@ class TopicIds:
             StoreUnavailableError: the file cannot be written, or the disk is full.
             CheckpointError: the file is damaged.
         """
-        with self._lock, on_disk(self._path):
+        with self._lock, file_errors(self._path):
             known = self._load()
             recreated = sorted(topic for topic, id_ in ids.items() if known.get(topic, id_) != id_)
             if recreated:
@@ -145,7 +145,7 @@ class TopicIds:
             StoreUnavailableError: the file cannot be read now.
             CheckpointError: the file is damaged.
         """
-        with self._lock, on_disk(self._path):
+        with self._lock, file_errors(self._path):
             return self._load()
 
     def _load(self) -> dict[str, str]:

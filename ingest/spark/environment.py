@@ -31,7 +31,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from ingest.api import ConfigError, ConflictError
-from ingest.durable import on_disk
+from ingest.durable import file_errors
 
 FOLDER = "environment"  # where Spark unpacks the archive, in the working directory of an executor
 INTERPRETER = f"./{FOLDER}/bin/python"
@@ -129,7 +129,7 @@ def pack(path: Path, content: Environment) -> bool:
         ConflictError: another file is there.
         IngestError: it cannot be written.
     """
-    with on_disk(path):
+    with file_errors(path):
         return _pack(path, content)
 
 

@@ -9,7 +9,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.observe.logs import logger
 from ingest.spark.master import DEFAULT_MASTER
 from ingest.spark.signals import ignore_signals
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
@@ -43,11 +44,19 @@ LOCAL = {
 
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
+_SOCKETS = "spark.python.unix.domain.socket.enabled"
+_SOCKET_FOLDER = "spark.python.unix.domain.socket.dir"
+_MAX_SOCKET_FOLDER = 61
+"""
+Longest path, in bytes, of a folder with sockets: of the 104 that a path may have on every Unix, Spark's names take 43.
+Source: the limit that Spark 4.2 has for `spark.python.unix.domain.socket.dir`.
+"""
+
 DEFAULTS = {
     # Spark's default starts two processes for each file that it writes, which takes 30 ms
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back
-    "spark.python.unix.domain.socket.enabled": "true",
+    _SOCKETS: "true",
     # files of a checkpoint; Hadoop sets their permissions itself, whatever the umask of the process
     "spark.hadoop.fs.permissions.umask-mode": "077",
     "spark.ui.enabled": "false",
@@ -58,6 +67,8 @@ _REDACTION = "spark.redaction.regex"
 DEFAULT_REDACTION = "(?i)secret|password|token|access[.]?key"  # Spark's default
 
 STOP_S = 5.0  # Spark usually stops within a second
+
+_log = logger(__name__)
 
 
 class SessionOptions(TypedDict):
@@ -98,6 +109,8 @@ def open_session(name: str, **options: Unpack[SessionOptions]) -> SparkSession:
         NotFoundError: Java is not installed or did not start.
     """
     settings = start_java(name, **options)
+    master = settings.get("spark.master") or str(SparkConf().get("spark.master", ""))  # the latter of spark-submit
+    settings = with_usable_sockets(settings, master, _temporary_folder())
     interrupted = signal.getsignal(signal.SIGINT)
     with caught_stderr():
         session = SparkSession.builder.config(map={**settings}).getOrCreate()
@@ -154,6 +167,37 @@ def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
     if not is_submitted():
         ignore_signals()
     return settings
+
+
+def with_usable_sockets(settings: dict[str, str], master: str, folder: str) -> dict[str, str]:
+    """
+    The settings of a session, with TCP between Spark and its Python workers if the paths of Unix sockets would be too
+    long, so that no worker could start.
+
+    Args:
+        settings: of the session.
+        master: of the session; the containers of YARN have temporary folders with paths of over 100 bytes.
+        folder: for temporary files of the JVM; Spark puts the sockets there.
+    """
+    if settings.get(_SOCKETS) != "true" or _SOCKET_FOLDER in settings:
+        return settings
+    if master.startswith("yarn"):
+        return settings | {_SOCKETS: "false"}
+    if len(os.fsencode(folder)) <= _MAX_SOCKET_FOLDER:
+        return settings
+    _log.warning(
+        "the path of the temporary folder is too long for Unix sockets; Spark uses TCP, which is slower",
+        folder=folder,
+        limit_bytes=_MAX_SOCKET_FOLDER,
+        hint=f"set a shorter java.io.tmpdir, or {_SOCKET_FOLDER} under spark: conf",
+    )
+    return settings | {_SOCKETS: "false"}
+
+
+def _temporary_folder() -> str:
+    """Of the JVM of this process."""
+    jvm: Any = SparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM before a session
+    return str(jvm.java.lang.System.getProperty("java.io.tmpdir"))
 
 
 def _redaction(pattern: str, secret_names: Collection[str]) -> str:

@@ -23,7 +23,7 @@ def state_of(configuration: Configuration) -> StatePath:
         StoreUnavailableError: the URL names an unknown host.
     """
     if configuration.state_url is None:
-        return configuration.state_dir
+        return configuration.local_dir
     from ingest.spark.hadoop_files import hadoop_path
     from ingest.spark.jars import source_jars
     from ingest.spark.session import is_submitted, start_java

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from ingest.api import ALL_TIMES, Delete, FuzzyPattern, Mutation, Put, Scan, TimeRange
+from ingest.api import ALL_TIMES, Delete, Durability, FuzzyPattern, Mutation, Put, Scan, TimeRange
 
 EXAMPLES = settings(
     max_examples=25,
@@ -62,9 +62,9 @@ SCANS = st.builds(
 )
 
 
-def put(row: bytes, at: int, *, wal: bool = True, **columns: bytes) -> Put:
+def put(row: bytes, at: int, *, durability: Durability = Durability.SYNC, **columns: bytes) -> Put:
     """A put with columns as `family_qualifier=value`."""
-    return Put(row, {name.replace("_", ":", 1).encode(): value for name, value in columns.items()}, at, wal)
+    return Put(row, {name.replace("_", ":", 1).encode(): value for name, value in columns.items()}, at, durability)
 
 
 def scan_with_prefix(prefix: bytes, scan: Scan) -> Scan:

@@ -22,6 +22,7 @@ from hypothesis.strategies import lists
 from ingest.api import (
     Cell,
     Delete,
+    Durability,
     FamilySpec,
     Mutation,
     Put,
@@ -42,6 +43,7 @@ from sinks.writing.fold import Fold
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 
 MS_NOW = now_ms()
+SKIP = Durability.SKIP
 _numbers = itertools.count()
 
 
@@ -238,17 +240,29 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert [row.key for row in scanned(again, table)] == [b"r"]
 
     def test_writes_without_wal_survive_reopening(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
-        store.apply(table, [put(b"r", 1, wal=False, f_q=b"1"), put(b"s", 1, wal=False, g_q=b"1")])
-        store.apply(table, [put(b"t", 1, wal=False, f_q=b"1"), put(b"u", 1, f_q=b"1"), Delete(b"s", 1, wal=False)])
+        store.apply(table, [put(b"r", 1, durability=SKIP, f_q=b"1"), put(b"s", 1, durability=SKIP, g_q=b"1")])
+        store.apply(
+            table,
+            [put(b"t", 1, durability=SKIP, f_q=b"1"), put(b"u", 1, f_q=b"1"), Delete(b"s", 1, durability=SKIP)],
+        )
         assert [row.key for row in scanned(store, table)] == [b"r", b"t", b"u"]
         assert [row.key for row in scanned(kit.reopened(store), table)] == [b"r", b"t", b"u"]
+
+    def test_every_durability_of_the_store_is_written(self, store: AnyStore, table: str) -> None:
+        had = [one for one in Durability if store.settings.durability_refusal(one) is None]
+        assert {Durability.SKIP, Durability.SYNC} <= set(had)
+        for durability in had:
+            row = durability.encode()
+            store.apply(table, [put(row, 1, durability=durability, f_q=b"1"), put(b"s" + row, 1, f_q=b"1")])
+            store.apply(table, [Delete(b"s" + row, 1, durability=durability)])
+        assert [row.key for row in scanned(store, table)] == sorted(durability.encode() for durability in had)
 
     def test_readers_see_acknowledged_writes(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
         reader = kit.reader(store)
         try:
             for number in range(10):
                 key = b"%02d" % number
-                store.apply(table, [put(key, 1, wal=number % 2 == 0, f_q=key)])
+                store.apply(table, [put(key, 1, durability=SKIP if number % 2 else Durability.SYNC, f_q=key)])
                 assert reader.get(table, key) == Row(key, (Cell(b"f", b"q", 1, key),))
             assert len(scanned(reader, table, Scan(page_rows=3))) == 10
             other = self.make(kit, store, FamilySpec(b"n"))

@@ -201,6 +201,8 @@ class TableContract:
         with pytest.raises(NotFoundError):
             store.record_buckets(kit.table(), 8)
         assert store.buckets(table) == 16  # noqa: PLR2004
+        store.record_buckets(table, None)
+        assert (store.buckets(table), scanned(store, table)) == (None, rows)
 
     @pytest.mark.parametrize(
         "never",

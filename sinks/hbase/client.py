@@ -3,7 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 
-from ingest.api import FamilySpec, Mutation, Row, Scan, ScanCounts, StoredRegion, StoreError, TableSpec, TimeRange
+from ingest.api import (
+    BusyWait,
+    FamilySpec,
+    Mutation,
+    Row,
+    Scan,
+    ScanCounts,
+    SchemaError,
+    StoredRegion,
+    StoreError,
+    TableSpec,
+    TimeRange,
+)
 
 
 class TableExistsError(StoreError):
@@ -38,6 +50,10 @@ class HBaseClient(ABC):
     @abstractmethod
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Make mutations durable, in order; raises as `Store.apply`."""
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """As `Store.take_busy_waits`."""
+        return []
 
     @abstractmethod
     def get(
@@ -85,13 +101,27 @@ class HBaseClient(ABC):
             SchemaError: this client cannot create it.
         """
 
-    @abstractmethod
     def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
         """
         Add families to a live table; one that another client adds meanwhile stays as it is.
 
         Raises:
             SchemaError: this client cannot add them.
+        """
+        for family in families:
+            try:
+                self.add_family(table, family)
+            except SchemaError:
+                if family.name not in {known.name for known in self.families(table)}:
+                    raise  # else another client has added it
+
+    @abstractmethod
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Add a family to a live table.
+
+        Raises:
+            SchemaError: there is no such table, there is such a family, or this client cannot add it.
         """
 
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Duration, Model, Secret, StoreSettings, option
+from ingest.api import ByteSize, Durability, Duration, Model, Secret, StoreSettings, option
 from ingest.api.files import check_private_key
 from ingest.formats.addresses import is_this_machine
 
@@ -203,6 +203,18 @@ class HBaseSettings(StoreSettings):
         if self.thrift2 is not None or self.bootstrap_servers is not None:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
+
+    def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
+        """Thrift only says whether the write-ahead log is used; HBase's own protocol has all durabilities."""
+        if self.bootstrap_servers is not None:
+            return None
+        refusal = super().durability_refusal(durability)
+        if refusal is None:
+            return None
+        return (
+            f"writes through a Thrift server, which has no durability `{durability}`",
+            "write `sync` or `skip`, or give the store `bootstrap_servers` in place of `host` and `port`",
+        )
 
     def in_folder(self, folder: Path) -> Self:
         """The same, with absolute paths of the files for TLS."""

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from ingest.api import (
     ALL_TIMES,
     BucketsDifferError,
+    BusyWait,
     Capabilities,
     FamilySpec,
     Mutation,
@@ -63,6 +64,10 @@ class HBaseStore(Store[HBaseSettings]):
         """Send the mutations in as few calls as the protocol allows."""
         self._client.apply(table, mutations)
 
+    def take_busy_waits(self) -> list[BusyWait]:
+        """Those of the client of HBase's own protocol; a Thrift server waits itself."""
+        return self._client.take_busy_waits()
+
     def get(
         self,
         table: str,
@@ -111,12 +116,12 @@ class HBaseStore(Store[HBaseSettings]):
         """The number of buckets in the table's record."""
         return self._records.buckets(table)
 
-    def record_buckets(self, table: str, buckets: int) -> None:
-        """Record the number of buckets of a table with rows."""
+    def record_buckets(self, table: str, buckets: int | None) -> None:
+        """Record the number of buckets of a table with rows, or remove the record."""
         if self.families(table) is None:
             raise NotFoundError(f'there is no table "{table}"')
         found = self._records.buckets(table)
-        if found not in {None, buckets}:
+        if buckets is not None and found not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found)
         self._records.set_buckets(table, buckets)
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import (
     ByteSize,
+    Durability,
     Event,
     Finding,
     Model,
@@ -67,18 +68,29 @@ class ColumnOptions(Model):
 
 
 class Rule(Model):
-    """An exception for some events: they skip the WAL, or delete."""
+    """An exception for some events: they have another durability, or delete."""
 
     when: Condition = option(
         "Condition for the rule; the first rule that holds wins.", example="%{priority} == 'DEBUG'"
     )
-    write_to_wal: bool | None = option("False skips the store's write-ahead log for these events.", default=None)
+    write_to_wal: bool | None = option(
+        "False skips the store's write-ahead log for these events, as `durability: skip`; true is `durability: sync`.",
+        default=None,
+    )
+    durability: Durability | None = option(
+        "How safe these rows are when a call returns, as for the sink.", default=None, strict=False, example="fsync"
+    )
     delete: str | dict[str, str] | None = option(
         "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`. If the table lacks the family, the "
         "event is dropped as unknown_family, or fails with `on_unknown: error`.",
         default=None,
         example="row",
     )
+
+    @property
+    def row_durability(self) -> Durability | None:
+        """As `durability` or `write_to_wal` says; None if the rule has neither."""
+        return self.durability or _durability_of(self.write_to_wal)
 
     @field_validator("delete")
     @classmethod
@@ -107,7 +119,18 @@ class MapperSettings(SinkSettings):
         ge=1,
     )
     write_to_wal: bool = option(
-        "False skips the store's write-ahead log: faster, and unflushed rows are lost with the server.", default=True
+        "False skips the store's write-ahead log, as `durability: skip`: faster, and unflushed rows are lost with the "
+        "server.",
+        default=True,
+    )
+    durability: Durability | None = option(
+        "How safe a row is when a call returns, in place of `write_to_wal`: `skip` the store's write-ahead log, `sync` "
+        "it on all machines with a copy, or with `bootstrap_servers` of an hbase store `fsync` it to their disks, or "
+        "`async`, which writes the log a moment later. A crash of a region server loses unflushed rows with `skip`, "
+        "and the newest rows with `async`. Default: sync.",
+        default=None,
+        strict=False,
+        example="fsync",
     )
     timestamp: Timestamp = option(
         "Timestamp of the cells: `batch` (the batch time, the same on a replay) or `event` (the event time).",
@@ -148,6 +171,23 @@ class MapperSettings(SinkSettings):
         return self.timestamp is Timestamp.EVENT
 
     @property
+    def row_durability(self) -> Durability:
+        """As `durability` or `write_to_wal` says; rules may name others."""
+        return self.durability or _durability_of(self.write_to_wal) or Durability.SYNC
+
+    def row_durabilities(self) -> frozenset[Durability]:
+        """Those that rows may have: that of the sink, and those of its rules."""
+        return frozenset([self.row_durability, *(rule.row_durability or self.row_durability for rule in self.rules)])
+
+    def named_durabilities(self) -> Iterator[tuple[OptionPath, Durability]]:
+        """That of the sink and those of its rules; those that `write_to_wal` chooses are in every store."""
+        if self.durability is not None:
+            yield ("durability",), self.durability
+        for index, rule in enumerate(self.rules):
+            if rule.durability is not None:
+                yield ("rules", index, "durability"), rule.durability
+
+    @property
     def on_unknown_family(self) -> str | None:
         """As `families` says."""
         return self.families.on_unknown
@@ -174,19 +214,45 @@ class MapperSettings(SinkSettings):
         return self.families.allow is not None or family in self.families.deny
 
     def findings(self) -> Iterator[Finding]:
-        """Families both allowed and denied; rules without an action, or after a rule that always holds."""
+        """
+        Families both allowed and denied; a durability that is written in two ways; rules without an action, or after
+        a rule that always holds.
+        """
         for family in sorted(set(self.families.allow or ()) & set(self.families.deny)):
             path = ("families", "deny", self.families.deny.index(family))
             yield Finding(path, f'family "{family}" is both allowed and denied')
+        if {"durability", "write_to_wal"} <= self.model_fields_set:
+            yield _two_durabilities()
         has_catch_all = False
         for index, rule in enumerate(self.rules):
             if has_catch_all:
                 message = "an earlier rule holds for every event"
                 yield Finding(("rules", index), message, kind="unreachable")
-            if rule.write_to_wal is None and rule.delete is None:
-                message = 'a rule needs "write_to_wal" or "delete"'
+            if rule.durability is not None and rule.write_to_wal is not None:
+                yield _two_durabilities("rules", index)
+            if rule.row_durability is None and rule.delete is None:
+                message = 'a rule needs "durability", "write_to_wal" or "delete"'
                 yield Finding(("rules", index), message, kind="missing_field")
             has_catch_all = has_catch_all or rule.when.constant is True
+
+
+def _durability_of(write_to_wal: bool | None) -> Durability | None:  # noqa: FBT001 - the option
+    match write_to_wal:
+        case None:
+            return None
+        case True:
+            return Durability.SYNC
+        case _:
+            return Durability.SKIP
+
+
+def _two_durabilities(*path: str | int) -> Finding:
+    """Both options of a sink or a rule."""
+    return Finding(
+        (*path, "durability"),
+        "`durability` and `write_to_wal` say the same; write one of the two",
+        see=(*path, "write_to_wal"),
+    )
 
 
 def constant_text(template: Template) -> str | None:

@@ -1,4 +1,4 @@
-"""Builds the mutation of a row for all mappers: deletes, tombstones, WAL flag, timestamp, limits, table."""
+"""Builds the mutation of a row for all mappers: deletes, tombstones, durability, timestamp, limits, table."""
 
 from collections.abc import Callable
 
@@ -30,8 +30,8 @@ def mutation_maker(
         written.
     """
     check_sizes = size_guard(settings.columns)
-    to_wal = settings.write_to_wal
-    action_of = compile_rules(settings.rules, write_to_wal=to_wal)
+    usual_durability = settings.row_durability
+    action_of = compile_rules(settings.rules, usual_durability)
     of_event = settings.timestamp is Timestamp.EVENT
     names = TableNames(table)
     one_table = names.constant
@@ -42,19 +42,19 @@ def mutation_maker(
         if of_event:
             batch_time_ms = event.timestamp_ms
             check_time(batch_time_ms)
-        wal = to_wal
+        durability = usual_durability
         target: DeleteTarget | None = None
         if action_of is not None:
-            wal, target = action_of(event)
+            durability, target = action_of(event)
         if event.tombstone:
             target = WHOLE_ROW
         if target is not None:
-            return ((one_table or names.of(event), target.delete(row, batch_time_ms, wal=wal)),)
+            return ((one_table or names.of(event), target.delete(row, batch_time_ms, durability)),)
         found = cells(event)
         if not found:
             return _NO_CELLS
         if check_sizes is not None:
             check_sizes(found)
-        return ((one_table or names.of(event), Put(row, found, batch_time_ms, wal)),)
+        return ((one_table or names.of(event), Put(row, found, batch_time_ms, durability)),)
 
     return mutation_of

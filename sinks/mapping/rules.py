@@ -1,9 +1,9 @@
-"""Rules: which events skip the write-ahead log, and which ones delete."""
+"""Rules: which events have a durability of their own, and which ones delete."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ingest.api import Delete, Event
+from ingest.api import Delete, Durability, Event
 from sinks.mapping.mapper import Rule
 
 
@@ -13,30 +13,33 @@ class DeleteTarget(NamedTuple):
     family: bytes | None = None
     qualifier: bytes | None = None
 
-    def delete(self, row: bytes, timestamp_ms: int, *, wal: bool) -> Delete:
+    def delete(self, row: bytes, timestamp_ms: int, durability: Durability) -> Delete:
         """The delete for one row."""
-        return Delete(row, timestamp_ms, self.family, self.qualifier, wal)
+        return Delete(row, timestamp_ms, self.family, self.qualifier, durability)
 
 
 WHOLE_ROW = DeleteTarget()
 
 
 class Action(NamedTuple):
-    """The action for an event: a write with or without the log, or a delete."""
+    """The action for an event: a write, or a delete."""
 
-    wal: bool
+    durability: Durability
     target: DeleteTarget | None = None
 
 
-def compile_rules(rules: Sequence[Rule], *, write_to_wal: bool) -> Callable[[Event], Action] | None:
-    """Event -> action, by the first rule that holds; None if there are no rules."""
+def compile_rules(rules: Sequence[Rule], durability: Durability) -> Callable[[Event], Action] | None:
+    """
+    Event -> action, by the first rule that holds; None if there are no rules.
+
+    Args:
+        rules: of a sink.
+        durability: of rows for which no rule names one.
+    """
     if not rules:
         return None
-    compiled = [
-        (rule.when.holds, Action(write_to_wal if rule.write_to_wal is None else rule.write_to_wal, _target(rule)))
-        for rule in rules
-    ]
-    default = Action(write_to_wal)
+    compiled = [(rule.when.holds, Action(rule.row_durability or durability, _target(rule))) for rule in rules]
+    default = Action(durability)
 
     def action_of(event: Event) -> Action:
         for holds, found in compiled:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from rocksdict import AccessType, IngestExternalFileOptions, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import LifecycleError, NotFoundError
-from ingest.durable import make_folder, on_disk, open_private
+from ingest.durable import file_errors, make_folder, open_private
 from sinks.rocksdb import descriptors, small_files, tables
 from sinks.rocksdb.errors import OWNER, is_from_rocksdb, translated
 from sinks.rocksdb.tables import TableRecord
@@ -135,7 +135,7 @@ class Database:
         opened = self.writable()
         options = IngestExternalFileOptions()
         source = file
-        with on_disk(file):
+        with file_errors(file):
             link = file.with_name(f"{file.name}.link")
             link.unlink(missing_ok=True)
             # RocksDB moves a hard link into its folder; if links are not supported it copies the file

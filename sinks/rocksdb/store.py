@@ -193,12 +193,12 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         record = self._database.current().records.get(table)
         return None if record is None else record.buckets
 
-    def record_buckets(self, table: str, buckets: int) -> None:
-        """Record the number of buckets of a table with rows."""
+    def record_buckets(self, table: str, buckets: int | None) -> None:
+        """Record the number of buckets of a table with rows, or remove the record."""
         record = self._database.writable().records.get(table)
         if record is None:
             raise NotFoundError(f'there is no table "{table}"')
-        if record.buckets not in {None, buckets}:
+        if buckets is not None and record.buckets not in {None, buckets}:
             raise BucketsDifferError(table, buckets, record.buckets)
         with self._releasing_on_error():
             self._database.record_table(table, record._replace(buckets=buckets))

@@ -8,6 +8,7 @@ from ingest.api import (
     MAX_ROW_KEY_BYTES,
     MAX_TIME_MS,
     Delete,
+    Durability,
     Mutation,
     WriteRejectedError,
     rejection_reason,
@@ -19,6 +20,8 @@ from sinks.rocksdb.keys import (
     family_delete_suffix,
 )
 from sinks.rocksdb.open_table import OpenTable
+
+_SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 
 
 def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tuple[WriteBatch, bool, int]:
@@ -53,7 +56,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
                     raise _rejection(mutations, table)
                 time = encode_time(at)
             head = encode_text(row)
-            logged = logged or mutation.wal
+            logged = logged or mutation.durability is not _SKIP
             if isinstance(mutation, Delete):
                 _delete(batch, head, mutation, table, written)
                 continue

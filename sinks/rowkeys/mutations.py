@@ -12,7 +12,7 @@ def with_stored_keys(mutations: Sequence[Mutation], distribution: Distribution) 
     stored = distribution.stored
     return [
         # by position, because `replace` takes five times as long, and most mutations are puts
-        Put(stored(one.row), one.columns, one.timestamp_ms, one.wal, one.size_bytes)
+        Put(stored(one.row), one.columns, one.timestamp_ms, one.durability, one.size_bytes)
         if isinstance(one, Put)
         else replace(one, row=stored(one.row))
         for one in mutations

@@ -14,6 +14,11 @@ SAMPLED_ROWS = 100
 """Number of rows checked at each end of a bucket, before its number of buckets is recorded."""
 FEW_ROWS = 10
 """The same, for a table whose number of buckets is recorded."""
+_BY_CHANCE = 0.75
+"""
+Largest fraction of the checked rows that may be in their bucket by chance. Of random binary keys in two buckets it is
+0.5; text keys are in no bucket.
+"""
 
 
 def has_rows(store: Store[Any], table: str) -> bool:
@@ -52,6 +57,33 @@ def check_stored_rows(store: Store[Any], declared: TableSpec) -> None:
             f"{declared.buckets}}}`, its first byte {shown(bucket)} {reason}",
             code="not_distributed",
             hint="declare the number of buckets that the rows were written with, or copy the rows into a new table",
+        )
+
+
+def check_plain_rows(store: Store[Any], table: str, buckets: int) -> None:
+    """
+    Refuse a table whose rows are stored in these buckets, so that a reader without the buckets would not find them.
+
+    Checks the first and the last 100 rows within each bucket. Rows of a plain table are there only if their keys begin
+    with the byte of a bucket.
+
+    Args:
+        store: open, for reading or writing.
+        table: name of an existing table.
+        buckets: the number in the table's record.
+
+    Raises:
+        SchemaError: most of the checked rows are in their bucket; the message names one.
+    """
+    distribution = Distribution(buckets)
+    keys = list(_sample(store, table, distribution, SAMPLED_ROWS))
+    placed = [key for key in keys if key == distribution.stored(distribution.original(key))]
+    if placed and len(placed) > _BY_CHANCE * len(keys):
+        raise SchemaError(
+            f'table "{table}" has the row {shown_start(placed[0])} in a bucket of its record, '
+            f"`distribute: {{hash: {buckets}}}`, as most rows that were checked",
+            code="distributed",
+            hint="declare `distribute` as it is recorded, or copy the rows into a new table",
         )
 
 

@@ -9,7 +9,7 @@ import msgpack
 
 from ingest import failpoint
 from ingest.api import ConflictError, FileStore, IntegrityError, LifecycleError, Mutation, Store
-from ingest.durable import on_disk
+from ingest.durable import file_errors
 from sinks.writing.sections import mutations_of
 from sinks.writing.staging import HEAD, METADATA, StagedFile, size_and_crc
 
@@ -19,10 +19,10 @@ _RUN_AGAIN = "start the service: the batch is read from its source and runs agai
 
 
 class _DecodedSection(NamedTuple):
-    """Mutations of one table and WAL flag."""
+    """Mutations of one table and durability."""
 
     table: str
-    wal: bool
+    durability: str
     mutations: list[Mutation]
     size_bytes: int
 
@@ -76,8 +76,8 @@ def apply_staged(store: Store[Any], files: Sequence[StagedFile]) -> None:
                 _apply(store, pending, before_each)
                 size = 0
             earlier = pending.get(table)
-            if earlier is not None and earlier.wal is not section.wal:
-                # a call has one WAL flag; keep the order of a table's rows
+            if earlier is not None and earlier.durability != section.durability:
+                # a call has one durability; keep the order of a table's rows
                 _apply(store, pending, before_each)
                 size, earlier = 0, None
             if earlier is None:
@@ -98,7 +98,7 @@ def _apply(store: Store[Any], pending: dict[str, _DecodedSection], before_each: 
 def _ingest(store: Store[Any], file: _File) -> None:
     if not isinstance(store, FileStore):
         raise LifecycleError(f"a {store.kind} store received a staged file of another store")
-    with on_disk(file.path):
+    with file_errors(file.path):
         try:
             found = size_and_crc(file.path)
         except FileNotFoundError:
@@ -110,7 +110,7 @@ def _ingest(store: Store[Any], file: _File) -> None:
 
 def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
     path = Path(staged.path)
-    with on_disk(path):
+    with file_errors(path):
         try:
             file = path.open("rb")
         except FileNotFoundError:
@@ -142,8 +142,8 @@ def _sections(staged: StagedFile) -> Iterator[_DecodedSection | _File]:
 
 
 def _decoded(section: list[Any], size_bytes: int) -> _DecodedSection:
-    table, wal = section[0], section[1]
-    return _DecodedSection(table, wal, mutations_of(section), size_bytes)
+    table, durability = section[0], section[1]
+    return _DecodedSection(table, durability, mutations_of(section), size_bytes)
 
 
 def _gone(path: Path) -> IntegrityError:

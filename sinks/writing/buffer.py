@@ -17,8 +17,8 @@ bytes alone would allow a hundred thousand rows."""
 @dataclass(slots=True)
 class Chunk:
     """
-    The rows of one call: one table, time and WAL flag, puts or deletes; any mutations of a table for stores that allow
-    it.
+    The rows of one call: one table, time and durability, puts or deletes; any mutations of a table for stores that
+    allow it.
 
     Attributes:
         size_bytes: estimate of the size of the call on the wire and in memory.
@@ -45,9 +45,9 @@ class WriteBuffer:
     """
     Buffers mutations in chunks and sends them by bytes or rows, never by time.
 
-    Chunks of several tables, timestamps and WAL flags are buffered at the same time, with one bound on all their bytes.
-    They are sent in any order: mutations were folded before (`sinks.writing.fold`). A store that accepts any mutations
-    in one call (`mixed`) gets those of a table in their original order.
+    Chunks of several tables, timestamps and durabilities are buffered at the same time, with one bound on all their
+    bytes. They are sent in any order: mutations were folded before (`sinks.writing.fold`). A store that accepts any
+    mutations in one call (`mixed`) gets those of a table in their original order.
 
     Args:
         limit_bytes: bound on the whole buffer, and so on a chunk, except for a single larger row.
@@ -75,7 +75,7 @@ class WriteBuffer:
         if self._buffered_bytes + size > self._limit and self._buffered_bytes:
             self._free_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
-        key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.wal, cells > 0)
+        key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.durability, cells > 0)
         chunk = self._chunks.get(key)
         if chunk is None:
             chunk = self._chunks[key] = Chunk(table)

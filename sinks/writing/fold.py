@@ -9,7 +9,7 @@ their original order, in whatever order they are sent, and after a replay.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ingest.api import Delete, MappingError, Put
+from ingest.api import Delete, Durability, MappingError, Put, stronger
 from sinks.writing.buffer import CELL_COST_BYTES
 
 
@@ -23,14 +23,14 @@ class _Pending:
         row_ms: original timestamp of the newest row delete; -1 for none.
         families_ms: family -> original timestamp of its newest delete.
         columns_ms: (family, qualifier) -> original timestamp of its newest delete.
-        wal: whether any of the operations uses the write-ahead log; then all of them do.
+        durability: the strongest of the operations; all of them get it.
     """
 
     puts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
     row_ms: int = -1
     families_ms: dict[bytes, int] = field(default_factory=dict)
     columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
-    wal: bool = False
+    durability: Durability = Durability.SKIP
 
 
 class Fold:
@@ -89,11 +89,11 @@ class Fold:
                 if isinstance(pending, Put):
                     continue
                 if pending.row_ms >= 0:
-                    yield table, Delete(row, pending.row_ms - 1, wal=pending.wal)
+                    yield table, Delete(row, pending.row_ms - 1, durability=pending.durability)
                 for family, at in pending.families_ms.items():
-                    yield table, Delete(row, at - 1, family, wal=pending.wal)
+                    yield table, Delete(row, at - 1, family, durability=pending.durability)
                 for (family, qualifier), at in pending.columns_ms.items():
-                    yield table, Delete(row, at - 1, family, qualifier, wal=pending.wal)
+                    yield table, Delete(row, at - 1, family, qualifier, durability=pending.durability)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
         """Every put that no later delete removed; one for each row and timestamp, several if it is too large."""
@@ -104,7 +104,7 @@ class Fold:
                     continue
                 for at, columns in pending.puts.items():
                     for part in self._parts(columns):
-                        yield table, Put(row, part, at, pending.wal)
+                        yield table, Put(row, part, at, pending.durability)
 
     def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
         limit = self._max_put_bytes
@@ -130,18 +130,18 @@ def _of(put: Put | None) -> _Pending:
     pending = _Pending()
     if put is not None:
         pending.puts[put.timestamp_ms] = put.columns
-        pending.wal = put.wal
+        pending.durability = put.durability
     return pending
 
 
 def _add_put(pending: _Pending, put: Put) -> None:
-    pending.wal = pending.wal or put.wal
+    pending.durability = stronger(pending.durability, put.durability)
     pending.puts.setdefault(put.timestamp_ms, {}).update(put.columns)
 
 
 def _add_delete(pending: _Pending, delete: Delete) -> None:
     at, family, qualifier = delete.timestamp_ms, delete.family, delete.qualifier
-    pending.wal = pending.wal or delete.wal
+    pending.durability = stronger(pending.durability, delete.durability)
     for put_ms, columns in list(pending.puts.items()):
         if put_ms > at:
             continue

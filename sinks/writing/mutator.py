@@ -87,7 +87,7 @@ class BufferedMutator:
         self.families = KnownFamilies(self._families_in_store, clock) if families is None else families
         self._sends = tuple(self._sending(sender) for sender in self._senders)
         if capabilities.written_by_driver:
-            # staged files store timestamp and WAL flag with each mutation
+            # staged files store timestamp and durability with each mutation
             limit, max_rows, mixed = max(buffer_bytes, staged_bytes), MAX_STAGED_ROWS, True
         else:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
@@ -271,6 +271,7 @@ class BufferedMutator:
                 counts.rows_sent += result.rows_sent
                 counts.retries += result.retries
                 counts.busy += result.busy
+                counts.busy_waits.extend(result.busy_waits)
                 counts.flush_s.append(result.seconds)
                 if result.stored:
                     counts.write_calls += 1

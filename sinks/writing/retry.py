@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable
 
-from ingest.api import Disposition, IngestError, StoreRefusedError
+from ingest.api import Disposition, IngestError, StoreBusyError, StoreRefusedError
 
 
 class Retry:
@@ -38,7 +38,12 @@ class Retry:
         self._jitter = jitter
 
     def run(
-        self, call: Callable[[], None], *, on_attempt: Callable[[], None], should_continue: Callable[[], bool]
+        self,
+        call: Callable[[], None],
+        *,
+        on_attempt: Callable[[], None],
+        should_continue: Callable[[], bool],
+        on_pause: Callable[[IngestError, float], None] = lambda _error, _seconds: None,
     ) -> None:
         """
         Call until success, a permanent error, or the last attempt.
@@ -47,6 +52,7 @@ class Retry:
             call: the call; idempotent.
             on_attempt: called before each attempt.
             should_continue: called before each further attempt; False raises the last error.
+            on_pause: called before each pause, with the error and the length of the pause in seconds.
         """
         bound_s = self._first_s
         for remaining in range(self._attempts - 1, -1, -1):
@@ -56,9 +62,13 @@ class Retry:
             except IngestError as error:
                 # a missing table or permission needs an operator; a short pause does not help
                 is_transient = error.disposition is Disposition.RETRY and not isinstance(error, StoreRefusedError)
+                if isinstance(error, StoreBusyError) and error.has_waited:
+                    raise
                 if not is_transient or not remaining or not should_continue():
                     raise
-                self._sleep(min(bound_s, self._max_s) * self._jitter())
+                pause_s = min(bound_s, self._max_s) * self._jitter()
+                on_pause(error, pause_s)
+                self._sleep(pause_s)
                 bound_s *= 2
                 if not should_continue():
                     raise

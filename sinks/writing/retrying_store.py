@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
     BucketsChangedError,
+    BusyWait,
     IngestError,
     Mutation,
     NoTableError,
@@ -37,6 +38,9 @@ class Target(Protocol):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """As `Store.apply`."""
 
+    def take_busy_waits(self) -> list[BusyWait]:
+        """As `Store.take_busy_waits`."""
+
     def buckets(self, table: str) -> int | None:
         """As `Store.buckets`."""
 
@@ -54,6 +58,7 @@ class CallResult:
         rows_sent: rows of all its calls: of each attempt, and of each part of a rejected call.
         retries: calls repeated because the store was unavailable or busy.
         busy: calls refused because the store is overloaded.
+        busy_waits: the waits after these calls.
         stored: all rows but the refused ones are durable; False if the chunk failed or was abandoned.
         refused: the rows that the store can never write.
     """
@@ -67,6 +72,7 @@ class CallResult:
     seconds: float
     stored: bool
     refused: Sequence[Refusal] = ()
+    busy_waits: Sequence[BusyWait] = ()
 
 
 class RetryingStore:
@@ -111,6 +117,7 @@ class RetryingStore:
         started = self._clock()
         calls = attempts = busy = rows_sent = 0
         refused: Sequence[Refusal] = ()
+        busy_waits: list[BusyWait] = []
         stored = False
 
         def call(request: Callable[[Target], None], rows: int) -> None:
@@ -131,10 +138,18 @@ class RetryingStore:
                 except StoreBusyError:
                     busy += 1
                     raise
+                finally:
+                    waits = self._store.take_busy_waits()
+                    busy += len(waits)
+                    busy_waits.extend(waits)
+
+            def on_pause(error: IngestError, seconds: float) -> None:
+                if isinstance(error, StoreBusyError):
+                    busy_waits.append(BusyWait(error.code, seconds))
 
             calls += 1
             try:
-                self._retry.run(attempt, on_attempt=on_attempt, should_continue=should_continue)
+                self._retry.run(attempt, on_attempt=on_attempt, should_continue=should_continue, on_pause=on_pause)
             finally:
                 answered()
 
@@ -164,6 +179,7 @@ class RetryingStore:
                     seconds=seconds,
                     stored=stored,
                     refused=refused,
+                    busy_waits=busy_waits,
                 )
             )
 

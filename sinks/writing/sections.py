@@ -1,7 +1,7 @@
 """
 Mutations of one table as plain data for msgpack.
 
-A section is [table, WAL flag, shapes, puts, deletes]. A shape is a list of columns. `puts` is flat: for each put the
+A section is [table, durability, shapes, puts, deletes]. A shape is a list of columns. `puts` is flat: for each put the
 number of its shape, row key, timestamp, and the values in the order of the shape's columns. So the name of a column is
 stored once in a section and decoded to one bytes object, however many rows have it.
 """
@@ -9,12 +9,12 @@ stored once in a section and decoded to one bytes object, however many rows have
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingest.api import Delete, Mutation, Put
+from ingest.api import Delete, Durability, Mutation, Put
 
 SECTION_BYTES = 1 << 20
 """Approximate size of a section: large enough for a negligible overhead, small enough to buffer two."""
 
-Section = tuple[str, bool, list[tuple[bytes, ...]], list[Any], list[tuple[bytes, int, bytes | None, bytes | None]]]
+Section = tuple[str, str, list[tuple[bytes, ...]], list[Any], list[tuple[bytes, int, bytes | None, bytes | None]]]
 
 
 def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
@@ -26,32 +26,33 @@ def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Sec
     """
     run: list[Mutation] = []
     for mutation in mutations:
-        if run and mutation.wal is not run[0].wal:
-            yield from _of_one_flag(table, run)
+        if run and mutation.durability is not run[0].durability:
+            yield from _of_one_durability(table, run)
             run = []
         run.append(mutation)
     if run:
-        yield from _of_one_flag(table, run)
+        yield from _of_one_durability(table, run)
 
 
 def mutations_of(section: Sequence[Any]) -> list[Mutation]:
     """The mutations of a section, deletes first."""
-    _, wal, shapes, flat, deletes = section
+    _, word, shapes, flat, deletes = section
+    durability = Durability(word)
     mutations: list[Mutation] = [
-        Delete(row, at_ms, family, qualifier, wal) for row, at_ms, family, qualifier in deletes
+        Delete(row, at_ms, family, qualifier, durability) for row, at_ms, family, qualifier in deletes
     ]
     at, end = 0, len(flat)
     while at < end:
         shape = shapes[flat[at]]
         first = at + 3
         after = first + len(shape)
-        mutations.append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], wal))
+        mutations.append(Put(flat[at + 1], dict(zip(shape, flat[first:after], strict=True)), flat[at + 2], durability))
         at = after
     return mutations
 
 
-def _of_one_flag(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
-    wal = mutations[0].wal
+def _of_one_durability(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
+    word = mutations[0].durability.value
     shapes: dict[tuple[bytes, ...], int] = {}
     puts: list[Any] = []
     deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
@@ -73,7 +74,7 @@ def _of_one_flag(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Se
             deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
             size += len(mutation.row)
         if size >= SECTION_BYTES:
-            yield (table, wal, list(shapes), puts, deletes), size
+            yield (table, word, list(shapes), puts, deletes), size
             shapes, puts, deletes, size = {}, [], [], 0
     if puts or deletes:
-        yield (table, wal, list(shapes), puts, deletes), size
+        yield (table, word, list(shapes), puts, deletes), size

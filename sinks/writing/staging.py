@@ -19,9 +19,9 @@ from zlib import crc32
 
 import msgpack
 
-from ingest.api import Delete, FileStore, LifecycleError, Mutation, Put
+from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
-from ingest.durable import make_folder, on_disk, open_private
+from ingest.durable import file_errors, make_folder, open_private
 from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
 
@@ -112,7 +112,7 @@ class StagingWriter:
             self._write_frame()
         if self._file is None:
             return None
-        with on_disk(self._path):
+        with file_errors(self._path):
             self._file.close()
         self._file = None
         self._table_files = []
@@ -126,6 +126,10 @@ class StagingWriter:
     def close(self) -> None:
         """Remove an unfinished file."""
         self._discard()
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """None: a file is never busy."""
+        return []
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations to the file."""
@@ -151,11 +155,11 @@ class StagingWriter:
         path = self._current_path()
         table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
         self._table_files.append(table_file)
-        with on_disk(table_file):
+        with file_errors(table_file):
             make_folder(path.parent)
             table_file.unlink(missing_ok=True)
         metadata = files.write_file(str(table_file), puts, self._formats.get(table, PLAIN).compression)
-        with on_disk(table_file):
+        with file_errors(table_file):
             size, checksum = size_and_crc(table_file)
         self._add_section((table, table_file.name, size, checksum, metadata), len(metadata))
 
@@ -174,7 +178,7 @@ class StagingWriter:
         payload: bytes = msgpack.packb(self._sections)
         self._sections = []
         self._section_bytes = 0
-        with on_disk(path):
+        with file_errors(path):
             if self._file is None:
                 make_folder(path.parent)
                 self._file = open_private(path, "wb")
@@ -190,7 +194,7 @@ class StagingWriter:
 
     def _discard(self) -> None:
         for table_file in self._table_files:
-            with on_disk(table_file):
+            with file_errors(table_file):
                 table_file.unlink(missing_ok=True)
         self._table_files = []
         self._buckets = {}
@@ -202,7 +206,7 @@ class StagingWriter:
                 self._file.close()
             self._file = None
             if self._path is not None:
-                with on_disk(self._path):
+                with file_errors(self._path):
                     self._path.unlink(missing_ok=True)
         self._path = None
 

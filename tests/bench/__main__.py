@@ -1,6 +1,7 @@
 """`make bench`: starts Kafka and HBase, runs benchmarks, prints tables, writes JSON, plots and docs/performance.md."""
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import costs, durability, fuzzy, hbase, latency, micro, peers, rungs, scale, scans, soak
+from tests.bench import costs, durability, duties, fuzzy, hbase, latency, micro, peers, rungs, scale, scans, soak
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
@@ -36,10 +37,10 @@ SO_FAR = ROOT / "build" / "bench.json"
 PARTITIONS = 4
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
-GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "latency", "micro")
+GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "duties", "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
-ALL = (*LADDER, *HBASE, "scans", "fuzzy scan", "latency", "micro", "performance evaluation", *SIZES, "soak")
+ALL = (*LADDER, *HBASE, "scans", "fuzzy scan", "duties", "latency", "micro", "performance evaluation", *SIZES, "soak")
 
 
 def main() -> int:
@@ -81,6 +82,11 @@ def main() -> int:
             result["fuzzy_share"] = fuzzy.share_of_a_full_scan(folder.path)
         finally:
             folder.close()
+        keep(result)
+    if "duties" in parts:
+        with servers(console) as (folder, kafka, progress):
+            progress.add_task("a pipeline beside a replay", total=None)
+            result["duties"] = duties.run(kafka, folder / "duties")._asdict()
         keep(result)
     sizes = [part for part in parts if part in SIZES]
     if sizes:
@@ -140,7 +146,7 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
             names = [part for part in parts if part in HBASE]
             if names or "latency" in parts:
-                found["hbase"] = turns(ladder.run, names or ["hbase"], runs, progress)
+                found["hbase"] = turns(ladder.run, names or latency.RUNGS, runs, progress)
             if "scans" in parts:
                 found["scans_per_s"] = scans.rows_per_s(base, events, runs)
             if "performance evaluation" in parts:
@@ -148,13 +154,14 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
             keep(found)
             if "latency" in parts:
-                full = found["hbase"].get("hbase", {}).get("per_s") or ladder.run("hbase", runs + 1).per_s
-                task = progress.add_task("latency", total=len(latency.LOADS))
+                task = progress.add_task("latency", total=len(latency.LOADS) * len(latency.RUNGS))
                 found["latency"] = {}
-                for load in latency.LOADS:
-                    at = folder / f"latency-{load}"
-                    seen = latency.measured(kafka, base, ladder, full * load, at, PARTITIONS)
-                    found["latency"][latency.load_name(load)] = seen._asdict()
+                for rung, load in itertools.product(latency.RUNGS, latency.LOADS):
+                    full = found["hbase"].get(rung, {}).get("per_s") or ladder.run(rung, runs + 1).per_s
+                    name = latency.load_name(load, rung)
+                    at = folder / f"latency {name}".replace(" ", "-")
+                    seen = latency.measured(kafka, base, ladder, rung, full * load, at, PARTITIONS)
+                    found["latency"][name] = seen._asdict()
                     progress.advance(task)
         finally:
             base.close()
@@ -301,6 +308,10 @@ def show(console: Console, result: dict[str, Any]) -> None:
         for share, run in result["latency"].items():
             table.add_row(share, *(f"{run[name]:.2f}" for name in ("p50_s", "p90_s", "p99_s", "worst_s")))
         console.print(table)
+    if "duties" in result:
+        rates = duties.Rates(**result["duties"])
+        text = f"{rates.alone_per_s:,.0f} events/s alone, {rates.beside_per_s:,.0f} beside a replay"
+        console.print(f"a pipeline into RocksDB: {text}")
     for goal in result["goals"]:
         console.print(f"{goal['name']}: {shown(goal['figure'])} ({wanted(goal)}) {verdict(goal)}")
 

@@ -65,6 +65,11 @@ GOALS = (
         0.85,
     ),
     Goal(
+        "Kafka to RocksDB beside a replay by the same service: events/s, relative to one pipeline alone",
+        lambda result: float(result["duties"]["beside_per_s"]) / float(result["duties"]["alone_per_s"]),
+        0.5,
+    ),
+    Goal(
         "Kafka to HBase, WAL on, rising row keys in 16 buckets: events/s, relative to a table without buckets",
         lambda result: float(result["hbase"][SPREAD]["per_s"]) / float(result["hbase"]["hbase"]["per_s"]),
         0.95,

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.hbase import HBaseRungs
+from tests.bench.hbase import DIRECT, PRODUCTS, HBaseRungs
 from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
@@ -17,6 +17,8 @@ from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
 LOADS = (0.1, 0.5, 0.8)
+"""Fractions of the full rate of the same protocol."""
+RUNGS = ("hbase", DIRECT)
 WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
 WARM_UP_LOAD = 0.2
 """Fraction of the rate during the warm-up, so that no backlog remains for the measurement."""
@@ -48,17 +50,19 @@ class Latency(NamedTuple):
     worst_s: float
 
 
-def load_name(rate: float) -> str:
-    """Name of a load in results: 0.5 is `50 %`."""
-    return f"{rate:.0%}".replace("%", " %")
+def load_name(rate: float, rung: str = "hbase") -> str:
+    """Name of a load in results: 0.5 is `50 %`, or `50 %, direct`."""
+    return f"{rate:.0%}".replace("%", " %") + (", direct" if rung == DIRECT else "")
 
 
-def measured(kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rate: float, folder: Path, partitions: int) -> Latency:
+def measured(
+    kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rung: str, rate: float, folder: Path, partitions: int
+) -> Latency:
     """Produce at a constant rate and measure events after the warm-up."""
     topic = kafka.create_topic("latency", partitions=partitions)
     rungs.empty_table()
     folder.mkdir(parents=True)
-    with Service(folder, rungs.content(Workload(), topic)) as service:
+    with Service(folder, rungs.content(Workload(), topic, **PRODUCTS[rung][1])) as service:
         service.start(env=LONG_LIVED)
         service.wait_for_state("running", PIPELINE)
         probes = _Probes(hbase)

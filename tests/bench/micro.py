@@ -94,7 +94,7 @@ def writes() -> dict[str, float]:
                 BatchMutation(
                     row=put.row,
                     mutations=[
-                        ThriftMutation(isDelete=False, column=column, value=value, writeToWAL=put.wal)
+                        ThriftMutation(isDelete=False, column=column, value=value, writeToWAL=True)
                         for column, value in put.columns.items()
                     ],
                 )

@@ -97,8 +97,8 @@ CPU in the median run, by process and purpose of its threads. A purpose below 0.
 _LATENCY = """\
 ## Latency from produced to readable
 
-Into HBase, at a fraction of the rate above. Every 50 ms the benchmark selects one event and polls HBase until
-it can read it.
+Into HBase, at a fraction of the rate above, through a Thrift server and with HBase's own protocol (direct). Every
+50 ms the benchmark selects one event and polls HBase until it can read it.
 
 | rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
 |---|---:|---:|---:|---:|---:|---:|

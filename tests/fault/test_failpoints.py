@@ -79,6 +79,7 @@ def test_f01_killed_at_four_points(ledger_run, disk_faults: DiskFaults) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("protocol")
 def test_f01_f02_killed_while_writing_to_hbase(ledger_run) -> None:
     run = ledger_run("F01 between_sends, F02", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)
     run.produce(EVENTS)
@@ -90,7 +91,8 @@ def test_f01_f02_killed_while_writing_to_hbase(ledger_run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["rocksdb", "hbase"])
+@pytest.mark.usefixtures("protocol")
+@pytest.mark.parametrize(("store", "protocol"), [("rocksdb", "thrift"), ("hbase", "thrift"), ("hbase", "rpc")])
 def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: str) -> None:
     run = ledger_run("F01 all failpoints", store=store, batch_size=1_000, sink=SMALL_CHUNKS, dead_letters="kafka")
     chance = random.Random(run.seed)
@@ -117,6 +119,7 @@ def test_f01_killed_at_all_points(ledger_run, disk_faults: DiskFaults, store: st
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("protocol")
 @pytest.mark.parametrize("point", ["after_poll", "mid_decorate", "between_sends", "after_last_send"])
 def test_f02_task_of_a_killed_worker_runs_again(ledger_run, point: str) -> None:
     run = ledger_run(f"F02 {point}", store="hbase", batch_size=1_000, sink=SMALL_CHUNKS)

@@ -10,7 +10,7 @@ from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
 from tests.support.memory import KINDS, Memory, described, watched
 from tests.support.proxy import Proxy
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 from tests.support.waiting import reached
 
 MINUTES = int(os.environ.get("HBASE_AWAY_MINUTES", "3"))
@@ -22,13 +22,14 @@ RATE = 500
 
 
 @pytest.fixture
-def proxy(hbase: HBase) -> Iterator[Proxy]:
-    with Proxy((hbase.host, hbase.port)) as target:
+def proxy(hbase: HBase, protocol: Protocol) -> Iterator[Proxy]:
+    with hbase.proxy(protocol) as target:
         yield target
 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
+@pytest.mark.usefixtures("protocol")
 def test_hbase_unavailable_for_minutes_under_load(ledger_run: LedgerRuns, hbase: HBase) -> None:
     """F09: HBase is stopped and restarted; the service resumes without a restart, and its memory does not grow."""
     run = ledger_run(f"F09 HBase unavailable for {MINUTES} minutes", store="hbase", store_options={"timeout": "20s"})

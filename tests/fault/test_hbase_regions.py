@@ -12,7 +12,7 @@ from tests.support.ledger.run import LedgerRun
 from tests.support.local import ServerProcess
 from tests.support.servers import HBase
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("protocol")]
 
 RATE = 500
 
@@ -34,17 +34,8 @@ def admin(cluster: HBase) -> Iterator[Admin]:
         yield client
 
 
-@pytest.fixture(params=["thrift", "rpc"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
-
-
-def started(ledger_run: LedgerRuns, fault: str, cluster: HBase, protocol: str, **options: object) -> LedgerRun:
-    if protocol == "rpc":
-        fault = f"{fault}, no Thrift"
-    options |= {"protocol": protocol, "store_options": {"timeout": "60s"}}
-    run = ledger_run(fault, store="hbase", hbase=cluster, **options)
+def started(ledger_run: LedgerRuns, fault: str, cluster: HBase, **options: object) -> LedgerRun:
+    run = ledger_run(fault, store="hbase", hbase=cluster, store_options={"timeout": "60s"}, **options)
     run.produce(3_000)
     run.start()
     run.wait_acknowledged()
@@ -62,9 +53,9 @@ def kill_server_of(run: LedgerRun, admin: Admin, cluster: HBase) -> ServerProces
     return process
 
 
-def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin, protocol: str) -> None:
+def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
     """F10: once right after an acknowledgement, when all rows are only in the WAL, and once under load."""
-    run = started(ledger_run, "F10 region server killed, WAL on", cluster, protocol)
+    run = started(ledger_run, "F10 region server killed, WAL on", cluster)
     killed = kill_server_of(run, admin, cluster)
     run.produce(1_000)
     run.wait_acknowledged()
@@ -77,9 +68,9 @@ def test_region_server_killed_with_wal(ledger_run: LedgerRuns, cluster: HBase, a
     run.finish()
 
 
-def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin, protocol: str) -> None:
+def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
     """F10: exactly the rows acknowledged after the last flush are lost."""
-    run = started(ledger_run, "F10 region server killed, WAL off", cluster, protocol, sink={"write_to_wal": False})
+    run = started(ledger_run, "F10 region server killed, WAL off", cluster, sink={"write_to_wal": False})
     admin.ask("flush", run.table)
     flushed = run.producer.sent
     run.produce(2_000)
@@ -92,9 +83,9 @@ def test_region_server_killed_without_wal(ledger_run: LedgerRuns, cluster: HBase
     cluster.server.start_one(killed)
 
 
-def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, admin: Admin, protocol: str) -> None:
+def test_regions_move_split_and_merge(ledger_run: LedgerRuns, cluster: HBase, admin: Admin) -> None:
     """F11: under load, without any effect for the user."""
-    run = started(ledger_run, "F11 regions moved, split, merged", cluster, protocol)
+    run = started(ledger_run, "F11 regions moved, split, merged", cluster)
     with run.produce_in_background(RATE):
         for commands in (("split", "split"), ("merge",)):
             before = admin.regions(run.table)
@@ -118,7 +109,7 @@ def test_writes_continue_while_the_master_restarts(
     ledger_run: LedgerRuns, cluster: HBase, admin: Admin, protocol: str
 ) -> None:
     """F11: killed under load and restarted later; writes need no master."""
-    run = started(ledger_run, "F11 master restarted", cluster, protocol)
+    run = started(ledger_run, "F11 master restarted", cluster)
     with run.produce_in_background(RATE):
         run.service.wait_for_batches(2, run.pipeline)
         pid = cluster.server.hbase.pid

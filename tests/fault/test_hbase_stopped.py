@@ -1,6 +1,7 @@
 """HBase becomes unavailable under load: the pipeline is blocked, can be stopped, and loses nothing."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.support import ticks
 from tests.support.audit import assert_holds, assert_same_table, hbase_older_versions, hbase_table, table_of
 from tests.support.names import unique
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import PROTOCOLS, HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 from tests.support.waiting import reached
@@ -21,7 +22,7 @@ STOPS_WITHIN_S = 15.0
 class Load:
     """A service that writes ticks into HBase."""
 
-    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, protocol: str) -> None:
+    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, protocol: Protocol) -> None:
         self._kafka = kafka
         self._hbase = hbase
         self._ticks = topic
@@ -91,20 +92,13 @@ def topic(kafka: Kafka) -> Ticks:
 
 
 @pytest.fixture
-def protocol() -> str:
-    """Of the store; a test may choose another one with a parameter."""
-    return "thrift"
-
-
-@pytest.fixture
-def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path, protocol: str) -> Iterator[Load]:
+def load(kafka: Kafka, hbase: HBase, topic: Ticks, tmp_path: Path, protocol: Protocol) -> Iterator[Load]:
     target = Load(kafka, hbase, topic, tmp_path, protocol)
     with target.service:
         yield target
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
 def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.stop("hbase")
@@ -128,6 +122,7 @@ def test_pipeline_resumes_after_a_frozen_region_server(load: Load, hbase: HBase)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["thrift"])
 def test_pipeline_resumes_after_a_frozen_thrift_server(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("thrift")
@@ -137,7 +132,10 @@ def test_pipeline_resumes_after_a_frozen_thrift_server(load: Load, hbase: HBase)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["stopped", "killed", "thrift_killed", "thrift_frozen"])
+@pytest.mark.parametrize(
+    ("protocol", "fault"),
+    [*product(PROTOCOLS, ("stopped", "killed")), ("thrift", "thrift_killed"), ("thrift", "thrift_frozen")],
+)
 def test_pipeline_resumes_after_an_outage_of_hbase(load: Load, hbase: HBase, fault: str) -> None:
     load.begin()
     match fault:

@@ -16,7 +16,7 @@ from tests.support.ledger.run import LedgerRun
 from tests.support.servers import HBase
 from tests.support.waiting import reached
 
-pytestmark = [pytest.mark.slow, pytest.mark.seeds(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.seeds(1), pytest.mark.usefixtures("protocol")]
 
 RATE = 300
 STAYS_S = 10.0
@@ -125,7 +125,8 @@ def test_access_denied_while_running(ledger_run: LedgerRuns, guarded: HBase) -> 
     with Admin(guarded.server) as admin:
         run = ledger_run("F14 access denied", store="hbase", hbase=guarded, poison=0)
         run.produce(1_000)
-        run.start()
+        # without Thrift servers, the rights are those of the service
+        run.start(env={"HADOOP_USER_NAME": user})
         run.wait_acknowledged()
         with run.produce_in_background(RATE):
             for _ in range(2):

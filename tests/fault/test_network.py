@@ -1,4 +1,4 @@
-"""Network faults between workers and HBase's Thrift server: half-open, reset, slow, stalled, refused, new address."""
+"""Network faults between workers and HBase or its Thrift server: half-open, reset, slow, stalled, refused, moved."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.support.ledger.run import LedgerRun, merged
 from tests.support.local import free_ports
 from tests.support.memory import described, watched
 from tests.support.proxy import Direction, Proxy
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 from tests.support.service import ROOT
 from tests.support.waiting import reached
 
@@ -28,8 +28,8 @@ socket.getaddrinfo = _getaddrinfo
 
 
 @pytest.fixture
-def proxy(hbase: HBase) -> Iterator[Proxy]:
-    with Proxy((hbase.host, hbase.port)) as target:
+def proxy(hbase: HBase, protocol: Protocol) -> Iterator[Proxy]:
+    with hbase.proxy(protocol) as target:
         yield target
 
 
@@ -42,7 +42,7 @@ def started(ledger_run: LedgerRuns, fault: str, proxy: Proxy, *, timeout: str, e
     return run
 
 
-def test_unreachable_reset_half_open_idle_and_restarted_thrift_server(ledger_run: LedgerRuns, proxy: Proxy) -> None:
+def test_unreachable_reset_half_open_idle_and_restarted_server(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """F08, F05, F04, F07 with one service, one after another."""
     run = ledger_run(
         "F04 F05 F07 F08 quick", store="hbase", hbase_port=proxy.port, store_options={"timeout": "2s"}, batch_size=1_000

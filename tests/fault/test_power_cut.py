@@ -15,7 +15,8 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.marks import Marks
 from ingest.durable.lease import Lease
 from ingest.durable.marker import Marker
-from ingest.service.replay_state import RangeRequest, ReplayState
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayState
 from ingest.spark.streaming.batch_log import DAY_MS, BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -80,8 +81,9 @@ for number, time_ms in enumerate((1_000, 1_002, DAY_MS + 5)):
 """,
     "replay": """
 from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
-state = ReplayState(folder / "replays" / "p", RangeRequest(1, 2))
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayState, ReplayTotals
+state = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2))
 state.start([Piece(PieceKind.WHOLE, 0, 1_000, {("ticks", 0): (0, 1)})])
 returned()
 state.progress(ReplayTotals(batches=1))
@@ -167,7 +169,7 @@ def batch_log_holds(folder: Path, state: State) -> None:
 
 
 def replay_holds(folder: Path, state: State) -> None:
-    found = ReplayState(folder / "replays" / "p", RangeRequest(1, 2)).load()
+    found = ReplayState(folder / "replays" / "p", ReplayRequest(start_ms=1, end_ms=2)).load()
     finished = None if found is None else found[1].batches
     assert finished in ([None, 0], [0, 1], [1, None], [None])[state.returned]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ingest.reference.readable import moment
+from ingest.formats.times import moment
 from tests.support.killed_at import Failpoint
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun

@@ -22,7 +22,7 @@ from tests.support.service import Service
 ROWS = 20
 WRITER = f"""
 import itertools, sys
-from ingest.api import FamilySpec, Put, TableSpec
+from ingest.api import Durability, FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
@@ -31,10 +31,11 @@ store = RocksDBStore(RocksDBSettings(path=folder))
 store.open()
 store.ensure_table(TableSpec("t", tuple(FamilySpec(name) for name in (b"a", b"b", b"c"))))
 filler = b"x" * 20_000
+durability = Durability.SYNC if path == "wal" else Durability.SKIP
 for number in itertools.count(first):
     value = b"%d" % number
     columns = {{b"a:n": value, b"b:n": value, b"b:filler": filler, b"c:n": value}}
-    puts = [Put(b"%02d" % row, dict(columns), number, path == "wal") for row in range({ROWS})]
+    puts = [Put(b"%02d" % row, dict(columns), number, durability) for row in range({ROWS})]
     if path == "file":
         file = f"{{folder}}.{{number}}"
         store.ingest_file("t", file, store.write_file(file, puts))

@@ -9,7 +9,7 @@ import pytest
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import hbase_table, rocksdb_table
 from tests.support.names import unique
-from tests.support.servers import Given, HBase, Kafka
+from tests.support.servers import Given, HBase, Kafka, Protocol
 from tests.support.service import Service
 
 LIMIT = 20
@@ -24,9 +24,8 @@ def events_of(numbers: Iterable[int]) -> list[Given]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
 def test_events_beyond_the_limit_of_families_become_dead_letters(
-    kafka: Kafka, hbase: HBase, protocol: str, tmp_path: Path
+    kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path
 ) -> None:
     """
     The limit of 20 includes one family that an operator has added to the HBase table.

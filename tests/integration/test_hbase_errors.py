@@ -25,7 +25,7 @@ from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import GuardedHBase
 from tests.support.java_program import ProgramError
 from tests.support.names import unique
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 from tests.support.waiting import reached
 
 LIMIT = 10 * 1024 * 1024
@@ -41,20 +41,13 @@ service TableService { void createTable(1: required TTableDescriptor desc, 2: li
 """
 
 
-def store_of(hbase: HBase, protocol: str = "thrift", **options: object) -> HBaseStore:
+def store_of(hbase: HBase, protocol: Protocol = "thrift", **options: object) -> HBaseStore:
     found = {"timeout": "60s"} | hbase.store_options(protocol) | options
     return HBaseStore(HBaseSettings.model_validate(found))
 
 
-@pytest.fixture(params=["thrift", "rpc"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    """Whose rules are the same: tests with it, or with `store`, run with both."""
-    found: str = request.param
-    return found
-
-
 @pytest.fixture
-def store(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
+def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
     made = store_of(hbase, protocol)
     made.open()
     yield made
@@ -129,7 +122,7 @@ class TestLimits:
         assert hbase.rows(table) == {}
 
     def test_cell_may_have_10_mib_but_not_one_byte_more(
-        self, hbase: HBase, protocol: str, store: HBaseStore, table: str
+        self, hbase: HBase, protocol: Protocol, store: HBaseStore, table: str
     ) -> None:
         size = LIMIT - 24 - len(b"row") - len(b"cf") - len(b"q")
         fits, over = Put(b"row", {b"cf:q": b"x" * size}, 1), Put(b"row", {b"cf:q": b"y" * (size + 1)}, 2)
@@ -158,7 +151,7 @@ class TestLimits:
 
 
 class TestRejected:
-    def test_unknown_family_among_good_rows(self, protocol: str, store: HBaseStore, table: str) -> None:
+    def test_unknown_family_among_good_rows(self, protocol: Protocol, store: HBaseStore, table: str) -> None:
         with pytest.raises(WriteRejectedError, match="no such family") as caught:
             store.apply(table, [Put(b"good", GOOD, 1), Put(b"bad", {b"zz:q": b"1"}, 1)])
         # a Thrift server does not report which row it rejects
@@ -238,7 +231,9 @@ class TestRefused:
         wrong.close()
 
     @pytest.mark.slow
-    def test_user_without_rights(self, servers_folder: Path, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_user_without_rights(
+        self, servers_folder: Path, protocol: Protocol, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         folder = servers_folder / unique("guarded")
         server = GuardedHBase(folder)
         store = store_of(HBase(folder, server), protocol)

@@ -22,7 +22,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.local import free_ports
 from tests.support.names import unique
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 
 
 class Server(StoreFixture):
@@ -38,14 +38,16 @@ class Server(StoreFixture):
         return reader
 
 
-def settings_of(hbase: HBase, protocol: str = "thrift", *, thrift2: bool = False, **options: object) -> HBaseSettings:
+def settings_of(
+    hbase: HBase, protocol: Protocol = "thrift", *, thrift2: bool = False, **options: object
+) -> HBaseSettings:
     return HBaseSettings(**({"timeout": "60s"} | hbase.store_options(protocol, thrift2=thrift2) | options))
 
 
 class TestHBase(StoreContract):
-    @pytest.fixture(params=["thrift", "rpc"])
-    def kit(self, hbase, request):
-        return Server(settings_of(hbase, request.param, thrift2=True))
+    @pytest.fixture
+    def kit(self, hbase, protocol):
+        return Server(settings_of(hbase, protocol, thrift2=True))
 
 
 @contextmanager
@@ -97,8 +99,7 @@ class TestTables:
             starts = sorted(region["start_key"] for region in connection.table(spec.name).regions())
         assert starts == [b"", b"\x01", b"m"]
 
-    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
-    def test_added_family_is_as_declared(self, hbase: HBase, table: str, protocol: str) -> None:
+    def test_added_family_is_as_declared(self, hbase: HBase, table: str, protocol: Protocol) -> None:
         with opened(settings_of(hbase, protocol, thrift2=True)) as able:
             able.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2, bloom="rowcol", ttl_s=60),)))
         with hbase.connection() as connection:
@@ -109,8 +110,7 @@ class TestTables:
 
 
 class TestRegions:
-    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
-    def test_rows_larger_than_a_page_are_read_as_a_whole(self, hbase: HBase, protocol: str) -> None:
+    def test_rows_larger_than_a_page_are_read_as_a_whole(self, hbase: HBase, protocol: Protocol) -> None:
         columns = {b"f:%03d" % number: b"%d" % (number % 10) * 100_000 for number in range(60)}
         with opened(settings_of(hbase, protocol)) as store:
             spec = TableSpec(unique("wide"), (FamilySpec(b"f"),))
@@ -122,8 +122,7 @@ class TestRegions:
                 assert [row.key for row in rows] == ([b"b", b"a"] if reverse else [b"a", b"b"])
                 assert all({b"f:" + cell.qualifier: cell.value for cell in row.cells} == columns for row in rows)
 
-    @pytest.mark.parametrize("protocol", ["thrift", "rpc"])
-    def test_scans_over_several_regions(self, hbase: HBase, protocol: str) -> None:
+    def test_scans_over_several_regions(self, hbase: HBase, protocol: Protocol) -> None:
         spec = TableSpec(unique("regions"), (FamilySpec(b"f"),), splits=(b"2", b"4", b"40", b"6"))
         keys = [b"%02d" % number for number in range(10, 80)] + [b"2", b"4", b"40\x00"]
         ordered = sorted(keys)

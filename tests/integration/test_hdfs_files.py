@@ -12,7 +12,7 @@ from ingest.api import StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.doctor.pipelines.state import state
-from ingest.durable import RemotePath, append_durably, make_folder, on_disk, write_durably
+from ingest.durable import RemotePath, append_durably, file_errors, make_folder, write_durably
 from ingest.spark.hadoop_files import HadoopFiles, hadoop_path
 from ingest.spark.session import start_java
 from tests.support.hdfs import Hdfs
@@ -109,7 +109,7 @@ def test_namenode_that_is_away_is_reported_within_seconds(hdfs: Hdfs, root: Remo
         stop()
         try:
             started = time.monotonic()
-            with pytest.raises(StoreUnavailableError) as away, on_disk(root):
+            with pytest.raises(StoreUnavailableError) as away, file_errors(root):
                 write_durably(root / "x", b"")
             assert (away.value.code, time.monotonic() - started < 60) == ("state_unavailable", True)
         finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
-from ingest.reference.readable import moment
+from ingest.formats.times import moment
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

@@ -23,7 +23,7 @@ from sinks.writing.families import FamilyRegistry
 from sinks.writing.sending import ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 from tests.support.names import unique
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 from tests.support.service import Service
 
 BUCKETS = 16
@@ -59,7 +59,7 @@ class Tables:
     """
 
     hbase: HBase
-    protocol: str
+    protocol: Protocol
     service: Service
     salted: str
     plain: str
@@ -110,14 +110,8 @@ def sink(label: str, table: str) -> dict[str, Any]:
     return {"attr2hbase": {"label": label, "table": table, "timestamp": "event", "rules": rules}}
 
 
-@pytest.fixture(scope="module", params=["thrift", "rpc"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
-
-
 @pytest.fixture(scope="module")
-def store(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
+def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
     made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
@@ -126,7 +120,7 @@ def store(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
 
 @pytest.fixture(scope="module")
 def tables(
-    hbase: HBase, protocol: str, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory
+    hbase: HBase, protocol: Protocol, store: HBaseStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Tables]:
     """Created with `table apply`, and written by one run, in which the other pipeline was refused."""
     folder = tmp_path_factory.mktemp("salted")

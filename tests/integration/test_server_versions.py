@@ -18,7 +18,7 @@ from tests.support.audit import assert_same_table, hbase_table, table_of
 from tests.support.fuzzy_scans import Filters, Scans, opened
 from tests.support.local import HBaseServer, jars
 from tests.support.names import unique
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
@@ -52,8 +52,7 @@ def servers(request: pytest.FixtureRequest, servers_folder: Path) -> Iterator[Se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
-def test_records_become_rows(servers: Servers, protocol: str, tmp_path: Path) -> None:
+def test_records_become_rows(servers: Servers, protocol: Protocol, tmp_path: Path) -> None:
     kafka, hbase = servers
     topic, table, group = Ticks.produced(kafka, COUNT), unique("ticks"), unique("group")
     content = {

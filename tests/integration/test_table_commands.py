@@ -17,7 +17,7 @@ from sinks.hbase.thrift import schema
 from sinks.hbase.thrift.schema import Thrift2
 from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 
 FIRST = {"a": {"versions": 3, "ttl": "30d"}, "b": {"compression": "gz", "bloom": "rowcol"}}
 CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d"}, "c": {"versions": 5}}
@@ -198,8 +198,7 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["thrift", "rpc"])
-def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, protocol: str) -> None:
+def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, protocol: Protocol) -> None:
     """Settings of a family by an operator survive a change by attr2hbase."""
     store = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     store.open()

@@ -233,7 +233,7 @@ class Proxy:
         self, connection: _Connection, direction: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         with contextlib.suppress(OSError):
-            while data := await reader.read(_READ_BYTES):
+            while data := await self._read(direction, reader):
                 connection.used = self._loop.time()
                 while self.faults.stalled:  # noqa: ASYNC110 - the faults are plain attributes, set from another thread
                     await asyncio.sleep(_POLL_S)
@@ -247,6 +247,10 @@ class Proxy:
                 await self._pass(connection, direction, data, writer)
                 if connection.is_cut:
                     return
+
+    async def _read(self, direction: Direction, reader: asyncio.StreamReader) -> bytes:
+        """The next bytes; none at the end."""
+        return await reader.read(_READ_BYTES)
 
     async def _pass(
         self, connection: _Connection, direction: Direction, data: bytes, writer: asyncio.StreamWriter

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import happybase
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -16,9 +16,14 @@ from kafka.admin import NewTopic
 
 from tests.support.local import HBaseServer, KafkaServer, ServerProcess, jars
 from tests.support.names import unique
+from tests.support.proxy import Proxy
+from tests.support.region_proxy import RegionServerProxy
 from tests.support.waiting import reached
 
 HBaseProcess = Literal["hbase", "thrift", "thrift2"]
+Protocol = Literal["thrift", "rpc"]
+"""Of a store that is HBase: Thrift, or HBase's own."""
+PROTOCOLS: Sequence[Protocol] = get_args(Protocol)
 
 
 class TestFolder:
@@ -233,17 +238,26 @@ class HBase:
         """Addresses for HBase's own protocol."""
         return self.server.bootstrap_servers
 
-    def store_options(self, protocol: str = "thrift", *, thrift2: bool = False) -> dict[str, object]:
+    def proxy(self, protocol: Protocol = "thrift") -> Proxy:
+        """A proxy in front of the server that a store talks to: the Thrift server, or with rpc the region server."""
+        if protocol == "rpc":
+            return RegionServerProxy(self.server.region_server_port, self.server.master_port)
+        return Proxy((self.host, self.port))
+
+    def store_options(
+        self, protocol: Protocol = "thrift", *, thrift2: bool = False, port: int | None = None
+    ) -> dict[str, object]:
         """
         Options of a store that name the servers.
 
         Args:
             protocol: thrift, or rpc for HBase's own.
             thrift2: with Thrift, also name the Thrift2 server.
+            port: of a proxy on this machine, in place of the servers.
         """
         if protocol == "rpc":
-            return {"bootstrap_servers": self.bootstrap_servers}
-        found: dict[str, object] = {"host": self.host, "port": self.port}
+            return {"bootstrap_servers": self.bootstrap_servers if port is None else f"localhost:{port}"}
+        found: dict[str, object] = {"host": self.host, "port": port or self.port}
         return found | ({"thrift2": {"host": self.host, "port": self.thrift2_port}} if thrift2 else {})
 
     def kill(self, process: HBaseProcess = "hbase") -> None:

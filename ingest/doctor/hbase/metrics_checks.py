@@ -135,5 +135,5 @@ def writes_without_log(trend: Trend, writers: Writers) -> Iterator[Finding]:
         f"{count} mutations were written without the WAL between the samples, {size(at_risk)} are not flushed yet",
         {"count": count, "at_risk_bytes": at_risk},
         hint="find the other client that writes with SKIP_WAL",
-        why="every sink has write_to_wal: true, so other clients write rows that a crash of the server loses",
+        why="no sink has durability: skip, so other clients write rows that a crash of the server loses",
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from ingest.api import ConfigError, IngestError, StoreSettings, TableSpec
+from ingest.api import ConfigError, Durability, IngestError, StoreSettings, TableSpec
 from ingest.config.model import declared_in
 from ingest.doctor.hbase.inputs import Writers
 from ingest.plan.stores import reading_store
@@ -84,7 +84,7 @@ def _store_of(sink: "Component[SinkSettings]") -> str | None:
 def _writers(settings: "list[MapperSettings]") -> Writers:
     return Writers(
         max(each.write_buffer_size for each in settings),
-        all(each.write_to_wal and all(rule.write_to_wal is not False for rule in each.rules) for each in settings),
+        all(durability is not Durability.SKIP for each in settings for durability in each.row_durabilities()),
     )
 
 

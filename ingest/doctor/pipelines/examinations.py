@@ -70,7 +70,7 @@ def _machine(configuration: "Configuration", catalog: "Catalog") -> Iterator[Exa
     yield _of("open_files", this, lambda: machine.open_files(machine.read_open_files(), has_rocksdb=has_rocksdb))
     yield _of("memory", this, partial(_memory, configuration))
     is_local = configuration.state_url is None
-    yield _of("disk", "state_dir" if is_local else "local_dir", partial(machine.disk, configuration.state_dir))
+    yield _of("disk", "state_dir" if is_local else "local_dir", partial(machine.disk, configuration.local_dir))
     for name, folder in folders.items():
         if folder is not None:
             yield _of("disk", f'store "{name}"', partial(_store_disk, folder))

@@ -4,7 +4,7 @@ import os
 
 from ingest.config.model import Configuration
 from ingest.doctor.examination import Found
-from ingest.durable import on_disk, write_durably
+from ingest.durable import file_errors, write_durably
 from ingest.spark.state import state_of
 
 
@@ -17,7 +17,7 @@ def state(configuration: Configuration) -> Found:
         StoreUnavailableError: HDFS does not answer, or denies the access.
     """
     root = state_of(configuration)
-    with on_disk(root):
+    with file_errors(root):
         if not root.exists():
             return Found("answers; the folder does not exist yet")
         probe = root / f".probe-{os.getpid()}"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import orjson
 
 from ingest.api import IntegrityError
-from ingest.durable import StatePath, on_disk
+from ingest.durable import StatePath, file_errors
 from ingest.durable.append_log import AppendLog, lines_of
 
 FORMAT = b"attr2hbase batches 1"
@@ -138,11 +138,11 @@ class BatchLog:
         oldest = _day(time_ms)
         for path in self._files():
             if path.stem < oldest:
-                with on_disk(path):
+                with file_errors(path):
                     path.unlink(missing_ok=True)
 
     def _files(self) -> list[StatePath]:
-        with on_disk(self._folder):
+        with file_errors(self._folder):
             try:
                 return sorted(path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
             except FileNotFoundError:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from ingest.api import CheckpointError
-from ingest.durable import StatePath, create_durably, make_folder, on_disk, write_durably
+from ingest.durable import StatePath, create_durably, file_errors, make_folder, write_durably
 
 MIN_GAP_MS = 2  # deletes of a batch are written at its time - 1 ms
 _FLOOR = "floor"
@@ -30,7 +30,7 @@ class BatchTimes:
         self._now_ms = now_ms
         self._newest = newest
         for each in (folder,) if newest is None else (folder, newest.parent):
-            with on_disk(each):
+            with file_errors(each):
                 make_folder(each)
 
     def of(self, batch_id: int) -> int:
@@ -42,7 +42,7 @@ class BatchTimes:
             StoreUnavailableError: the time cannot be stored now.
             IntegrityError: the disk failed, so it is unknown whether the time was stored.
         """
-        with on_disk(self._folder / str(batch_id)):
+        with file_errors(self._folder / str(batch_id)):
             return self._of(batch_id)
 
     def known(self, batch_id: int) -> int | None:
@@ -53,7 +53,7 @@ class BatchTimes:
             CheckpointError: the stored time is damaged.
             StoreUnavailableError: the folder cannot be read now.
         """
-        with on_disk(self._folder / str(batch_id)):
+        with file_errors(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
     def note(self, batch_id: int) -> str:
@@ -76,7 +76,7 @@ class BatchTimes:
         """
         times = [int(note) for note in notes if note.isdecimal()]
         if times:
-            with on_disk(self._folder / _FLOOR):
+            with file_errors(self._folder / _FLOOR):
                 write_durably(self._folder / _FLOOR, str(max(times)).encode())
 
     def _of(self, batch_id: int) -> int:
@@ -86,7 +86,7 @@ class BatchTimes:
         time_ms = max(self._now_ms(), self._newest_before(batch_id) + MIN_GAP_MS)
         if self._newest is not None:
             # before any write with this time, so that a new checkpoint always starts after it
-            with on_disk(self._newest):
+            with file_errors(self._newest):
                 time_ms = max(time_ms, (_time_in(self._newest) or 0) + MIN_GAP_MS)
                 write_durably(self._newest, str(time_ms).encode())
         try:
@@ -118,7 +118,7 @@ def stored_time(folder: StatePath, batch_id: int) -> int | None:
         StoreUnavailableError: the file cannot be read now.
     """
     path = folder / str(batch_id)
-    with on_disk(path):
+    with file_errors(path):
         return _time_in(path)
 
 
@@ -130,7 +130,7 @@ def newest_time(folder: StatePath) -> int | None:
         CheckpointError: a stored time is damaged.
         StoreUnavailableError: the folder cannot be read now.
     """
-    with on_disk(folder):
+    with file_errors(folder):
         entries: list[StatePath] = [*folder.iterdir()] if folder.is_dir() else []
         found = [_time_in(path) for path in entries if path.name.isdecimal() or path.name == _FLOOR]
     return max((time_ms for time_ms in found if time_ms is not None), default=None)

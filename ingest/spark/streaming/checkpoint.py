@@ -10,15 +10,14 @@ import errno
 import json
 import os
 import struct
+import threading
 import zlib
-from collections import deque
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError, IngestError
-from ingest.durable import StatePath, on_disk, write_durably
+from ingest.durable import StatePath, file_errors, write_durably
 from ingest.durable.lease_lock import folder_lock
 from ingest.observe.logs import logger
 
@@ -114,7 +113,7 @@ class Checkpoint:
                 last good batch.
             StoreUnavailableError: a file cannot be read now.
         """
-        with on_disk(self.folder):
+        with file_errors(self.folder):
             self._verify_format()
             self._verify()
 
@@ -164,11 +163,11 @@ class Checkpoint:
             ConflictError: the checkpoint belongs to another source.
         """
         path, written_format = self.folder / "identity.json", self.folder / "format"
-        with on_disk(written_format):
+        with file_errors(written_format):
             if not written_format.exists():
                 write_durably(written_format, FORMAT)
         if not path.exists():
-            with on_disk(path):
+            with file_errors(path):
                 write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())
             return
         try:
@@ -188,13 +187,13 @@ class Checkpoint:
     def is_changed(self, fingerprint: str) -> bool:
         """Whether the last run is known to have had another configuration."""
         path = self.folder / "configuration"
-        with on_disk(path):
+        with file_errors(path):
             return path.exists() and path.read_text() != fingerprint
 
     def note_configuration(self, fingerprint: str) -> None:
         """Store the fingerprint of the configuration that runs from now on."""
         path = self.folder / "configuration"
-        with on_disk(path):
+        with file_errors(path):
             if not path.exists() or path.read_text() != fingerprint:
                 write_durably(path, fingerprint.encode())
 
@@ -227,7 +226,7 @@ class Checkpoint:
             StoreUnavailableError: the file cannot be read now.
         """
         path = self.folder / "offsets" / str(batch_id)
-        with on_disk(path):
+        with file_errors(path):
             try:
                 content = json.loads(path.read_bytes().decode().split("\n")[2])
             except (FileNotFoundError, IndexError, ValueError) as error:
@@ -249,7 +248,7 @@ class Checkpoint:
 
     def _numbers(self, name: str) -> frozenset[int]:
         folder = self.folder / name
-        with on_disk(folder):
+        with file_errors(folder):
             try:
                 return frozenset(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
             except FileNotFoundError:
@@ -282,7 +281,7 @@ class Checkpoint:
 def _check_access(folders: Iterable[Path]) -> None:
     """Report missing permissions now, not when the first batch is planned."""
     for folder in folders:
-        with on_disk(folder):
+        with file_errors(folder):
             if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -302,8 +301,12 @@ def lock_all(checkpoints: Mapping[str, Checkpoint]) -> dict[str, IngestError]:
         except IngestError as error:
             refused[name] = error
 
-    with ThreadPoolExecutor(max(1, len(checkpoints)), thread_name_prefix="lock") as pool:
-        deque(pool.map(lock, checkpoints), maxlen=0)
+    # daemons: a process that is stopped meanwhile does not wait for a file system that does not answer
+    threads = [threading.Thread(target=lock, args=(name,), name=f"lock-{name}", daemon=True) for name in checkpoints]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return refused
 
 

@@ -28,8 +28,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import cast
 
-from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Mutation, Put, Row
-from ingest.api.notation import shown
+from ingest.api import Cell, Delete, Mutation, Put, Row
+from sinks.hbase.refusals import (
+    NO_CELLS,
+    RefusalError,
+    check_cell_bytes,
+    check_family,
+    check_row,
+    check_time,
+    family_bytes,
+)
 from sinks.hbase.rpc.wire import WireError
 
 PUT, DELETE_COLUMN, DELETE_FAMILY = 4, 12, 14
@@ -49,10 +57,6 @@ _Shape = tuple[int | bytes, ...]
 """The length of the row key, then the columns."""
 
 
-class RefusalError(ValueError):
-    """Why a mutation can never be written."""
-
-
 class _Heads(dict[int, bytes]):
     """Length of a value -> the bytes before the row key, for one length of row key and column."""
 
@@ -64,10 +68,7 @@ class _Heads(dict[int, bytes]):
 
     def __missing__(self, value_bytes: int) -> bytes:
         size = 8 + self._key_bytes + value_bytes
-        if 4 + size > self._max_cell_bytes:  # as `RSRpcServices.checkCellSizeLimit` counts
-            raise RefusalError(
-                f"cell too large: {4 + size} bytes with row key and column; at most {self._max_cell_bytes}"
-            )
+        check_cell_bytes(4 + size, self._max_cell_bytes)
         head = self[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
         return head
 
@@ -111,22 +112,21 @@ class CellEncoder:
         Raises:
             RefusalError: it can never be written.
         """
-        _check_row(delete.row)
+        check_row(delete.row)
         family = delete.family
         if family is None:
             _stamp(delete.timestamp_ms, DELETE_FAMILY)
             return b""
-        if not family or b":" in family or len(family) > MAX_FAMILY_BYTES:
-            raise RefusalError(f"{shown(family)} is not a family")
+        check_family(family)
         kind, qualifier = (DELETE_FAMILY, b"") if delete.qualifier is None else (DELETE_COLUMN, delete.qualifier)
         stamp = _stamp(delete.timestamp_ms, kind)
         head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes)[0]
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
-        _check_row(row)
+        check_row(row)
         if not columns:
-            raise RefusalError("put without a cell")
+            raise RefusalError(NO_CELLS)
         names = [_column(column) for column in columns]
         by_length = {size: _Heads(len(row), size, self._max_cell_bytes) for size in {len(name) - 1 for name in names}}
         heads = [by_length[len(name) - 1] for name in names]
@@ -193,24 +193,14 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
 
 
 def _stamp(time_ms: int, kind: int) -> bytes:
-    if not 0 <= time_ms <= MAX_TIME_MS:
-        raise RefusalError(f"{time_ms} is not a valid timestamp of a cell")
+    check_time(time_ms)
     return _STAMP.pack(time_ms, kind)
-
-
-def _check_row(row: bytes) -> None:
-    if not 0 < len(row) <= MAX_ROW_KEY_BYTES:
-        raise RefusalError(f"row key of {len(row)} bytes; HBase allows 1 to {MAX_ROW_KEY_BYTES}")
 
 
 def _column(column: bytes) -> bytes:
     """The length of the family, family and qualifier."""
-    family, colon, qualifier = column.partition(b":")
-    if not colon or not family:
-        raise RefusalError(f"{shown(column)} is not a column; write family:qualifier")
-    if len(family) > MAX_FAMILY_BYTES:
-        raise RefusalError(f"family of {len(family)} bytes; HBase allows 1 to {MAX_FAMILY_BYTES}")
-    return bytes((len(family),)) + family + qualifier
+    size = family_bytes(column)
+    return bytes((size,)) + column[:size] + column[size + 1 :]
 
 
 def _looping(heads: list[_Heads], names: list[bytes]) -> Assemble:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Generator, Sequence
 
 from ingest.api import (
     ALL_TIMES,
+    BusyWait,
     FamilySpec,
     Mutation,
     NotFoundError,
     Row,
     Scan,
     ScanCounts,
-    SchemaError,
     StoredRegion,
     TableSpec,
     TimeRange,
@@ -58,6 +58,7 @@ class RpcClient(HBaseClient):
         self._master = Master(self._cluster, self._attempts, nonce)
         self._region_admin = RegionAdmin(self._calls)
         self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.families(table)))
+        self._busy_waits: list[BusyWait] = []
         self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
 
     def open(self) -> None:
@@ -72,7 +73,12 @@ class RpcClient(HBaseClient):
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations, in one call for each server if none has a row key of another one."""
-        self._writer.apply(table, mutations, self._attempts())
+        self._writer.apply(table, mutations, Attempts(self._settings.timeout, on_busy=self._busy_waits.append))
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """The waits of writes."""
+        waits, self._busy_waits = self._busy_waits, []
+        return waits
 
     def get(
         self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
@@ -124,14 +130,9 @@ class RpcClient(HBaseClient):
         """Create a table with its split points."""
         self._master.create_table(spec)
 
-    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
-        """Add families to a live table."""
-        for family in families:
-            try:
-                self._master.add_family(table, family)
-            except SchemaError:
-                if family.name not in {known.name for known in self.families(table)}:
-                    raise  # else another client has added it
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """Add a family to a live table."""
+        self._master.add_family(table, family)
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Alter a family of a live table."""
@@ -151,7 +152,10 @@ class RpcClient(HBaseClient):
         def request(region: Region) -> bytes:
             return check_and_put(region.name, row, column, before=before, value=value)
 
-        return Message(self._calls.of_row(table, row, "Mutate", request, is_write=True).message).flag(2)
+        # MutateResponse of Client.proto: processed 2
+        return self._calls.of_row(
+            table, row, "Mutate", request, lambda answer: Message(answer.message).flag(2), is_write=True
+        )
 
     def increment(self, table: str, row: bytes, column: bytes, amount: int) -> int:
         """
@@ -168,7 +172,7 @@ class RpcClient(HBaseClient):
         def request(region: Region) -> bytes:
             return increment(region.name, row, column, amount, nonces)
 
-        return incremented(self._calls.of_row(table, row, "Mutate", request, is_write=True))
+        return self._calls.of_row(table, row, "Mutate", request, incremented, is_write=True)
 
     def _attempts(self) -> Attempts:
         return Attempts(self._settings.timeout)

@@ -18,6 +18,7 @@ from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError
 
 _REGISTRY = "ClientMetaService"
+_MAX_PORT = 65535
 _REGISTRY_S = 5.0
 """Maximum wait for one server's answer, which it has in memory; then the next server is called."""
 _OLD_SERVER = (
@@ -89,6 +90,7 @@ class Cluster:
         if found is not None and found.is_usable:
             return found
         if self._tls is None and not self._may_leave_machine and not is_this_machine(address.host):
+            self._meta = self._master = None  # they may have moved before the next call
             raise StoreRefusedError(
                 f"the server {address} of the cluster is on another machine, and the connection has no TLS",
                 hint="add security: {tls: {}} to the store, or {insecure: true} if the network is trusted",
@@ -125,8 +127,9 @@ class Cluster:
         """
         if self._meta is None:
             # GetMetaRegionLocationsResponse: RegionLocation 1; RegionLocation: ServerName 2
-            answer = self._registered("GetMetaRegionLocations", "the meta table", deadline_s)
-            self._meta = server_address(answer.message(2))
+            self._meta = self._registered(
+                "GetMetaRegionLocations", "the meta table", deadline_s, lambda it: it.message(2)
+            )
         return self._meta
 
     def master(self, deadline_s: float) -> Address:
@@ -138,7 +141,7 @@ class Cluster:
         """
         if self._master is None:
             # GetActiveMasterResponse: ServerName 1
-            self._master = server_address(self._registered("GetActiveMaster", "an active master", deadline_s))
+            self._master = self._registered("GetActiveMaster", "an active master", deadline_s, lambda it: it)
         return self._master
 
     def forget_meta(self) -> None:
@@ -149,20 +152,21 @@ class Cluster:
         """Find the active master anew before its next use."""
         self._master = None
 
-    def _registered(self, method: str, what: str, deadline_s: float) -> Message:
-        """Field 1 of the answer of the first server that has one."""
+    def _registered(self, method: str, what: str, deadline_s: float, name: Callable[[Message], Message]) -> Address:
+        """The server whose name is in field 1 of the answer of the first server that has one."""
         problems: list[str] = []
         last = () if self._last_registry is None else (self._last_registry,)
         for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
             try:
                 answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
                 found = Message(answer.message)
+                server = server_address(name(found.message(1))) if found.has(1) else None
             except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
                 problems.append(str(error))
                 continue
-            if found.has(1):
+            if server is not None:
                 self._last_registry = address
-                return found.message(1)
+                return server
             problems.append(f"{address} has no answer")
         raise StoreUnavailableError(
             f"no server of the cluster says where {what} is: {'; '.join(problems)}", hint=_OLD_SERVER
@@ -170,5 +174,13 @@ class Cluster:
 
 
 def server_address(name: Message) -> Address:
-    """The address in a ServerName (HBase.proto): host 1, port 2."""
-    return Address(name.text(1), name.number(2))
+    """
+    The address in a ServerName (HBase.proto): host 1, port 2.
+
+    Raises:
+        WireError: it is none.
+    """
+    found = Address(name.text(1), name.number(2))
+    if not found.host or not 0 < found.port <= _MAX_PORT:
+        raise WireError(f"{found} is not the address of a server")
+    return found

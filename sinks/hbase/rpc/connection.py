@@ -25,15 +25,10 @@ from typing import NamedTuple
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.stream import Address, Stream
 from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
+from sinks.hbase.tcp import MAX_ANSWER_BYTES
 
 MAX_IDLE_S = 60.0
 """A connection that was idle for longer is replaced: a device on the network path may have dropped it."""
-MAX_ANSWER_BYTES = 256 << 20
-"""
-Of one answer. A page of a scan takes a few megabytes, so an answer beyond this comes from a broken server.
-
-Memory grows with the bytes that arrive, not with the length that a server announces.
-"""
 MAX_REQUEST_BYTES = 256 << 20
 """A server closes the connection at a larger request (`hbase.ipc.max.request.size`)."""
 

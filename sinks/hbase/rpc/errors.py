@@ -4,13 +4,15 @@ Exceptions of HBase's servers, and our errors for them.
 A server names the exception's Java class in three places: in the header of an answer (ExceptionResponse of RPC.proto),
 for a region's batch, and for one row of it (RegionActionResult and ResultOrException of Client.proto). The class
 decides, not the text, which may contain bytes of a row. Three classes have several meanings, which differ only in the
-start of the text.
+start of the text. How long a throttled client should wait is said only in the text of RpcThrottlingException.
 
 Sources: the exceptions of the package `org.apache.hadoop.hbase` and its packages `exceptions`, `ipc`, `quotas`,
 `regionserver` and `security`, version 2.6; what a real server answers in each case is in the integration tests.
 """
 
-from ingest.api import IngestError, StoreUnavailableError
+import re
+
+from ingest.api import IngestError, StoreBusyError, StoreUnavailableError
 from sinks.hbase.errors import Kind, error_of_kind
 
 _CLASSES = {
@@ -49,6 +51,13 @@ _TEXTS = (
 )
 
 
+_THROTTLES = frozenset(["RpcThrottlingException", "ThrottlingException"])
+_WAIT = re.compile(
+    r" - wait (?:(?P<hours>\d+)hrs?, )?(?:(?P<minutes>\d+)mins?, )?(?:(?P<seconds>\d+(?:\.\d+)?)sec(?:, )?)?"
+    r"(?:(?P<ms>\d+)ms)?"
+)
+"""As `RpcThrottlingException` writes a time: "1mins, 2.50sec", and since HBASE-27798 "1min, 2sec, 500ms"."""
+
 REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
 """Look up the region again, and repeat the call."""
 
@@ -64,7 +73,10 @@ class RemoteError(Exception):
     Args:
         class_name: of the Java class, with its package.
         trace: the exception's text, and then lines of its stack trace.
-        is_overloaded: the server says that it is overloaded, whatever the exception.
+        is_overloaded: the server says that it is overloaded, whatever the exception (HBASE-26807).
+
+    Attributes:
+        wait_s: how long the server says to wait before the call is repeated; None if it does not say.
     """
 
     def __init__(self, class_name: str, trace: str, *, is_overloaded: bool = False) -> None:
@@ -74,11 +86,20 @@ class RemoteError(Exception):
         super().__init__(f"{self.name}: {self.text}" if self.text else self.name)
         found = next((kind for name, text, kind in _TEXTS if name == self.name and self.text.startswith(text)), None)
         self.kind = found or _CLASSES.get(self.name, Kind.BUSY if is_overloaded else Kind.UNAVAILABLE)
+        self.wait_s = _requested_wait_s(self.text) if self.name in _THROTTLES else None
+
+    @property
+    def reason(self) -> str:
+        """For a metric: the name of a known exception, else that of the flag of an overloaded server."""
+        return self.name if self.name in _CLASSES else "server_overloaded"
 
 
 def store_error(error: RemoteError, table: str) -> IngestError:
     """Our error for a server's exception; to be raised `from` it."""
-    return error_of_kind(error.kind, table, str(error))
+    found = error_of_kind(error.kind, table, str(error))
+    if isinstance(found, StoreBusyError):
+        found.has_waited = True
+    return found
 
 
 def unavailable(reason: Exception | None, table: str) -> IngestError:
@@ -86,3 +107,11 @@ def unavailable(reason: Exception | None, table: str) -> IngestError:
     if isinstance(reason, RemoteError):
         return store_error(reason, table)
     return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')
+
+
+def _requested_wait_s(text: str) -> float | None:
+    found = _WAIT.search(text)
+    if found is None or not any(found.groups()):
+        return None
+    hours, minutes, seconds, milliseconds = (float(group or 0) for group in found.groups())
+    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000

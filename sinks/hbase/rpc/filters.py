@@ -106,7 +106,7 @@ def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, de
     try:
         page = scanner.next(1, deadline_s)
     except RemoteError as error:
-        if error.kind is Kind.MOVED:
+        if error.kind is not Kind.UNAVAILABLE:  # of an exception without a meaning of its own
             raise
         return False
     scanner.close()

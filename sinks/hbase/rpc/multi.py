@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ingest.api import Delete, Mutation
+from ingest.api import Delete, Durability, Mutation
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import RemoteError
-from sinks.hbase.rpc.requests import DELETE, PUT, SKIP_WAL, SYNC_WAL, region_specifier
+from sinks.hbase.rpc.requests import DELETE, DURABILITIES, PUT, region_specifier
 from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 
 MAX_ROWS = 5000
@@ -69,14 +69,14 @@ class MultiEncoder:
     """Writes the message of a call; called by one thread."""
 
     def __init__(self) -> None:
-        self._actions: dict[tuple[int, int, bool], list[bytes]] = {}
+        self._actions: dict[tuple[int, int, Durability], list[bytes]] = {}
 
     def request(self, batches: Sequence[Batch], mutations: Sequence[Mutation]) -> bytes:
         """A MultiRequest."""
         parts = []
         for batch in batches:
             own = [mutations[index] for index in batch.indexes]
-            kinds = {(type(mutation), cell_count(mutation), mutation.wal) for mutation in own}
+            kinds = {(type(mutation), cell_count(mutation), mutation.durability) for mutation in own}
             if len(kinds) == 1 and _has_cells(own[0]):
                 actions = self._of_kind(own[0], len(own))[: len(own)]
             else:
@@ -88,14 +88,14 @@ class MultiEncoder:
         if _has_cells(mutation):
             return self._of_kind(mutation, at + 1)[at]
         whole_row = data(1, mutation.row) + number(2, DELETE) + number(4, mutation.timestamp_ms)
-        return _action(at, whole_row + _durability(mutation.wal))
+        return _action(at, whole_row + _durability(mutation))
 
     def _of_kind(self, mutation: Mutation, count: int) -> list[bytes]:
         """At least so many actions that differ from that of a mutation in their index alone."""
-        key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.wal)
+        key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.durability)
         kept = self._actions.setdefault(key, [])
         if len(kept) < count:
-            kind = number(2, key[0]) + _durability(mutation.wal) + number(8, key[1])
+            kind = number(2, key[0]) + _durability(mutation) + number(8, key[1])
             kept += [_action(at, kind) for at in range(len(kept), count)]
         return kept
 
@@ -109,8 +109,8 @@ def _action(at: int, mutation: bytes) -> bytes:
     return data(3, number(1, at) + data(2, mutation))
 
 
-def _durability(wal: bool) -> bytes:  # noqa: FBT001 - of one mutation
-    return number(6, SYNC_WAL if wal else SKIP_WAL)
+def _durability(mutation: Mutation) -> bytes:
+    return number(6, DURABILITIES[mutation.durability])
 
 
 def failures(answer: bytes, batches: Sequence[Batch]) -> list[BatchFailure]:

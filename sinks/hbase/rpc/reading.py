@@ -9,6 +9,7 @@ from sinks.hbase.client import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.filters import ServerFilters
+from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
 from sinks.hbase.rpc.table_scan import TableScan, size_of
@@ -60,8 +61,11 @@ class Reader:
         # GetRequest of Client.proto: region 1, get 2; Get: row 1, column 2, time_range 5, max_versions 6
         cells = columns_message(2, columns) + time_range_message(5, times) + number(6, versions)
         get = data(2, data(1, row) + cells)
-        answer = self._calls.of_row(table, row, "Get", lambda region: data(1, region_specifier(region.name)) + get)
-        return row_of(decoded(answer.cells))
+
+        def request(region: Region) -> bytes:
+            return data(1, region_specifier(region.name)) + get
+
+        return self._calls.of_row(table, row, "Get", request, lambda answer: row_of(decoded(answer.cells)))
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """

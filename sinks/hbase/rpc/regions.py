@@ -170,5 +170,5 @@ def _region(name: bytes, cells: dict[bytes, bytes]) -> Region | None:
     if found.flag(5) or found.flag(6) or found.number(7):
         return None
     host, colon, port = cells.get(b"info:server", b"").decode("utf-8", "replace").rpartition(":")
-    server = Address(host, int(port)) if colon and port.isdigit() else None
+    server = Address(host, int(port)) if colon and port.isdecimal() else None
     return Region(found.data(3), found.data(4), name, server)

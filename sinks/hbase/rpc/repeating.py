@@ -50,6 +50,8 @@ class RepeatedCalls:
             except RemoteError as error:
                 if error.kind is Kind.NO_FAMILY and not is_write:
                     raise NoFamilyError(str(error)) from error
+                if error.kind is Kind.BUSY and attempts.wait_for_busy(error.reason, error.wait_s):
+                    continue
                 if error.kind not in REPEATED:
                     failure = store_error(error, table)
                     raise (failure if is_write else read_error(failure)) from error
@@ -57,6 +59,7 @@ class RepeatedCalls:
             except (ConnectionLostError, WireError) as error:
                 reason = error
             except IngestError as error:
+                self.regions.forget(table)  # an operator may correct where they are
                 raise (error if is_write else read_error(error)) from error.__cause__
             self.regions.forget(table)
             self.cluster.forget_meta()
@@ -64,26 +67,34 @@ class RepeatedCalls:
                 raise unavailable(reason, table) from reason
 
     def of_row(
-        self, table: str, row: bytes, method: str, request: Callable[[Region], bytes], *, is_write: bool = False
-    ) -> Answer:
+        self,
+        table: str,
+        row: bytes,
+        method: str,
+        request: Callable[[Region], bytes],
+        read: Callable[[Answer], T],
+        *,
+        is_write: bool = False,
+    ) -> T:
         """
-        The answer of the region server that has a row.
+        The result of a call to the region server that has a row.
 
         Args:
             table: of the row.
             row: its key.
             method: of ClientService.
             request: the message for the region.
+            read: the result in an answer; a WireError is another attempt.
             is_write: as `run`.
 
         Raises:
             as `run`.
         """
 
-        def call(deadline_s: float) -> Answer:
+        def call(deadline_s: float) -> T:
             region = self.located(table, self.regions.of(table, deadline_s).of(row))
             assert region.server is not None  # noqa: S101 - checked by `located`
-            return self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s)
+            return read(self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s))
 
         return self.run(table, call, is_write=is_write)
 

@@ -7,15 +7,15 @@ Source: HBase.proto, Client.proto, Comparator.proto.
 import struct
 from collections.abc import Sequence
 
-from ingest.api import ALL_TIMES, TimeRange, split_column
+from ingest.api import ALL_TIMES, Durability, TimeRange, split_column
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.wire import WireError, data, number
 
 INCREMENT, PUT, DELETE = 1, 2, 3
 """MutationType of a MutationProto."""
-SKIP_WAL, SYNC_WAL = 1, 3
-"""Durability of a MutationProto."""
+DURABILITIES = {Durability.SKIP: 1, Durability.ASYNC: 2, Durability.SYNC: 3, Durability.FSYNC: 4}
+"""Durability of a MutationProto; 0 is that of the table."""
 
 _AMOUNT = struct.Struct(">q")
 _EQUAL = 2  # CompareType
@@ -106,4 +106,4 @@ def _mutation(row: bytes, kind: int, column: bytes, value: bytes) -> bytes:
     family, qualifier = split_column(column)
     # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
     cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-    return data(1, row) + number(2, kind) + data(3, cell) + number(6, SYNC_WAL)
+    return data(1, row) + number(2, kind) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])

@@ -1,21 +1,16 @@
 """Bytes to and from one server, each operation with a deadline."""
 
 import contextlib
-import select
 import socket
 import ssl
-import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sinks.hbase import tcp
 from sinks.hbase.rpc.errors import ConnectionLostError
 
-_CONNECT_S = 10.0
-"""A running machine accepts a connection at once."""
 _RECEIVED_BYTES = 1 << 20
 """Maximum size of one read from the socket."""
-_NO_LINGER = struct.pack("ii", 1, 0)
-"""Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
 
 
 class Address(NamedTuple):
@@ -52,11 +47,7 @@ class Stream:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing has arrived: neither bytes nor the end of the connection."""
-        if self._socket is None:
-            return False
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        return self._socket is not None and tcp.is_quiet(self._socket)
 
     def open(self, deadline_s: float) -> None:
         """
@@ -66,10 +57,8 @@ class Stream:
             ConnectionLostError: the server cannot be reached, or its certificate is not valid.
         """
         try:
-            self._socket = socket.create_connection(self._address, min(_CONNECT_S, self.left_s(deadline_s)))
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        except OSError as error:
+            self._socket = tcp.connected(*self._address, self.left_s(deadline_s))
+        except (OSError, OverflowError, ValueError) as error:  # the last two: a damaged answer named the server
             self.abort()
             raise ConnectionLostError(f"no server can be reached at {self._address}: {error}") from error
         if self._tls is None:
@@ -88,16 +77,10 @@ class Stream:
             self._socket = None
 
     def abort(self) -> None:
-        """
-        Close the connection and discard unsent bytes.
-
-        After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
-        network recovers, and the server would execute it after later calls.
-        """
+        """Close the connection and discard unsent bytes."""
         if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self.close()
+            tcp.abort(self._socket)
+            self._socket = None
 
     def send(self, parts: list[bytes], deadline_s: float) -> None:
         """

@@ -5,22 +5,22 @@ A server runs the calls of a connection in parallel. So a row key is in one unan
 row are sent one after the other, and an error is raised only after all calls were answered.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ingest.api import IngestError, Mutation, Put, StoreError, WriteRejectedError
-from sinks.hbase.errors import Kind
+from ingest.api import Mutation, Put, StoreError, WriteRejectedError
+from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.cells import CellEncoder, RefusalError
+from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Connection
-from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
-from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROW_BYTES, MAX_ROWS, Batch, BatchFailure, MultiEncoder, failures
+from sinks.hbase.rpc.division import Request, requests_of, without_repeated_rows
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.multi import MAX_ROW_BYTES, BatchFailure, MultiEncoder, failures
+from sinks.hbase.rpc.outcome import Outcome, rejection
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import WireError
-
-_REJECTIONS = frozenset([Kind.NO_FAMILY, Kind.REJECTED, Kind.TOO_LARGE])
 
 
 class _Work(NamedTuple):
@@ -36,61 +36,12 @@ class _Work(NamedTuple):
     encoded: Sequence[bytes]
 
 
-class _Request(NamedTuple):
-    """A call to one server, not sent yet."""
-
-    server: Address
-    batches: list[Batch]
-
-
 class _Sent(NamedTuple):
     """A call that waits for its answer."""
 
-    request: _Request
+    request: Request
     connection: Connection
     call_id: int
-
-
-class _Outcome:
-    """
-    What became of mutations.
-
-    Attributes:
-        again: indexes of those to be sent again.
-        refused: index -> why HBase rejects the mutation.
-        rejected_batch: why HBase rejects a region's batch, if it does not say because of which mutation.
-        fatal: the error that ends the operation, whatever became of other mutations.
-        reason: of the last failure.
-        lost_servers: those whose connection broke.
-    """
-
-    def __init__(self) -> None:
-        self.again: list[int] = []
-        self.refused: dict[int, RemoteError] = {}
-        self.rejected_batch: RemoteError | None = None
-        self.fatal: RemoteError | StoreError | None = None
-        self.reason: Exception | None = None
-        self.lost_servers: set[Address] = set()
-
-    def lost(self, request: _Request, error: Exception | None = None) -> None:
-        """The whole call failed, was not sent, or has an unknown outcome."""
-        for batch in request.batches:
-            self.again += batch.indexes
-        self.lost_servers.add(request.server)
-        self.reason = error or self.reason
-
-    def failed(self, failure: BatchFailure) -> None:
-        """A server answered with an exception."""
-        error, indexes = failure.error, failure.indexes
-        self.reason = error
-        if error.kind in REPEATED:
-            self.again += indexes
-        elif error.kind not in _REJECTIONS:
-            self.fatal = error
-        elif failure.is_of_region and len(indexes) > 1:
-            self.rejected_batch = error
-        else:
-            self.refused |= dict.fromkeys(indexes, error)
 
 
 class Writer:
@@ -117,7 +68,7 @@ class Writer:
             StoreError: as `errors` translates the exception of a server.
         """
         work = _Work(table, mutations, self._encoded(mutations))
-        for indexes in _without_repeated_rows(mutations):
+        for indexes in without_repeated_rows(mutations):
             self._write(work, indexes, attempts)
 
     def _encoded(self, mutations: Sequence[Mutation]) -> list[bytes]:
@@ -149,29 +100,39 @@ class Writer:
             if isinstance(outcome.fatal, RemoteError):
                 raise store_error(outcome.fatal, table) from outcome.fatal
             if outcome.fatal is not None:
+                self._regions.forget(table)  # an operator may correct where its regions are
                 raise outcome.fatal
             refused |= outcome.refused
             rejected_batch = rejected_batch or outcome.rejected_batch
             indexes = outcome.again
             if indexes:
-                self._regions.forget(table)
-                if not attempts.pause():
-                    raise unavailable(outcome.reason, table) from outcome.reason
+                self._before_next(outcome, table, attempts)
         if rejected_batch is not None:
             raise store_error(rejected_batch, table) from rejected_batch
         if refused:
-            raise _rejected(refused, table)
+            raise rejection(refused, table)
 
-    def _attempt(self, work: _Work, indexes: Sequence[int], deadline_s: float) -> _Outcome:
-        outcome = _Outcome()
+    def _before_next(self, outcome: Outcome, table: str, attempts: Attempts) -> None:
+        """Wait before the next attempt, or raise."""
+        if outcome.has_moved:
+            self._regions.forget(table)
+        busy = outcome.busy
+        if busy is not None:
+            if not attempts.wait_for_busy(busy.reason, busy.wait_s):
+                raise store_error(busy, table) from busy
+        elif not attempts.pause():
+            raise unavailable(outcome.reason, table) from outcome.reason
+
+    def _attempt(self, work: _Work, indexes: Sequence[int], deadline_s: float) -> Outcome:
+        outcome = Outcome()
         try:
             by_region = self._by_region(work, indexes, outcome, deadline_s)
         except (ConnectionLostError, RemoteError, WireError) as error:
             self._cluster.forget_meta()
-            outcome.again, outcome.reason = list(indexes), error
+            outcome.again, outcome.reason, outcome.has_moved = list(indexes), error, True
             return outcome
-        by_server: dict[Address, list[_Request]] = {}
-        for request in _requests(by_region, work.encoded):
+        by_server: dict[Address, list[Request]] = {}
+        for request in requests_of(by_region, work.encoded):
             by_server.setdefault(request.server, []).append(request)
         while by_server:
             self._exchange([requests.pop(0) for requests in by_server.values()], work, outcome, deadline_s)
@@ -181,7 +142,7 @@ class Writer:
             by_server = {server: requests for server, requests in by_server.items() if requests}
         return outcome
 
-    def _exchange(self, requests: Sequence[_Request], work: _Work, outcome: _Outcome, deadline_s: float) -> None:
+    def _exchange(self, requests: Sequence[Request], work: _Work, outcome: Outcome, deadline_s: float) -> None:
         """Send one call to each of some servers, then receive all answers."""
         sent: list[_Sent] = []
         try:
@@ -196,7 +157,7 @@ class Writer:
             raise
 
     def _by_region(
-        self, work: _Work, indexes: Sequence[int], outcome: _Outcome, deadline_s: float
+        self, work: _Work, indexes: Sequence[int], outcome: Outcome, deadline_s: float
     ) -> list[tuple[Region, list[int]]]:
         regions = self._regions.of(work.table, deadline_s)
         if (only := regions.only) is not None and only.server is not None:
@@ -206,12 +167,13 @@ class Writer:
             region = regions.of(work.mutations[index].row)
             if region is None or region.server is None:
                 outcome.again.append(index)
+                outcome.has_moved = True
                 outcome.reason = ConnectionLostError(f'a region of table "{work.table}" is on no server now')
             else:
                 found.setdefault(region.name, (region, []))[1].append(index)
         return list(found.values())
 
-    def _send(self, request: _Request, work: _Work, outcome: _Outcome, deadline_s: float) -> _Sent | None:
+    def _send(self, request: Request, work: _Work, outcome: Outcome, deadline_s: float) -> _Sent | None:
         message = self._multi.request(request.batches, work.mutations)
         cells = b"".join([work.encoded[index] for batch in request.batches for index in batch.indexes])
         try:
@@ -223,7 +185,7 @@ class Writer:
             outcome.fatal = error
         return None
 
-    def _receive(self, sent: _Sent, outcome: _Outcome, deadline_s: float) -> None:
+    def _receive(self, sent: _Sent, outcome: Outcome, deadline_s: float) -> None:
         request = sent.request
         try:
             answer = sent.connection.receive(sent.call_id, deadline_s)
@@ -236,49 +198,3 @@ class Writer:
         else:
             for failure in found:
                 outcome.failed(failure)
-
-
-def _requests(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence[bytes]) -> Iterator[_Request]:
-    """Calls of limited size, each to one server with batches of several regions."""
-    open_requests: dict[Address, tuple[list[Batch], int, int]] = {}
-    for region, indexes in by_region:
-        server = region.server
-        assert server is not None  # noqa: S101 - regions without a server have no mutations here
-        batches, rows, size = open_requests.pop(server, ([], 0, 0))
-        batch = Batch(region.name, [])
-        for index in indexes:
-            own_size = len(encoded[index])
-            if rows and (rows >= MAX_ROWS or size + own_size > MAX_BYTES):
-                yield _Request(server, [*batches, batch] if batch.indexes else batches)
-                batches, rows, size, batch = [], 0, 0, Batch(region.name, [])
-            batch.indexes.append(index)
-            rows += 1
-            size += own_size
-        open_requests[server] = ([*batches, batch], rows, size)
-    for server, (batches, _, _) in open_requests.items():
-        yield _Request(server, batches)
-
-
-def _without_repeated_rows(mutations: Sequence[Mutation]) -> Iterator[Sequence[int]]:
-    """Indexes of consecutive mutations, none of which has the row key of another one."""
-    if len({mutation.row for mutation in mutations}) == len(mutations):
-        yield range(len(mutations))
-        return
-    begin = 0
-    rows: set[bytes] = set()
-    for index, mutation in enumerate(mutations):
-        if mutation.row in rows:
-            yield range(begin, index)
-            begin, rows = index, set()
-        rows.add(mutation.row)
-    yield range(begin, len(mutations))
-
-
-def _rejected(refused: dict[int, RemoteError], table: str) -> IngestError:
-    """The error for rejected rows; it lists those that were rejected for the same reason as the first."""
-    index = min(refused)
-    first = refused[index]
-    error = store_error(first, table)
-    if isinstance(error, WriteRejectedError):
-        error.indexes = sorted(index for index, other in refused.items() if other.kind is first.kind)
-    return error

@@ -61,7 +61,7 @@ class ThriftClient(HBaseClient):
         self._connection.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Send the mutations in as few calls as their timestamps and WAL flags allow."""
+        """Send the mutations in as few calls as their timestamps and durabilities allow."""
         calls = self._encoder.calls(table, mutations, lambda: self._families_to_delete(table))
         self._connection.cache_regions(table, [mutation.row for mutation in mutations])
         for call in calls:
@@ -109,19 +109,16 @@ class ThriftClient(HBaseClient):
             )
 
     def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
-        """Add families to a live table; needs `thrift2`."""
+        """Add families to a live table; without `thrift2`, the error has the command for all of them."""
         if self._thrift2 is None:
-            raise _by_hand(
-                f'no family {shown(*(family.name for family in families))} in table "{table}", and the Thrift server '
-                "cannot add one",
-                shell_alter(table, families),
-            )
-        for family in families:
-            try:
-                self._thrift2.add_family(table, family)
-            except SchemaError:
-                if family.name not in {known.name for known in self.families(table)}:
-                    raise  # else another client has added it
+            raise _no_thrift2(table, families)
+        super().add_families(table, families)
+
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """Add a family to a live table; needs `thrift2`."""
+        if self._thrift2 is None:
+            raise _no_thrift2(table, [family])
+        self._thrift2.add_family(table, family)
 
     def change_family(self, table: str, family: FamilySpec) -> None:
         """Alter a family of a live table; needs `thrift2`."""
@@ -193,6 +190,13 @@ class ThriftClient(HBaseClient):
 def _is_about_family(error: IngestError, table: str) -> bool:
     cause = error.__cause__
     return isinstance(cause, HBaseIOError) and rule_for(text_of(cause), table).kind is Kind.NO_FAMILY
+
+
+def _no_thrift2(table: str, families: Sequence[FamilySpec]) -> SchemaError:
+    names = shown(*(family.name for family in families))
+    return _by_hand(
+        f'no family {names} in table "{table}", and the Thrift server cannot add one', shell_alter(table, families)
+    )
 
 
 def _by_hand(message: str, command: str) -> SchemaError:

@@ -11,8 +11,24 @@ The server does not say which row it rejects, so rows that it would reject are f
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put, WriteRejectedError
-from ingest.api.notation import shown
+from ingest.api import (
+    MAX_ROW_KEY_BYTES,
+    MAX_TIME_MS,
+    Delete,
+    Durability,
+    Mutation,
+    Put,
+    WriteRejectedError,
+)
+from sinks.hbase.refusals import (
+    NO_CELLS,
+    RefusalError,
+    check_cell_bytes,
+    check_family,
+    check_row,
+    check_time,
+    family_bytes,
+)
 from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.thrift.message import Binary, Compact, Messages
 
@@ -25,6 +41,7 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
 
+_SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 _WIRES = {ThriftProtocol.BINARY: Binary, ThriftProtocol.COMPACT: Compact}
 
 
@@ -44,7 +61,7 @@ class Encoder:
     """Encodes the calls of one connection; called by one thread."""
 
     def __init__(self, settings: HBaseSettings) -> None:
-        self._messages = Messages(_WIRES[settings.protocol](), _check_column)
+        self._messages = Messages(_WIRES[settings.protocol](), family_bytes)
         self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
         self._max_frame_bytes = MAX_FRAME_BYTES if settings.transport is Transport.FRAMED else None
         self._max_cell_bytes = settings.max_cell_bytes
@@ -57,7 +74,7 @@ class Encoder:
 
         Args:
             table: of the mutations.
-            mutations: of any types, timestamps and WAL flags.
+            mutations: of any types, timestamps and durabilities.
             families: returns those of the table, which a row delete names one by one.
 
         Raises:
@@ -72,9 +89,9 @@ class Encoder:
         self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], max_bytes: int
     ) -> Iterator[Call]:
         begin = size = 0
-        kind: tuple[type, int, bool] = (Put, 0, True)  # the same for all rows of a call
+        kind: tuple[type, int, Durability] = (Put, 0, Durability.SYNC)  # the same for all rows of a call
         for index, mutation in enumerate(mutations):
-            own_kind = (type(mutation), mutation.timestamp_ms, mutation.wal)
+            own_kind = (type(mutation), mutation.timestamp_ms, mutation.durability)
             own_size = len(rows[index])
             if index > begin and (own_kind != kind or size + own_size > max_bytes):
                 yield Call(self._messages.message(table, rows[begin:index], kind[1]), range(begin, index))
@@ -95,7 +112,7 @@ class Encoder:
                 every = families()
             try:
                 rows.append(self._row(mutation, every, envelope))
-            except _RefusalError as refusal:
+            except RefusalError as refusal:
                 refused[index] = str(refusal)
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=list(refused))
@@ -103,19 +120,20 @@ class Encoder:
 
     def _row(self, mutation: Mutation, families: Sequence[bytes], envelope: int) -> bytes:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-            raise _RefusalError(f"row key of {len(mutation.row)} bytes; HBase allows 1 to {MAX_ROW_KEY_BYTES}")
+            check_row(mutation.row)
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-            raise _RefusalError(f"{mutation.timestamp_ms} is not a valid timestamp of a cell")
+            check_time(mutation.timestamp_ms)
+        to_wal = mutation.durability is not _SKIP
         if isinstance(mutation, Delete):
-            row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=mutation.wal)
+            row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=to_wal)
         elif mutation.columns:
-            row = self._messages.put(mutation.row, mutation.columns, wal=mutation.wal)
+            row = self._messages.put(mutation.row, mutation.columns, wal=to_wal)
         else:
-            raise _RefusalError("put without a cell")
+            raise RefusalError(NO_CELLS)
         if len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
             self._check_cells(mutation)
         if self._max_frame_bytes is not None and len(row) + envelope > self._max_frame_bytes:
-            raise _RefusalError(
+            raise RefusalError(
                 f"row of {len(row)} bytes; a framed Thrift server accepts messages of {self._max_frame_bytes}"
             )
         return row
@@ -124,15 +142,7 @@ class Encoder:
         if isinstance(mutation, Delete):
             return
         for column, value in mutation.columns.items():
-            size = CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value)
-            if size > self._max_cell_bytes:
-                raise _RefusalError(
-                    f"cell too large: {size} bytes with row key and column; at most {self._max_cell_bytes}"
-                )
-
-
-class _RefusalError(ValueError):
-    """Why a mutation can never be written."""
+            check_cell_bytes(CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value), self._max_cell_bytes)
 
 
 def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
@@ -140,14 +150,5 @@ def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
     family = delete.family
     if family is None:
         return families
-    if not family or b":" in family or len(family) > MAX_FAMILY_BYTES:
-        raise _RefusalError(f"{shown(family)} is not a family")
+    check_family(family)
     return (family if delete.qualifier is None else family + b":" + delete.qualifier,)
-
-
-def _check_column(column: bytes) -> None:
-    colon = column.find(b":")
-    if colon < 1:  # -1: there is none; 0: no family
-        raise _RefusalError(f"{shown(column)} is not a column; write family:qualifier")
-    if colon > MAX_FAMILY_BYTES:
-        raise _RefusalError(f"family of {colon} bytes; HBase allows 1 to {MAX_FAMILY_BYTES}")

@@ -1,22 +1,8 @@
 """The socket under a Thrift connection."""
 
-import contextlib
-import select
-import socket
-import struct
-
 from thriftpy2.transport import TSocket, TTransportException
 
-_CONNECT_S = 10.0
-"""A running machine accepts a connection at once."""
-MAX_ANSWER_BYTES = 256 << 20
-"""
-Of the answer to one call. A page of a scan takes a few megabytes, so an answer beyond this comes from a broken server.
-
-A length in an answer has no other limit: the Thrift library would allocate as many bytes as the server announces.
-"""
-_NO_LINGER = struct.pack("ii", 1, 0)
-"""Linger for no time: unsent bytes are discarded, and the peer gets a reset."""
+from sinks.hbase.tcp import MAX_ANSWER_BYTES, abort, connected, is_quiet
 
 
 class Socket(TSocket):
@@ -30,8 +16,9 @@ class Socket(TSocket):
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
-        timeout_ms, connect_ms = (max(1, int(seconds * 1000)) for seconds in (timeout_s, min(timeout_s, _CONNECT_S)))
-        super().__init__(host=host, port=port, socket_timeout=timeout_ms, connect_timeout=connect_ms)  # type: ignore[no-untyped-call]
+        timeout_ms = max(1, int(timeout_s * 1000))
+        super().__init__(host=host, port=port, socket_timeout=timeout_ms, connect_timeout=timeout_ms)  # type: ignore[no-untyped-call]
+        self._address = host, port, timeout_s
         self._answer_bytes = 0
 
     def open(self) -> None:
@@ -42,14 +29,12 @@ class Socket(TSocket):
             TTransportException: no address accepts a connection.
         """
         try:
-            self.sock = socket.create_connection((self.host, self.port), self.connect_timeout)
+            self.sock = connected(*self._address)
         except OSError as error:
             raise TTransportException(
                 type=TTransportException.NOT_OPEN, message=f"no connection to {self.host}:{self.port}: {error}"
             ) from error
         self.sock.settimeout(self.socket_timeout)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def write(self, buf: bytes) -> None:
         """Send a call; what arrives until the next one is its answer."""
@@ -59,6 +44,8 @@ class Socket(TSocket):
     def read(self, sz: int) -> bytes:
         """
         Some of the next bytes.
+
+        The Thrift library would allocate as many bytes as a server announces, so this limits them.
 
         Args:
             sz: maximum number; a length that the server announced, or that of a buffer.
@@ -76,22 +63,10 @@ class Socket(TSocket):
     @property
     def is_quiet(self) -> bool:
         """Whether nothing has arrived since the last answer: neither a late answer nor the end of the connection."""
-        if self.sock is None:
-            return False
-        poll = select.poll()
-        poll.register(self.sock, select.POLLIN)
-        return not poll.poll(0)
+        return self.sock is not None and is_quiet(self.sock)
 
     def abort(self) -> None:
-        """
-        Close the connection and discard unsent bytes.
-
-        After a time-out a part of the call may still be in the send buffer. A normal close would deliver it once the
-        network recovers, and the server would execute it after later calls.
-        """
+        """Close the connection and discard unsent bytes."""
         if self.sock is not None:
-            with contextlib.suppress(OSError):
-                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-            with contextlib.suppress(OSError):
-                self.sock.close()
+            abort(self.sock)
             self.sock = None

@@ -9,11 +9,11 @@ from typing import Any
 
 from tests.support.ledger.events import Events
 from tests.support.ledger.run import LedgerRun, Options
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 
 SEED, SEEDS = "SEED", "SEEDS"
 SLOW_SEEDS = 3
-_OPTIONS = frozenset(field.name for field in fields(Options)) - {"events"}
+_OPTIONS = frozenset(field.name for field in fields(Options)) - {"events", "protocol"}
 _EVENTS = frozenset(field.name for field in fields(Events)) - {"run", "seed"}
 
 
@@ -27,10 +27,12 @@ class LedgerRuns:
 
     Args:
         server: returns the fixtures `kafka` and `hbase`, so that only the required servers start.
+        protocol: of the stores that are HBase.
     """
 
-    def __init__(self, folder: Path, seed: int, server: Callable[[str], Any]) -> None:
+    def __init__(self, folder: Path, seed: int, server: Callable[[str], Any], *, protocol: Protocol = "thrift") -> None:
         self.seed = seed
+        self._protocol = protocol
         self._folder = folder
         self._server = server
         self._runs: list[LedgerRun] = []
@@ -43,7 +45,11 @@ class LedgerRuns:
         unknown = options.keys() - _OPTIONS - _EVENTS
         assert not unknown, f"unknown options of ledger_run: {sorted(unknown)}"
         of_events: Mapping[str, Any] = {name: value for name, value in options.items() if name in _EVENTS}
-        made = Options(**{name: value for name, value in options.items() if name in _OPTIONS}, events=of_events)
+        made = Options(
+            **{name: value for name, value in options.items() if name in _OPTIONS},
+            events=of_events,
+            protocol=self._protocol,
+        )
         if made.store == "hbase":
             hbase = hbase or self._server("hbase")
         folder = self._folder / f"run{len(self._runs)}"

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from tests.support.ledger.events import FAMILIES, chain
 from tests.support.ledger.observed import VERSIONS
-from tests.support.servers import Kafka
+from tests.support.servers import Kafka, Protocol
 
 StoreName = Literal["rocksdb", "hbase"]
 
@@ -41,7 +41,7 @@ class Options:
     topic_config: Mapping[str, str] | None = None
     brokers: str | None = None
     hbase_port: int | None = None
-    protocol: Literal["thrift", "rpc"] = "thrift"
+    protocol: Protocol = "thrift"
     mutant: str = ""
 
 

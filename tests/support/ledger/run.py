@@ -264,9 +264,7 @@ class LedgerRun:
     def _store(self) -> dict[str, Any]:
         if self.hbase is None:
             return {"rocksdb": {"path": str(self._home / "store"), **self.options.store_options}}
-        address = self.hbase.store_options(self.options.protocol)
-        if self.options.hbase_port is not None:
-            address["port"] = self.options.hbase_port
+        address = self.hbase.store_options(self.options.protocol, port=self.options.hbase_port)
         return {"hbase": {**address, **self.options.store_options}}
 
     def _sent(self) -> SentEvents:
@@ -289,7 +287,7 @@ class LedgerRun:
         report.write(
             report.Row(
                 fault=self.fault,
-                store=self.options.store,
+                store="hbase, no Thrift" if self.options.protocol == "rpc" and self.hbase else self.options.store,
                 seed=self.seed,
                 proof=tuple(self._proofs),
                 seconds=round(time.monotonic() - self._started, 1),

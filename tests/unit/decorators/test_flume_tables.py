@@ -13,7 +13,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ingest.api import Event, Origin, Priority, Put
+from ingest.api import Durability, Event, Origin, Priority, Put
 from ingest.catalog import Catalog
 from ingest.expressions import ExpressionSyntaxError, Template
 from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed
@@ -444,7 +444,7 @@ def test_attr2hbase_writes_the_body_if_configured(body, options, is_written):
             'attr2hbase("t","","","2hb_","0","yes")',
             {"2hb_": b"rk", "2hb_f:q": b"v"},
             {"sys_family": "", "write_body": "", "attr_prefix": "2hb_", "write_to_wal": False},
-            ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, wal=False)),
+            ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, durability=Durability.SKIP)),
         ),
     ),
 )

@@ -153,7 +153,7 @@ class TestPipeline:
 
     def test_state_is_on_the_volume(self, configuration):
         # relative to the working directory of the image
-        assert not Path(configuration.state_dir).is_absolute()
+        assert not Path(configuration.local_dir).is_absolute()
         assert f"WORKDIR {STATE}" in (FOLDER.parent / "docker/Dockerfile").read_text()
 
     def test_connections_between_pods_are_encrypted(self, configuration):

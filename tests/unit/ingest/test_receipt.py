@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ingest.api import SinkResult
+from ingest.api import BusyWait, SinkResult
 from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
 
 
@@ -10,7 +10,7 @@ def test_counts_of_tasks_are_added():
     total = Counts(records=1, read=1, dropped=Counter(a=1), flush_s=[0.1])
     total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), dead_lettered=Counter(x=1), rows_sent=4, cells=5))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2], busy=2))
-    total.add(Counts(busy=3))
+    total.add(Counts(busy=3, busy_waits=[BusyWait("RpcThrottlingException", 0.5)]))
     assert total == Counts(
         records=3,
         failed=0.25,
@@ -25,6 +25,7 @@ def test_counts_of_tasks_are_added():
         retries=8,
         flush_s=[0.1, 0.2],
         busy=5,
+        busy_waits=[BusyWait("RpcThrottlingException", 0.5)],
     )
 
 
@@ -34,11 +35,12 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
         status=TaskStatus.STOP,
         code="stopped_by_event",
         message='the family "\udcff" may not be written',
-        counts=Counts(dropped=Counter({"\udcff": 1}), busy=4),
+        counts=Counts(dropped=Counter({"\udcff": 1}), busy=4, busy_waits=[BusyWait("store_busy", 0.25)]),
         results={"logs": SinkResult(b"\xff", run_again=True)},
         probe=("logs", b"\x00"),
     )
     (received,) = receipts_of(sent.rows())
     assert (received.status, received.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
     assert (received.counts.dropped, received.counts.busy) == (Counter({"\\udcff": 1}), 4)
+    assert received.counts.busy_waits == [BusyWait("store_busy", 0.25)]
     assert (received.results, received.probe) == (sent.results, sent.probe)

@@ -30,7 +30,7 @@ def served(configuration: Configuration, control: Control, activity: Activity | 
     pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
-    write_url(configuration.state_dir, endpoint.url)
+    write_url(configuration.local_dir, endpoint.url)
     yield
     endpoint.stop()
 
@@ -40,7 +40,7 @@ def activity(pipeline: Path) -> Iterator[Activity]:
     """What the pipelines of a running service did, with an endpoint."""
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
     activity = Activity()
-    with served(configuration, Control(Pauses(configuration.state_dir), configuration.pipelines), activity):
+    with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines), activity):
         yield activity
 
 
@@ -85,6 +85,6 @@ class Restarted(Control):
 
 def test_reload_ends_if_the_service_is_restarted(pipeline: Path, ingest: Callable[..., Any]) -> None:
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
-    with served(configuration, Restarted(Pauses(configuration.state_dir), configuration.pipelines)):
+    with served(configuration, Restarted(Pauses(configuration.local_dir), configuration.pipelines)):
         done = ingest("reload", "pipeline.yaml")
     assert (done.code, "the service was restarted" in done.err) == (4, True)

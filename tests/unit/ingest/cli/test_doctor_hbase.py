@@ -265,7 +265,7 @@ pipelines:
   p:
     source: {files: {path: in}}
     sinks:
-      - attr2hbase: {store: hb, table: web, write_buffer_size: 4MiB, write_to_wal: %s}
+      - attr2hbase: {store: hb, table: web, write_buffer_size: 4MiB, %s}
       - attr2hbase: {store: mem, table: other, write_buffer_size: 64MiB, label: mem}
 """
 
@@ -273,8 +273,8 @@ pipelines:
 class TestFile:
     @pytest.fixture
     def file(self, folder, unused_port):
-        def write(*, wal="true"):
-            (folder / "p.yaml").write_text(FILE % (unused_port, wal))
+        def write(*, durability="write_to_wal: true"):
+            (folder / "p.yaml").write_text(FILE % (unused_port, durability))
             return "p.yaml"
 
         return write
@@ -298,12 +298,20 @@ class TestFile:
         result = ingest("doctor", "hbase", file(), "--servers", "2", "--output", "json")
         assert result.json["inputs"]["regions"]["value"] == 2
 
-    @pytest.mark.parametrize(("wal", "expected"), [("true", {"M12", "M18"}), ("false", {"M12"})])
-    def test_writes_without_the_log_are_compared_with_the_sinks(self, ingest, file, wal, expected):
+    @pytest.mark.parametrize(
+        ("durability", "expected"),
+        [
+            ("write_to_wal: true", {"M12", "M18"}),
+            ("durability: sync", {"M12", "M18"}),
+            ("write_to_wal: false", {"M12"}),
+            ("rules: [{when: exists(a), durability: skip}]", {"M12"}),
+        ],
+    )
+    def test_writes_without_the_log_are_compared_with_the_sinks(self, ingest, file, durability, expected):
         first, second = jmx(mutationsWithoutWALCount=1), jmx(mutationsWithoutWALCount=2)
         with serving({"/jmx": [first, second], "/conf": site()}) as url:
             options = ("--jmx", url, "--interval", "10ms", "--output", "json")
-            result = ingest("doctor", "hbase", file(wal=wal), *options)
+            result = ingest("doctor", "hbase", file(durability=durability), *options)
         assert set(by_check(result)) == expected
 
     def test_write_rate_is_that_of_the_service(self, ingest, file):

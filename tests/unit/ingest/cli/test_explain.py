@@ -116,6 +116,7 @@ def test_json_is_one_line_per_event(ingest, pipeline):
             "table": "mytable",
             "row": "monday.txt:000017",
             "wal": True,
+            "durability": "sync",
             "timestamp_ms": 1308748686334,
             "cells": [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]],
         }

@@ -24,7 +24,8 @@ from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replay_state import RangeRequest, ReplayTotals
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayTotals
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
 
@@ -53,23 +54,25 @@ class Service:
     def __init__(self) -> None:
         configuration = load("pipeline.yaml", env={}, lookup=Catalog())
         [self.pipeline] = configuration.pipelines
-        self.state_dir = configuration.state_dir
+        self.local_dir = configuration.local_dir
         self.duties = Duties(Metrics(process=False))
-        self.requests: list[RangeRequest] = []
+        self.requests: list[ReplayRequest] = []
         self.run: Callable[[], ReplayTotals] = ReplayTotals
         health = Health(configuration.pipelines)
-        control = Control(Pauses(configuration.state_dir), configuration.pipelines)
+        control = Control(Pauses(configuration.local_dir), configuration.pipelines)
         pages = Pages(health, Activity(), no_metrics, control, self.duties, access_of(configuration))
         self.endpoint = HttpEndpoint("127.0.0.1:0", pages)
         self.endpoint.start()
-        write_url(configuration.state_dir, self.endpoint.url)
+        write_url(configuration.local_dir, self.endpoint.url)
         self.shared = SimpleNamespace(configuration=configuration, catalog=None)
 
     def start(self) -> None:
         """Run the duties."""
         self.duties.start(DutyContext(self.shared, None, 2))
 
-    def replay(self, _configuration: object, _pipeline: object, _catalog: object, request: RangeRequest, _host: object):
+    def replay(
+        self, _configuration: object, _pipeline: object, _catalog: object, request: ReplayRequest, _host: object
+    ):
         """What stands for a `RangeReplay`."""
         self.requests.append(request)
         return SimpleNamespace(run=lambda **_options: self.run())
@@ -104,7 +107,13 @@ def test_running_service_runs_the_replay(ingest, service: Service):
             "cells": 1_180,
         },
     )
-    assert service.requests == [RangeRequest(1_769_731_200_000, 1_769_817_600_000, None, True)]
+    [request] = service.requests
+    assert request.selection() == {
+        "from_ms": 1_769_731_200_000,
+        "to_ms": 1_769_817_600_000,
+        "at_ms": None,
+        "overwrite": True,
+    }
     assert "the running service runs the replay" in ingest("replay", "pipeline.yaml", *TIMES).err
 
 
@@ -133,9 +142,9 @@ def test_file_that_the_service_has_not_read_is_refused(ingest, service: Service)
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> list[RangeRequest]:
+def own(monkeypatch: pytest.MonkeyPatch) -> list[ReplayRequest]:
     """The replays that run in the process of the command."""
-    requests: list[RangeRequest] = []
+    requests: list[ReplayRequest] = []
 
     def run(replay: range_replay.RangeReplay, **_options: object) -> ReplayTotals:
         requests.append(replay._request)
@@ -145,7 +154,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[RangeRequest]:
     return requests
 
 
-def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[RangeRequest]):
+def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own: list[ReplayRequest]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own)) == (0, 1)
@@ -153,7 +162,7 @@ def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own
     assert "the command runs the replay in its own process" in done.err
 
 
-def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[RangeRequest]):
+def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayRequest]):
     service.endpoint.stop()
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own)) == (0, 1)
@@ -162,11 +171,11 @@ def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Servi
 
 
 def test_request_that_may_have_been_accepted_does_not_run_twice(
-    ingest, service: Service, own: list[RangeRequest], monkeypatch: pytest.MonkeyPatch
+    ingest, service: Service, own: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
-        write_url(service.state_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        write_url(service.local_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
         done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite")
     assert (done.code, own) == (1, [])
     assert "may have accepted the command" in done.err
@@ -175,7 +184,7 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
 
 @pytest.mark.parametrize(("time", "warns"), [("event", True), ("batch", False)])
 def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
-    ingest, folder: Path, own: list[RangeRequest], monkeypatch: pytest.MonkeyPatch, time: str, warns: bool
+    ingest, folder: Path, own: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch, time: str, warns: bool
 ):
     assert ingest("init", "--template", "kafka").code == 0
     file = Path("pipeline.yaml")
@@ -196,7 +205,7 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
 
 
 def test_status_shows_duties(ingest, service: Service):
-    request = replay_duty.ReplayRequest(start="2026-01-30", end="2026-01-31")
+    request = ReplayRequest(start_ms=1_000, end_ms=2_000)
     service.duties.submit(replay_duty.ReplayDuty(service.pipeline, request))
     assert f"{service.pipeline}: replay waiting" in ingest("status", "pipeline.yaml").err
     [status] = ingest("status", "pipeline.yaml", "--output", "json").lines

@@ -77,7 +77,10 @@ pipelines:
           write_buffer_size: 1MiB
           write_to_wal: false
           timestamp: event
-          rules: [{when: "%{priority} == 'DEBUG'", write_to_wal: false}, {when: "%{a} == 'b'", delete: {family: cf}}]
+          rules:
+            - {when: "%{priority} == 'DEBUG'", write_to_wal: false}
+            - {when: "%{priority} == 'FATAL'", durability: sync}
+            - {when: "%{a} == 'b'", delete: {family: cf}}
           families: {allow: [sys, raw, colfam], deny: [web], on_unknown: drop, max_created: 3}
           columns: {max_per_row: 10, max_value_bytes: 1KiB, name_pattern: "[a-z]+"}
     dead_letters: {kafka: {topic: dead}}
@@ -100,7 +103,9 @@ tests:
       kept: 1
       dropped: {tombstone: 1}
       failed: 0
-      puts: [{table: copies, row: k, cells: {"cf:q": v}, wal: true, timestamp_ms: 1, store: mem, sink: attr2hbase}]
+      puts:
+        - {table: copies, row: k, cells: {"cf:q": v}, wal: true, timestamp_ms: 1, store: mem, sink: attr2hbase}
+        - {durability: sync}
       events: [{body: b, attributes: {a: x, gone: null}, host: h, priority: WARN, timestamp_ms: 1, nanos: 2}]
 """
 
@@ -119,7 +124,7 @@ def everything(tmp_path):
 def test_defaults_of_a_file(tmp_path):
     found = configured(tmp_path, SMALLEST)
     assert [problem.kind for problem in found.report.problems] == [Kind.MISSING_ROW_KEY]
-    assert found.state_dir == Path("./data/state")
+    assert found.local_dir == Path("./data/state")
     assert (found.plugins, found.tables, found.tests) == ((), {}, ())
     assert found.service.http.listen == "127.0.0.1:9464"
     assert (found.service.log.level, found.service.log.format) == ("info", "json")
@@ -131,9 +136,9 @@ def test_defaults_of_a_file(tmp_path):
 def test_state_in_hdfs(tmp_path, slash):
     text = SMALLEST + f"state_dir: hdfs://nn:8020/ingest/state{slash}\n"
     found = configured(tmp_path, text)
-    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("./data/state"))
+    assert (found.state_url, found.local_dir) == ("hdfs://nn:8020/ingest/state", Path("./data/state"))
     found = configured(tmp_path, text + "local_dir: /var/lib/ingest\n")
-    assert (found.state_url, found.state_dir) == ("hdfs://nn:8020/ingest/state", Path("/var/lib/ingest"))
+    assert (found.state_url, found.local_dir) == ("hdfs://nn:8020/ingest/state", Path("/var/lib/ingest"))
 
 
 def test_defaults_of_a_pipeline(tmp_path):
@@ -164,7 +169,7 @@ def test_every_option_of_a_file_is_read(tmp_path):
     found = everything(tmp_path)
     assert found.report.errors == ()
     assert set(found.effective) == set(TOP_KEYS) - {"local_dir"}  # only for state in HDFS
-    assert found.state_dir == Path("/var/lib/ingest")
+    assert found.local_dir == Path("/var/lib/ingest")
     assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
     assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
@@ -203,7 +208,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
 
 def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 71)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 74)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {
@@ -212,7 +217,7 @@ def test_test_case_keeps_its_events_as_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.locations[("expect", "kept")].line == 77
+    assert case.locations[("expect", "kept")].line == 80
 
 
 def test_configuration_can_be_pickled(tmp_path):

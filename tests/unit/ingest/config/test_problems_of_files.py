@@ -268,7 +268,26 @@ CASES = {
     "missing-field, a rule that does nothing": (
         SINK,
         "attr2hbase: {table: mytable, rules: [{when: \"%{host} == 'a'\"}]}",
-        ['18:46: missing-field: a rule needs "write_to_wal" or "delete"'],
+        ['18:46: missing-field: a rule needs "durability", "write_to_wal" or "delete"'],
+    ),
+    "conflict, a durability in two ways": (
+        SINK,
+        (
+            "attr2hbase: {table: mytable, durability: skip, write_to_wal: false, "
+            "rules: [{when: exists(a), write_to_wal: true, durability: sync}]}"
+        ),
+        [
+            "18:50: conflict: `durability` and `write_to_wal` say the same; write one of the two; see line 18",
+            "18:135: conflict: `durability` and `write_to_wal` say the same; write one of the two; see line 18",
+        ],
+    ),
+    "conflict, a durability that the store lacks": (
+        SINK,
+        "attr2hbase: {table: mytable, durability: fsync, rules: [{when: exists(a), durability: async}]}",
+        [
+            "18:50: conflict: the rocksdb store has no durability `fsync`; write `sync` or `skip`",
+            "18:95: conflict: the rocksdb store has no durability `async`; write `sync` or `skip`",
+        ],
     ),
     "missing-field, an event of a test": (
         '[{body: "1:2"}]',

@@ -96,6 +96,7 @@ class TestExplain:
             "table": "mytable",
             "row": "k1-1308748686334000700",
             "wal": True,
+            "durability": "sync",
             "timestamp_ms": 1308748686334,
             "cells": [["colfam", "ts", "2238947398"], ["colfam", "value", "56"]],
         }

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from ingest.api import Disposition
-from ingest.durable import create_durably, make_folder, on_disk, open_private, private_files, unusable, write_durably
+from ingest.durable import (
+    create_durably,
+    file_errors,
+    make_folder,
+    open_private,
+    private_files,
+    unusable,
+    write_durably,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +42,7 @@ def test_disk_error_is_retried_or_final(number: int, code: str, disposition: Dis
 
 
 def test_error_names_the_path() -> None:
-    with pytest.raises(Exception, match='"/state" cannot be used: No space left'), on_disk(Path("/state")):
+    with pytest.raises(Exception, match='"/state" cannot be used: No space left'), file_errors(Path("/state")):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import Disposition, IntegrityError, StoreUnavailableError
-from ingest.durable import RemotePath, append_durably, on_disk, write_durably
+from ingest.durable import RemotePath, append_durably, file_errors, write_durably
 from ingest.durable.append_log import AppendLog, lines_of
 from tests.support.remote_files import MemoryFiles
 from tests.support.state_contract import StateContract
@@ -31,7 +31,7 @@ def test_file_system_that_does_not_answer_is_retried():
     files.is_away = True
     with (
         pytest.raises(StoreUnavailableError, match='"hdfs://memory/state/x" cannot be used: No route') as away,
-        on_disk(path),
+        file_errors(path),
     ):
         write_durably(path, b"")
     assert (away.value.code, away.value.disposition) == ("state_unavailable", Disposition.RETRY)

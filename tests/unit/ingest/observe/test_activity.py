@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from ingest.api import BusyWait
 from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
 from ingest.receipt import Counts
 
@@ -72,11 +73,11 @@ def test_maximum_rate_is_that_of_the_newest_build():
 
 def test_throttle_is_that_of_now_and_busy_answers_add_up():
     activity = Activity()
-    assert activity.of("p")["throttle"] == {"ratio": 1.0, "busy_answers": 0}
+    assert activity.of("p")["throttle"] == {"ratio": 1.0, "busy_answers": 0, "busy_wait_s": 0.0}
     activity.throttled("p", lambda: 0.12345)
     activity.attempted("p", Counts(busy=2))
-    activity.attempted("p", Counts(busy=3))
-    assert activity.of("p")["throttle"] == {"ratio": 0.123, "busy_answers": 5}
+    activity.attempted("p", Counts(busy=3, busy_waits=[BusyWait("store_busy", 0.25), BusyWait("store_busy", 1.0)]))
+    assert activity.of("p")["throttle"] == {"ratio": 0.123, "busy_answers": 5, "busy_wait_s": 1.25}
 
 
 def test_used_retention_shows_the_partitions_that_used_most():

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from ingest.api import BusyWait
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
@@ -71,6 +72,7 @@ def test_acknowledged_batch_is_counted_once():
         retries=1,
         flush_s=[0.002, 0.3],
         busy=4,
+        busy_waits=[BusyWait("RpcThrottlingException", 0.5), BusyWait("RpcThrottlingException", 1.0)],
     )
     metrics.attempted("ticks", counts)
     metrics.observe_batch("ticks", counts, 0.4)
@@ -86,6 +88,8 @@ def test_acknowledged_batch_is_counted_once():
         'ingest_write_calls_total{pipeline="ticks"}': 2,
         'ingest_retries_total{pipeline="ticks"}': 1,
         'ingest_busy_answers_total{pipeline="ticks"}': 4,
+        'ingest_busy_wait_seconds_count{pipeline="ticks",reason="RpcThrottlingException"}': 2,
+        'ingest_busy_wait_seconds_sum{pipeline="ticks",reason="RpcThrottlingException"}': 1.5,
         'ingest_flush_seconds_count{pipeline="ticks"}': 2,
         'ingest_flush_seconds_sum{pipeline="ticks"}': 0.302,
         'ingest_batch_seconds_count{pipeline="ticks"}': 1,

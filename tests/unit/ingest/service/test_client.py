@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,13 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service import client as module
 from ingest.service.access import access_of, token_file
-from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, write_url
+from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError, url_file, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
+from ingest.service.replay_client import ServiceReplay
+from ingest.service.replay_request import ReplayRequest
 from tests.support.authority import Authority
 from tests.support.endpoint import no_metrics
 
@@ -49,12 +52,12 @@ class Running:
 
     def __init__(self, made: Configuration) -> None:
         self.configuration = made
-        self.control = Control(Pauses(made.state_dir), made.pipelines)
+        self.control = Control(Pauses(made.local_dir), made.pipelines)
         self.duties = Duties(Metrics(process=False))
         pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.duties, access_of(made))
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
-        write_url(made.state_dir, self.endpoint.url)
+        write_url(made.local_dir, self.endpoint.url)
 
 
 @pytest.fixture(params=[{}, {"token": "${TOKEN}"}], ids=["own token", "configured token"])
@@ -105,12 +108,12 @@ def test_commands_before_the_first_start_say_so(tmp_path: Path):
 def test_token_of_another_service_is_refused(tmp_path: Path):
     made = Running(configuration(tmp_path))
     try:
-        token_file(made.configuration.state_dir).write_text("another token of this length")
+        token_file(made.configuration.local_dir).write_text("another token of this length")
         with pytest.raises(ConflictError, match="refuses the command") as caught:
             ServiceClient(made.configuration).command("p", "pause")
         assert "the token of the service" in str(caught.value.hint)
         assert not made.control.is_paused("p")
-        token_file(made.configuration.state_dir).unlink()
+        token_file(made.configuration.local_dir).unlink()
         with pytest.raises(NotFoundError, match="the token of the service cannot be read"):
             ServiceClient(made.configuration).command("p", "pause")
     finally:
@@ -130,7 +133,7 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
     made = Running(configuration(tmp_path))
     made.endpoint.stop()
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
-        write_url(made.configuration.state_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        write_url(made.configuration.local_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
         client = ServiceClient(made.configuration)
         with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
             client.replay("p", REPLAY)
@@ -151,7 +154,7 @@ def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path
 
         resets = threading.Thread(target=reset, daemon=True)
         resets.start()
-        write_url(made.configuration.state_dir, f"http://127.0.0.1:{server.getsockname()[1]}")
+        write_url(made.configuration.local_dir, f"http://127.0.0.1:{server.getsockname()[1]}")
         with pytest.raises(NoAnswerError, match="did not answer"):
             ServiceClient(made.configuration).command("p", "pause")
         resets.join()
@@ -209,3 +212,36 @@ def test_request_that_is_too_large_is_refused(running: Running):
     with pytest.raises(ConflictError, match="the request is too large") as caught:
         ServiceClient(running.configuration).replay("p", REPLAY | {"at": " " * MAX_CONTENT_BYTES})
     assert caught.value.hint is None
+
+
+def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypatch: pytest.MonkeyPatch):
+    def fail(_pipeline: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(running.control, "check", fail)
+    with pytest.raises(
+        ServiceFailedError, match=r"failed with HTTP status 500: this page failed; see the log"
+    ) as caught:
+        ServiceClient(running.configuration).replay("p", REPLAY)
+    assert (caught.value.code, caught.value.exit_code) == ("service_failed", 1)
+    assert "the log of the service" in str(caught.value.hint)
+
+
+def test_replay_finds_the_service_as_the_status_does(tmp_path: Path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    made = Running(configuration(tmp_path, listen=f"127.0.0.1:{port}", token="${TOKEN}"))  # noqa: S106 - a variable
+    try:
+        url_file(made.configuration.local_dir).unlink()  # as if the service had another `state_dir`
+        client = ServiceClient(made.configuration)
+        assert [each["name"] for each in client.status()] == ["p"]
+        ServiceReplay(client, "p", ReplayRequest(start_ms=1_000, end_ms=2_000))
+        assert [each["subject"] for each in client.duties()] == ["p"]
+    finally:
+        made.endpoint.stop()
+
+
+def test_replay_without_the_token_and_the_address_of_a_service_finds_none(tmp_path: Path):
+    client = ServiceClient(configuration(tmp_path))
+    with pytest.raises(NotRunningError, match="no service has started with this state_dir"):
+        ServiceReplay(client, "p", ReplayRequest(start_ms=1_000, end_ms=2_000))

@@ -63,7 +63,7 @@ class Service:
 
     def checkpoint(self, name: str) -> Path:
         """The checkpoint folder of a pipeline."""
-        return self.shared.configuration.state_dir / "checkpoints" / name
+        return self.shared.configuration.local_dir / "checkpoints" / name
 
 
 @pytest.fixture

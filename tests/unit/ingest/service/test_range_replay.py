@@ -15,7 +15,8 @@ from ingest.receipt import Counts
 from ingest.service import range_replay, replay_state
 from ingest.service.range_replay import RangePlan, RangeReplay
 from ingest.service.replay_plan import Piece, PieceKind, TopicState
-from ingest.service.replay_state import RangeRequest, ReplayTotals
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayTotals
 from ingest.spark.streaming.batch_log import LoggedBatch
 from tests.support.sources import pipeline
 from tests.support.waits import Waits
@@ -34,7 +35,7 @@ class Admin:
 
 
 def test_range_is_from_the_first_record_not_older_to_the_last_stable_one():
-    found = range_replay._between(Admin(), ["t"], RangeRequest(1_000, 2_000))
+    found = range_replay._between(Admin(), ["t"], ReplayRequest(start_ms=1_000, end_ms=2_000))
     assert found == {P0: (10, 100), P2: (5, 30)}
 
 
@@ -86,8 +87,10 @@ def replay_of(folder: Path, sink: str = "table: t") -> RangeReplay:
     text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
     (folder / "p.yaml").write_text(text.replace("table: t", sink))
     configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
-    configuration = replace(configuration, state_dir=folder / "state")
-    return RangeReplay(configuration, configuration.pipelines["p"], Catalog(), RangeRequest(1_000, 2_000))
+    configuration = replace(configuration, local_dir=folder / "state")
+    return RangeReplay(
+        configuration, configuration.pipelines["p"], Catalog(), ReplayRequest(start_ms=1_000, end_ms=2_000)
+    )
 
 
 PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + number, {P0: (number, number + 10)}) for number in range(2)]

@@ -16,6 +16,7 @@ from ingest.service import supervisor as module
 from ingest.service.control import Phase, ReloadStatus
 from ingest.service.reload import is_changed, refuse_changes
 from ingest.service.supervisor import Supervisor
+from ingest.service.systemd import ServiceManager
 from tests.support.supervised import Bench
 
 
@@ -120,16 +121,21 @@ class Reloader:
 
 
 class HeldDuties:
-    """A fake whose duty of the pipeline that leaves ends at the third look."""
+    """A fake whose duty of the pipeline that leaves ends at the third look, or later."""
 
-    def __init__(self, reloader: Reloader) -> None:
+    def __init__(self, reloader: Reloader, looks: int = 3) -> None:
         self._reloader = reloader
+        self._needed = looks
         self.looks: list[tuple[frozenset[str], Phase]] = []
         self.released: object = None
 
+    @property
+    def has_ended(self) -> bool:
+        return len(self.looks) >= self._needed
+
     def hold(self, pipelines: frozenset[str]) -> bool:
         self.looks.append((pipelines, self._reloader.status.phase))
-        return len(self.looks) > 2
+        return self.has_ended
 
     def release(self, shared: object) -> None:
         self.released = shared
@@ -166,7 +172,7 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
 
     def refuse() -> None:
         refusing()
-        assert closed == []
+        assert (closed, duties.has_ended) == ([], True)
         old.query.is_drained = True
 
     old.query.refuse_batches = refuse  # type: ignore[method-assign]
@@ -188,3 +194,53 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
     assert set(duties.looks) == {(frozenset(["p"]), Phase.REPLACING)}
     assert len(duties.looks) > 2
     assert duties.released is reloader.shared
+
+
+def test_watchdog_gets_pings_while_a_reload_waits(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    pings: list[Phase] = []
+
+    class Pinged(ServiceManager):
+        def alive(self) -> None:
+            pings.append(reloader.status.phase)
+
+    class Slow(Reloader):
+        """A fake whose thread builds until the supervisor has sent some pings."""
+
+        def build(self) -> None:
+            super().build()
+            self.is_working = True
+
+        def wait(self) -> None:
+            self.is_working = self.is_working and pings.count(Phase.BUILDING) < 20
+
+    def start(bench: Bench) -> None:
+        bench.control.reload()
+
+    def start_new(bench: Bench) -> None:
+        bench.query.has_ended = True
+
+    old, new = Bench(start), Bench(start_new)
+    old.pipeline.close = lambda: None
+    old.pipeline.has_stopped = lambda: True
+    reloader = Slow(frozenset(["p"]), [new.pipeline])
+
+    def is_alive() -> bool:
+        reloader.wait()
+        return True
+
+    supervisor = Supervisor(
+        [old.member],
+        old.control,
+        reloader,
+        once=False,
+        duties=HeldDuties(reloader, looks=20),
+        stop=old.stop,
+        stop_timeout_s=1.0,
+        is_alive=is_alive,
+        service_manager=Pinged(),
+    )  # type: ignore[arg-type]
+    assert supervisor.run() == []
+    # while it waits for a duty, and while it builds
+    assert pings.count(Phase.REPLACING) >= 19
+    assert pings.count(Phase.BUILDING) >= 20

@@ -9,7 +9,10 @@ from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service import replay_client as module
 from ingest.service.client import NotRunningError
 from ingest.service.replay_client import ServiceReplay
+from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_state import ReplayTotals
+
+REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
 
 
 def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
@@ -22,7 +25,6 @@ class Client:
     """A fake service that answers with these duties, one after the other; an exception is raised."""
 
     def __init__(self, *answers: dict[str, Any] | BaseException) -> None:
-        self.has_started = True
         self.answers = list(answers)
         self.cancelled: list[str] = []
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -51,7 +53,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def followed(client: Client) -> tuple[ReplayTotals, list[int], list[tuple[str, str]]]:
     progress: list[int] = []
     states: list[tuple[str, str]] = []
-    totals = ServiceReplay(client, "p", {"start": "x"}).follow(
+    totals = ServiceReplay(client, "p", REQUEST).follow(
         lambda found: progress.append(found.read), lambda *state: states.append(state)
     )
     return totals, progress, states
@@ -64,7 +66,7 @@ def test_totals_are_those_of_the_duty():
     totals, progress, states = followed(client)
     assert (totals.read, progress) == (30, [10, 10, 20, 30])
     assert states == [("waiting", ""), ("running", ""), ("running", "away"), ("running", "")]
-    assert client.sent == [("p", {"start": "x"})]
+    assert client.sent == [("p", REQUEST.to_json())]
 
 
 def test_failure_has_its_code_hint_and_exit_code():
@@ -108,11 +110,3 @@ def test_refused_replay_has_the_hint_of_its_reason():
     with pytest.raises(ConflictError, match="wrong token") as caught:
         followed(Client(ConflictError("wrong token", hint="the token is in the configuration")))
     assert caught.value.hint == "the token is in the configuration"
-
-
-def test_endpoint_of_another_service_is_not_used():
-    client = Client(duty("waiting"))
-    client.has_started = False
-    with pytest.raises(NotRunningError, match="no service has started"):
-        ServiceReplay(client, "p", {})
-    assert client.sent == []

@@ -8,9 +8,10 @@ import pytest
 from ingest.api import ConflictError, IntegrityError
 from ingest.receipt import Counts
 from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replay_state import RangeRequest, ReplayState, ReplayTotals
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.replay_state import ReplayState, ReplayTotals
 
-REQUEST = RangeRequest(1_000, 2_000)
+REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
 PIECES = [Piece(PieceKind.WHOLE, number, 1_000 + 2 * number, {("t", 0): (number, number + 1)}) for number in range(3)]
 
 
@@ -55,8 +56,8 @@ def test_progress_of_an_earlier_replay_does_not_count(state: ReplayState, tmp_pa
 def test_other_options_are_refused(state: ReplayState, tmp_path: Path):
     state.start(PIECES)
     with pytest.raises(ConflictError, match="other options"):
-        ReplayState(tmp_path / "replays", RangeRequest(1_000, 2_000, overwrite=True)).load()
-    assert ReplayState(tmp_path / "replays", RangeRequest(1_000, 2_001)).load() is None
+        ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_000, overwrite=True)).load()
+    assert ReplayState(tmp_path / "replays", ReplayRequest(start_ms=1_000, end_ms=2_001)).load() is None
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,24 @@
-"""Service runs in which Spark or a pipeline does not start."""
+"""Service runs in which Spark, a pipeline or the state does not start."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
 
-from ingest.api import CheckpointError, IngestError
+from ingest.api import CheckpointError, IngestError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.plan.assemble import Plan
+from ingest.service import pipeline as pipeline_module
+from ingest.service import run as run_module
+from ingest.service import state_wait
 from ingest.service.lifecycle import Stop
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
 from ingest.service.run import Outcome, RunOptions, run
+from ingest.spark.streaming.checkpoint import Checkpoint
+from tests.support.remote_files import MemoryFiles
 
 # PySpark does not clean up after a JVM that did not start
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -89,3 +97,54 @@ def test_run_ends_with_the_first_error_when_no_pipeline_can_start():
     with pytest.raises(CheckpointError, match="checkpoints/p/") as refused:
         run_file(Stop())
     assert (refused.value.hint or "").endswith("move it away and start again, which reads everything again")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryFiles:
+    """A file system of a cluster that has the state of the run."""
+    files = MemoryFiles()
+    monkeypatch.setattr(state_wait, "RETRY_S", 0.01)
+    for module in (run_module, pipeline_module):
+        monkeypatch.setattr(module, "state_of", lambda _configuration: files.root())
+    return files
+
+
+def test_start_waits_for_state_on_a_cluster(cluster: MemoryFiles, capsys: pytest.CaptureFixture[str]):
+    two_pipelines(damaged=())
+    cluster.is_away = True
+
+    def answer() -> None:
+        cluster.is_away = False
+
+    threading.Timer(0.5, answer).start()
+    with pytest.raises(IngestError, match="Java"):  # the start continued
+        run_file(Stop())
+    assert "the start waits for the state" in "".join(capsys.readouterr())
+    assert {path.name for path in (cluster.root() / "checkpoints").iterdir()} == {"p", "q"}
+
+
+def test_pipeline_is_built_again_if_its_state_was_lost_meanwhile(cluster: MemoryFiles, monkeypatch: pytest.MonkeyPatch):
+    two_pipelines(damaged=())
+    built: list[str] = []
+
+    def build(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> LivePipeline:
+        built.append(plan.pipeline)
+        checkpoint.check_locked()
+        if len(built) == 1:
+            checkpoint.unlock()
+            raise StoreUnavailableError("away", code="state_unavailable")
+        return build_pipeline(shared, plan, start_from, checkpoint)
+
+    monkeypatch.setattr(run_module, "build_pipeline", build)
+    with pytest.raises(IngestError, match="Java"):
+        run_file(Stop())
+    assert built == ["p", "p", "q"]
+
+
+def test_signal_ends_a_start_that_waits_for_state(cluster: MemoryFiles):
+    two_pipelines(damaged=())
+    cluster.is_away = True
+    stop = Stop()
+    threading.Timer(0.5, stop.request).start()
+    outcome = run_file(stop)
+    assert (list(outcome.totals), outcome.errors, outcome.exit_code) == (["p", "q"], [], 0)

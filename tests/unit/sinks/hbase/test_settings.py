@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from ingest.api import Durability
 from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.store import HBaseStore
 
@@ -92,6 +93,20 @@ def test_key_that_others_can_read_is_rejected(tmp_path: Path) -> None:
         HBaseSettings.model_validate(options)
     key.chmod(0o600)
     assert HBaseSettings.model_validate(options).security.tls is not None
+
+
+def test_durabilities_of_each_protocol() -> None:
+    had = {
+        name: [one.value for one in Durability if settings.durability_refusal(one) is None]
+        for name, settings in {
+            "thrift": HBaseSettings(),
+            "rpc": HBaseSettings(bootstrap_servers="localhost:16000"),
+        }.items()
+    }
+    assert had == {"thrift": ["skip", "sync"], "rpc": ["skip", "async", "sync", "fsync"]}
+    refusal = HBaseSettings().durability_refusal(Durability.FSYNC)
+    assert refusal is not None
+    assert "`bootstrap_servers`" in refusal[1]
 
 
 def test_client_of_one_protocol_does_not_import_the_other() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.api import Delete, Event, MappingError, Priority, Put
+from ingest.api import Delete, Durability, Event, MappingError, Priority, Put
 from ingest.api.notation import name_to_bytes
 from ingest.testing.events import event_before, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
@@ -73,7 +73,7 @@ class TestSystemCells:
             b"sysColfam:host": b"testhost",
             b"sysColfam:priority": b"INFO",
         }
-        assert mapped == ("mytable", Put(b"123", columns, BATCH_MS, wal=True))
+        assert mapped == ("mytable", Put(b"123", columns, BATCH_MS))
 
     def test_event_without_key_is_dropped(self):
         found = mapper(sys_family="sysFam", on_missing_key="drop").map(Event(b"", {"other": b"val0"}), BATCH_MS)
@@ -82,9 +82,14 @@ class TestSystemCells:
     def test_event_with_only_a_key_has_no_cells(self):
         assert only(mapper(sys_family="").map(Event(b"", {"2hb_": b"rk"}), BATCH_MS)) == Skipped("no_cells")
 
+    @pytest.mark.parametrize("durability", list(Durability))
+    def test_durability(self, durability):
+        mapped = only(mapper(durability=durability.value).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS))
+        assert mapped[1].durability is durability
+
     def test_without_the_log(self):
         mapped = only(mapper(write_to_wal=False).map(Event(b"", {"2hb_": b"rk", "2hb_f:q": b"v"}), BATCH_MS))
-        assert mapped == ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, wal=False))
+        assert mapped == ("t", Put(b"rk", {b"f:q": b"v"}, BATCH_MS, durability=Durability.SKIP))
 
     def test_time_beyond_64_bits_is_an_error(self):
         event = Event(b"", {"2hb_": b"rk"}, timestamp_ms=2**63)
@@ -203,13 +208,22 @@ class TestRules:
 
     def test_skip_the_log(self):
         rules = [{"when": self.DEBUG, "write_to_wal": False}]
-        assert self.put(Priority.DEBUG, rules=rules).wal is False
-        assert self.put(Priority.INFO, rules=rules).wal is True
+        assert self.put(Priority.DEBUG, rules=rules).durability is Durability.SKIP
+        assert self.put(Priority.INFO, rules=rules).durability is Durability.SYNC
 
     def test_keep_the_log(self):
         rules = [{"when": self.DEBUG, "write_to_wal": True}]
-        assert self.put(Priority.DEBUG, rules=rules, write_to_wal=False).wal is True
-        assert self.put(Priority.INFO, rules=rules, write_to_wal=False).wal is False
+        assert self.put(Priority.DEBUG, rules=rules, write_to_wal=False).durability is Durability.SYNC
+        assert self.put(Priority.INFO, rules=rules, write_to_wal=False).durability is Durability.SKIP
+
+    def test_rule_has_a_durability_of_its_own(self):
+        rules = [{"when": self.DEBUG, "durability": "async"}]
+        assert self.put(Priority.DEBUG, rules=rules, durability="fsync").durability is Durability.ASYNC
+        assert self.put(Priority.INFO, rules=rules, durability="fsync").durability is Durability.FSYNC
+
+    def test_rule_without_a_durability_keeps_that_of_the_sink(self):
+        rules = [{"when": self.DEBUG, "delete": "row"}]
+        assert self.put(Priority.DEBUG, rules=rules, durability="async").durability is Durability.ASYNC
 
     def test_first_rule_that_holds_wins(self):
         rules = [{"when": self.DEBUG}, {"when": "%{host} == ''", "delete": "row"}]
@@ -231,7 +245,7 @@ class TestRules:
 
     def test_delete_without_the_log(self):
         rules = [{"when": self.DEBUG, "delete": "row", "write_to_wal": False}]
-        assert self.put(Priority.DEBUG, rules=rules) == Delete(b"r", BATCH_MS, wal=False)
+        assert self.put(Priority.DEBUG, rules=rules) == Delete(b"r", BATCH_MS, durability=Durability.SKIP)
 
     def test_delete_needs_no_cells(self):
         one = mapper(rules=[{"when": self.DEBUG, "delete": "row"}])

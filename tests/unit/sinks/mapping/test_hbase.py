@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.api import Delete, Event, MappingError, Priority, Put
+from ingest.api import Delete, Durability, Event, MappingError, Priority, Put
 from ingest.testing.events import event_before, random_events, settings_of
 from sinks.mapping.hbase import HBase, HBaseSinkSettings
 from sinks.mapping.mapper import Skipped
@@ -55,7 +55,7 @@ class TestFlume:
     def test_hbase_t_host_rowkey_family1_priority_body_family2_col2_badescape(self):
         triples = (cell("%{body}", "family1", "%{priority}"), cell("%{badescape}", "family2", "col2"))
         given = event(b"message0", attributes={"rowkey": b"row-key0"}, host="qwigibo")
-        put = Put(b"qwigibo-row-key0", {b"family1:INFO": b"message0", b"family2:col2": b""}, BATCH_MS, wal=True)
+        put = Put(b"qwigibo-row-key0", {b"family1:INFO": b"message0", b"family2:col2": b""}, BATCH_MS)
         assert only(mapper(*triples, row="%{host}-%{rowkey}").map(given, BATCH_MS)) == ("t", put)
 
     def test_hbase_t_nanos_f_body_body_f_host_host(self):
@@ -81,7 +81,7 @@ class TestFlume:
         assert only(one.map(event(host="h"), BATCH_MS))[1].row == b"h-"
 
     def test_wal_off_in_an_imported_sink(self):
-        assert only(mapper(write_to_wal=False).map(event(), BATCH_MS))[1].wal is False
+        assert only(mapper(write_to_wal=False).map(event(), BATCH_MS))[1].durability is Durability.SKIP
 
     def test_later_of_equal_cells_wins(self):
         assert cells_of(cell("1"), cell("2")) == {b"f:q": b"2"}
@@ -317,7 +317,7 @@ class TestDeletes:
 
     def test_rule_for_the_log(self):
         one = mapper(rules=[{"when": self.DEBUG, "write_to_wal": False}])
-        assert [only(one.map(each, BATCH_MS))[1].wal for each in (self.GIVEN, event())] == [False, True]
+        assert [only(one.map(each, BATCH_MS))[1].durability for each in (self.GIVEN, event())] == ["skip", "sync"]
 
     def test_tombstone_deletes_the_row(self):
         assert only(mapper().map(event(tombstone=True), BATCH_MS)) == ("t", Delete(b"r", BATCH_MS))

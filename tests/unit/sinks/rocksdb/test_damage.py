@@ -15,7 +15,7 @@ from sinks.rocksdb.store import RocksDBStore
 ROWS = 200
 WRITER = f"""
 import os, sys
-from ingest.api import FamilySpec, Put, TableSpec
+from ingest.api import Durability, FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
@@ -24,10 +24,10 @@ store = RocksDBStore(RocksDBSettings(path=folder))
 store.open()
 store.ensure_table(TableSpec("t", (FamilySpec(b"a"),)))
 if not wal:
-    store.apply("t", [Put(b"%05d" % row, {{b"a:n": b"x" * 1000}}, 1, False) for row in range({ROWS})])
+    store.apply("t", [Put(b"%05d" % row, {{b"a:n": b"x" * 1000}}, 1, Durability.SKIP) for row in range({ROWS})])
 else:
     for row in range({ROWS}):
-        store.apply("t", [Put(b"%05d" % row, {{b"a:n": b"x" * 1000}}, 1, True)])
+        store.apply("t", [Put(b"%05d" % row, {{b"a:n": b"x" * 1000}}, 1)])
 os.kill(os.getpid(), 9)
 """
 

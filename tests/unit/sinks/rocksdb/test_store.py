@@ -14,6 +14,7 @@ from ingest.api import (
     ConflictError,
     Delete,
     Disposition,
+    Durability,
     FamilySpec,
     IntegrityError,
     LifecycleError,
@@ -60,8 +61,10 @@ def store(folder, clock):
     made.close()
 
 
-def put(row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, wal: bool = True) -> Put:
-    return Put(row, {column: value}, at, wal)
+def put(
+    row: bytes, at: int, column: bytes = b"f:q", value: bytes = b"v", *, durability: Durability = Durability.SYNC
+) -> Put:
+    return Put(row, {column: value}, at, durability)
 
 
 def start_sweep(store: RocksDBStore, *written: Put) -> None:
@@ -145,7 +148,7 @@ class TestReader:
 
     def test_reader_follows_flushes_compactions_and_new_families(self, store, folder, reader):
         for number in range(30):
-            store.apply("t", [put(b"%02d" % number, 1, wal=number % 3 == 0)])
+            store.apply("t", [put(b"%02d" % number, 1, durability=Durability.SKIP if number % 3 else Durability.SYNC)])
             if number == 20:
                 swept(store, folder)
                 store.ensure_table(TableSpec("t", (FamilySpec(b"new"),)))
@@ -252,13 +255,14 @@ class TestSweep:
         store.close()
         code = (
             "import os, sys\n"
-            "from ingest.api import Put\n"
+            "from ingest.api import Durability, Put\n"
             "from sinks.rocksdb.settings import RocksDBSettings\n"
             "from sinks.rocksdb.store import RocksDBStore\n"
             "store = RocksDBStore(RocksDBSettings(path=sys.argv[1]))\n"
             "store.open()\n"
             "for at in (1, 2, 3):\n"
-            "    store.apply('u', [Put(b'%03d' % number, {b'f:q': b'v'}, at, False) for number in range(200)])\n"
+            "    keys = [b'%03d' % number for number in range(200)]\n"
+            "    store.apply('u', [Put(key, {b'f:q': b'v'}, at, Durability.SKIP) for key in keys])\n"
             "os._exit(9)\n"
         )
         assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == 9
@@ -459,15 +463,15 @@ def test_full_disk_is_an_error_without_wal(store):
     """A failed flush must not be acknowledged."""
     # no cells expire, so no sweep writes after the rows
     store.ensure_table(TableSpec("u", (FamilySpec(b"f"),)))
-    store.apply("u", [put(b"before", 1, wal=False)])
+    store.apply("u", [put(b"before", 1, durability=Durability.SKIP)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
     try:
         with pytest.raises(StoreUnavailableError, match="no space left for the store"):
-            store.apply("u", [put(b"large", 1, value=bytes(1 << 20), wal=False)])
+            store.apply("u", [put(b"large", 1, value=bytes(1 << 20), durability=Durability.SKIP)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    store.apply("u", [put(b"large", 1, value=bytes(1 << 20), wal=False)])
+    store.apply("u", [put(b"large", 1, value=bytes(1 << 20), durability=Durability.SKIP)])
     assert [row.key for row in store.scan("u", Scan())] == [b"before", b"large"]
 
 
@@ -511,7 +515,7 @@ def test_store_of_another_format_is_refused(store, folder):
 def test_family_is_compressed_as_declared_also_after_reopening(store, folder, compression):
     def bytes_of_a_megabyte() -> int:
         before = {path.name for path in Path(folder).glob("*.sst")}
-        store.apply("t", [Put(b"%d" % at, {b"c:q": b"abc" * 3500}, 1, wal=False) for at in range(100)])
+        store.apply("t", [Put(b"%d" % at, {b"c:q": b"abc" * 3500}, 1, durability=Durability.SKIP) for at in range(100)])
         return sum(path.stat().st_size for path in Path(folder).glob("*.sst") if path.name not in before)
 
     store.ensure_table(TableSpec("t", (FamilySpec(b"c"),)))

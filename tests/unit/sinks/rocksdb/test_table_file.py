@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.api import (
     Disposition,
+    Durability,
     FamilySpec,
     IntegrityError,
     NotFoundError,
@@ -215,7 +216,10 @@ def test_full_disk_while_a_file_is_written_is_retried(tmp_path):
 
 @pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])
 def test_files_are_compressed_as_the_table(store, tmp_path, compression):
-    rows = [Put(b"%05d" % number, {b"c:q": b"the same text again " * 10}, 1, wal=False) for number in range(5_000)]
+    rows = [
+        Put(b"%05d" % number, {b"c:q": b"the same text again " * 10}, 1, durability=Durability.SKIP)
+        for number in range(5_000)
+    ]
     sizes = []
     for table in ("logged", "filed"):
         store.ensure_table(TableSpec(table, (FamilySpec(b"c", compression=compression), FamilySpec(b"d"))))

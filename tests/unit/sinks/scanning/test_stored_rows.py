@@ -1,11 +1,13 @@
 """The check that the rows of a table are stored in the declared buckets."""
 
+import hashlib
+
 import pytest
 
 from ingest.api import FamilySpec, Put, SchemaError, TableSpec
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.stored_rows import SAMPLED_ROWS, check_stored_rows
+from sinks.scanning.stored_rows import SAMPLED_ROWS, check_plain_rows, check_stored_rows
 from sinks.schema_diff import Aspect, reconcile
 
 FAMILIES = (FamilySpec(b"f"),)
@@ -100,3 +102,41 @@ def test_nothing_is_changed_if_the_rows_are_refused():
     changes = reconcile(store, declared, allow_data_loss=False, adopt=True)
     assert (changes.done, [error.code for error in changes.refused]) == ((), ["not_distributed"])
     assert store.describe_table("t") == TableSpec("t", FAMILIES)
+
+
+BINARY = [hashlib.sha256(key).digest()[:8] for key in KEYS]
+
+
+@pytest.mark.parametrize("buckets", [2, 16, 255, 256])
+@pytest.mark.parametrize("keys", [KEYS, BINARY, []], ids=["text", "binary", "none"])
+def test_rows_that_are_stored_as_they_are_pass_as_plain(keys: list[bytes], buckets: int):
+    check_plain_rows(table(keys), "t", buckets)
+
+
+@pytest.mark.parametrize("others", [[], KEYS], ids=["alone", "beside plain rows"])
+@pytest.mark.parametrize("buckets", [1, 2, 16, 255])
+def test_rows_in_buckets_are_not_plain(buckets: int, others: list[bytes]):
+    with pytest.raises(SchemaError, match=f"hash: {buckets}") as refused:
+        check_plain_rows(table([*written(buckets), *others]), "t", buckets)
+    assert refused.value.code == "distributed"
+
+
+def test_record_of_a_table_that_became_plain_is_removed():
+    store = MemoryStore()
+    store.open()
+    store.ensure_table(TableSpec("t", FAMILIES, buckets=16))  # the record stayed when the table was dropped
+    store.apply("t", [Put(key, {b"f:q": b"v"}, 1) for key in KEYS])
+    declared = TableSpec("t", FAMILIES)
+    refused = reconcile(store, declared, allow_data_loss=False)
+    assert [one.aspect for one in refused.left] == [Aspect.DISTRIBUTE]
+    assert "--adopt TABLE', which removes the record" in str(refused.refused[0])
+    changes = reconcile(store, declared, allow_data_loss=False, adopt=True)
+    assert ([one.aspect for one in changes.done], changes.left, store.buckets("t")) == ([Aspect.DISTRIBUTE], (), None)
+
+
+def test_record_of_a_table_with_rows_in_buckets_stays():
+    store = table(written(16))
+    store.record_buckets("t", 16)
+    changes = reconcile(store, TableSpec("t", FAMILIES), allow_data_loss=False, adopt=True)
+    assert [error.code for error in changes.refused] == ["distributed"]
+    assert (changes.done, store.buckets("t")) == ((), 16)

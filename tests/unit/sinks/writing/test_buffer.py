@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Delete, Put
+from ingest.api import Delete, Durability, Put
 from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES, Chunk, WriteBuffer
 
 
@@ -12,8 +12,10 @@ def collecting(limit_bytes: int = 10_000, **options: int | bool) -> tuple[WriteB
     return WriteBuffer(limit_bytes, chunks.append, **options), chunks
 
 
-def put(row: bytes, value: bytes = b"v", at: int = 1, *, wal: bool = True, column: bytes = b"f:q") -> Put:
-    return Put(row, {column: value}, at, wal)
+def put(
+    row: bytes, value: bytes = b"v", at: int = 1, *, durability: Durability = Durability.SYNC, column: bytes = b"f:q"
+) -> Put:
+    return Put(row, {column: value}, at, durability)
 
 
 def rows(chunk: Chunk) -> list[bytes]:
@@ -58,8 +60,8 @@ def test_row_larger_than_the_limit_is_sent_alone():
 
 def test_chunk_has_one_table_timestamp_wal_flag_and_type():
     buffer, chunks = collecting()
-    first = [put(b"a"), put(b"a", at=2), put(b"a", wal=False), Delete(b"a", 1)]
-    second = [put(b"b"), put(b"b", at=2), put(b"b", wal=False), Delete(b"b", 1)]
+    first = [put(b"a"), put(b"a", at=2), put(b"a", durability=Durability.SKIP), Delete(b"a", 1)]
+    second = [put(b"b"), put(b"b", at=2), put(b"b", durability=Durability.SKIP), Delete(b"b", 1)]
     for mutation in (*first, *second):
         buffer.add("t", mutation)
     buffer.add("u", put(b"c"))
@@ -82,7 +84,13 @@ def test_chunks_of_several_timestamps_are_buffered_together():
 
 def test_mixed_buffer_keeps_the_order_of_a_table():
     buffer, chunks = collecting(mixed=True)
-    mutations = [put(b"a", b"1"), put(b"a", b"2", at=2), Delete(b"a", 1), put(b"a", b"3"), put(b"a", b"4", wal=False)]
+    mutations = [
+        put(b"a", b"1"),
+        put(b"a", b"2", at=2),
+        Delete(b"a", 1),
+        put(b"a", b"3"),
+        put(b"a", b"4", durability=Durability.SKIP),
+    ]
     for mutation in mutations:
         buffer.add("t", mutation)
     buffer.add("u", put(b"b"))
@@ -111,11 +119,11 @@ def test_full_buffer_sends_its_largest_chunks():
 @given(
     puts=st.lists(
         st.builds(
-            lambda table, row, at, wal, size: (table, Put(row, {b"f:q": b"x" * size}, at, wal)),
+            lambda table, row, at, durability, size: (table, Put(row, {b"f:q": b"x" * size}, at, durability)),
             st.sampled_from(["t", "u"]),
             st.binary(min_size=1, max_size=2),
             st.integers(min_value=1, max_value=5),
-            st.booleans(),
+            st.sampled_from(Durability),
             st.integers(min_value=0, max_value=900),
         ),
         max_size=40,
@@ -134,7 +142,7 @@ def test_memory_is_bounded_and_nothing_is_lost(puts, limit):
     sent = []
     for chunk in chunks:
         assert len(chunk.mutations) <= 7
-        assert len({(one.timestamp_ms, one.wal) for one in chunk.mutations}) == 1
+        assert len({(one.timestamp_ms, one.durability) for one in chunk.mutations}) == 1
         assert chunk.cells == len(chunk.mutations)
         sent += [(chunk.table, one) for one in chunk.mutations]
     assert sorted(sent, key=repr) == sorted(puts, key=repr)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Delete, FamilySpec, MappingError, Mutation, Put, Scan, TableSpec
+from ingest.api import Delete, Durability, FamilySpec, MappingError, Mutation, Put, Scan, TableSpec
 from sinks.memory import MemoryStore
 from sinks.writing.buffer import CELL_COST_BYTES
 from sinks.writing.fold import Fold
@@ -16,15 +16,15 @@ rows = st.sampled_from([b"r1", b"r2"])
 families = st.sampled_from([b"a", b"b"])
 qualifiers = st.sampled_from([b"", b"x", b"y"])
 puts = st.builds(
-    lambda row, columns, wal: Put(row, {f + b":" + q: v for (f, q), v in columns.items()}, BATCH_MS, wal),
+    lambda row, columns, durability: Put(row, {f + b":" + q: v for (f, q), v in columns.items()}, BATCH_MS, durability),
     rows,
     st.dictionaries(st.tuples(families, qualifiers), st.binary(max_size=2), min_size=1, max_size=3),
-    st.booleans(),
+    st.sampled_from(Durability),
 )
 deletes = st.one_of(
-    st.builds(Delete, rows, st.just(BATCH_MS), wal=st.booleans()),
-    st.builds(Delete, rows, st.just(BATCH_MS), families, wal=st.booleans()),
-    st.builds(Delete, rows, st.just(BATCH_MS), families, qualifiers, wal=st.booleans()),
+    st.builds(Delete, rows, st.just(BATCH_MS), durability=st.sampled_from(Durability)),
+    st.builds(Delete, rows, st.just(BATCH_MS), families, durability=st.sampled_from(Durability)),
+    st.builds(Delete, rows, st.just(BATCH_MS), families, qualifiers, durability=st.sampled_from(Durability)),
 )
 operations = st.lists(st.one_of(puts, deletes), max_size=12)
 times = st.integers(min_value=1, max_value=4)
@@ -40,8 +40,8 @@ def store(initial: list[Mutation]) -> MemoryStore:
 
 def copy(mutation: Mutation, timestamp_ms: int) -> Mutation:
     if isinstance(mutation, Put):
-        return Put(mutation.row, dict(mutation.columns), timestamp_ms, mutation.wal)
-    return Delete(mutation.row, timestamp_ms, mutation.family, mutation.qualifier, mutation.wal)
+        return Put(mutation.row, dict(mutation.columns), timestamp_ms, mutation.durability)
+    return Delete(mutation.row, timestamp_ms, mutation.family, mutation.qualifier, mutation.durability)
 
 
 def folded(mutations: list[Mutation]) -> list[Mutation]:
@@ -108,9 +108,9 @@ def test_fold_with_event_times_orders_by_time_then_arrival(operations):
 
 
 @given(operations=operations)
-def test_fold_gives_one_put_for_each_row_timestamp_and_flag(operations):
+def test_fold_gives_one_put_for_each_row_timestamp_and_durability(operations):
     result = [one for one in folded(operations) if isinstance(one, Put)]
-    keys = [(one.row, one.timestamp_ms, one.wal) for one in result]
+    keys = [(one.row, one.timestamp_ms, one.durability) for one in result]
     assert len(set(keys)) == len(keys)
     cells = [(one.row, column) for one in result for column in one.columns]
     assert len(set(cells)) == len(cells)
@@ -122,8 +122,16 @@ def test_delete_is_one_millisecond_earlier():
 
 
 def test_row_delete_replaces_family_and_column_deletes():
-    result = folded([Delete(b"r", 5, b"a"), Delete(b"r", 5, b"a", b"x"), Delete(b"r", 5, wal=False)])
+    result = folded([Delete(b"r", 5, b"a"), Delete(b"r", 5, b"a", b"x"), Delete(b"r", 5, durability=Durability.SKIP)])
     assert result == [Delete(b"r", 4)]
+
+
+def test_row_has_the_strongest_durability_of_its_operations():
+    words = [Durability.ASYNC, Durability.FSYNC, Durability.SKIP]
+    (put,) = folded([Put(b"r", {b"a:x": b"1"}, 5, word) for word in words])
+    assert put.durability is Durability.FSYNC
+    (delete,) = folded([Put(b"r", {b"a:x": b"1"}, 5, Durability.SKIP), Delete(b"r", 5, durability=Durability.ASYNC)])
+    assert delete.durability is Durability.ASYNC
 
 
 def test_delete_at_time_zero_is_refused():

@@ -12,6 +12,7 @@ from ingest.api import (
     Capabilities,
     Cell,
     Delete,
+    Durability,
     Event,
     FamilySpec,
     LifecycleError,
@@ -54,7 +55,8 @@ class Scripted(Mapper[MapperSettings]):
             return Skipped("no_cells")
         at = event.timestamp_ms or batch_time_ms
         columns = {name.encode(): value for name, value in event.attributes.items()}
-        return [(event.host or "t", Put(event.body, columns, at, wal=event.key != NO_WAL))]
+        durability = Durability.SKIP if event.key == NO_WAL else Durability.SYNC
+        return [(event.host or "t", Put(event.body, columns, at, durability))]
 
 
 class ToOneTable(MapperSettings):
@@ -553,7 +555,7 @@ def test_row_is_sent_once_in_its_final_state(written, senders, size):
     writer.flush()
     assert {(put.row, put.timestamp_ms): put.columns for put in sent} == last
     assert len(sent) == len(last)
-    assert all(put.wal is logged[put.row] for put in sent)
+    assert all((put.durability is Durability.SYNC) is logged[put.row] for put in sent)
 
 
 def test_buffer_of_a_task_is_bounded(make, store):

@@ -13,6 +13,7 @@ class Failing:
         self.errors = list(errors)
         self.attempts = 0
         self.pauses: list[float] = []
+        self.reported: list[tuple[Exception, float]] = []
 
     def call(self) -> None:
         if self.errors:
@@ -21,9 +22,12 @@ class Failing:
     def on_attempt(self) -> None:
         self.attempts += 1
 
+    def on_pause(self, error: Exception, seconds: float) -> None:
+        self.reported.append((error, seconds))
+
     def run(self, *, should_continue=lambda: True, **options) -> None:
         retry = Retry(sleep=self.pauses.append, jitter=lambda: 0.5, **options)
-        retry.run(self.call, on_attempt=self.on_attempt, should_continue=should_continue)
+        retry.run(self.call, on_attempt=self.on_attempt, should_continue=should_continue, on_pause=self.on_pause)
 
 
 def test_successful_call_is_made_once():
@@ -50,6 +54,22 @@ def test_permanent_error_is_not_retried():
     with pytest.raises(SchemaError):
         calls.run()
     assert (calls.attempts, calls.pauses) == (1, [])
+
+
+def test_store_that_has_waited_is_not_retried_at_once():
+    error = StoreBusyError("busy")
+    error.has_waited = True
+    calls = Failing(error)
+    with pytest.raises(StoreBusyError):
+        calls.run()
+    assert (calls.attempts, calls.pauses) == (1, [])
+
+
+def test_pauses_are_reported_with_their_error():
+    error = StoreBusyError("busy")
+    calls = Failing(error)
+    calls.run(first_s=1.0)
+    assert calls.reported == [(error, 0.5)]
 
 
 def test_unexpected_exception_is_not_retried():

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from ingest.api import (
+    BusyWait,
     FamilySpec,
     Put,
     Scan,
@@ -169,6 +170,17 @@ def test_busy_store_is_retried(threaded, store):
     threaded.wait()
     assert [(sent.retries, sent.busy, sent.stored) for sent in threaded.take_results()] == [(2, 2, True)]
     assert store.calls == ["open", "a", "a", "a"]
+
+
+def test_waits_for_a_busy_store_are_counted(threaded, store):
+    store.errors = [StoreBusyError("busy")]
+    store.take_busy_waits = iter([[], [BusyWait("RpcThrottlingException", 0.5)], [], []]).__next__
+    threaded.begin(5)
+    threaded.submit(chunk("a"))
+    threaded.wait()
+    (sent,) = threaded.take_results()
+    assert [wait.reason for wait in sent.busy_waits] == ["RpcThrottlingException", "store_busy"]
+    assert sent.busy == 2
 
 
 def test_unavailable_store_is_reopened(threaded, store):

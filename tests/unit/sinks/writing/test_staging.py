@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.api import Delete, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
+from ingest.api import Delete, Durability, FamilySpec, IntegrityError, LifecycleError, Mutation, Put, Scan, TableSpec
 from sinks.memory import MemoryStore
 from sinks.writing.apply_staged import APPLY_BYTES, apply_staged
 from sinks.writing.staging import StagedFile, StagingWriter, remove_leftovers
@@ -31,9 +31,14 @@ mutations = st.lists(
             st.binary(min_size=1, max_size=4),
             st.dictionaries(st.sampled_from([b"f:", b"f:a", b"g:\xff"]), st.binary(max_size=4), min_size=1),
             st.integers(min_value=0, max_value=3),
-            st.booleans(),
+            st.sampled_from(Durability),
         ),
-        st.builds(Delete, st.binary(min_size=1, max_size=4), st.integers(min_value=0, max_value=3), wal=st.booleans()),
+        st.builds(
+            Delete,
+            st.binary(min_size=1, max_size=4),
+            st.integers(min_value=0, max_value=3),
+            durability=st.sampled_from(Durability),
+        ),
         st.builds(
             Delete,
             st.binary(min_size=1, max_size=4),
@@ -59,7 +64,7 @@ def in_runs(some: list[Mutation]) -> list[Mutation]:
     result: list[Mutation] = []
     run: list[Mutation] = []
     for one in [*some, None]:
-        if run and (one is None or one.wal != run[0].wal):
+        if run and (one is None or one.durability != run[0].durability):
             result += [x for x in run if isinstance(x, Delete)] + [x for x in run if isinstance(x, Put)]
             run = []
         if one is not None:
@@ -104,7 +109,7 @@ def test_alternating_tables_give_one_call_each(tmp_path):
 
 
 def test_wal_flag_keeps_the_order_of_a_table(tmp_path):
-    first, second = Put(b"r", {b"f:q": b"1"}, 1), Put(b"r", {b"f:q": b"2"}, 1, wal=False)
+    first, second = Put(b"r", {b"f:q": b"1"}, 1), Put(b"r", {b"f:q": b"2"}, 1, durability=Durability.SKIP)
     store = Recording()
     apply_staged(store, [staged(tmp_path / "a", ("t", [first]), ("t", [second]), ("t", [first]))])
     assert store.calls == [("t", [first]), ("t", [second]), ("t", [first])]

@@ -1,6 +1,7 @@
 """How long a call is repeated."""
 
-from sinks.hbase.rpc.attempts import PATIENCE_S, Attempts
+from ingest.api import BusyWait
+from sinks.hbase.rpc.attempts import BUSY_PATIENCE_S, PATIENCE_S, Attempts
 
 
 class Clock:
@@ -39,3 +40,31 @@ def test_timeout_may_be_shorter_than_the_patience() -> None:
     assert made.is_in_time
     clock.now_s += 1
     assert not made.is_in_time
+
+
+def test_wait_for_a_busy_server_is_as_long_as_it_says() -> None:
+    clock = Clock()
+    waits: list[BusyWait] = []
+    made = Attempts(180.0, clock=clock, sleep=clock.sleep, on_busy=waits.append)
+    assert made.wait_for_busy("RpcThrottlingException", 1.5)
+    assert made.wait_for_busy("RpcThrottlingException", 0.0)
+    assert made.wait_for_busy("RegionTooBusyException", None)
+    assert made.wait_for_busy("RegionTooBusyException", None)
+    assert clock.pauses == [1.5, 0.05, 0.5, 1.0]
+    assert [wait.seconds for wait in waits] == clock.pauses
+    assert {wait.reason for wait in waits} == {"RpcThrottlingException", "RegionTooBusyException"}
+
+
+def test_wait_that_is_too_long_is_not_begun() -> None:
+    clock = Clock()
+    assert not attempts(clock, 180.0).wait_for_busy("RpcThrottlingException", 30.0)
+    assert not attempts(clock, 0.2).wait_for_busy("RegionTooBusyException", None)
+    assert clock.pauses == []
+
+
+def test_waits_for_a_busy_server_end_before_its_caller_is_blocked() -> None:
+    clock = Clock()
+    made = attempts(clock, 180.0)
+    while made.wait_for_busy("RegionTooBusyException", None):
+        pass
+    assert BUSY_PATIENCE_S - 1 < sum(clock.pauses) <= BUSY_PATIENCE_S < PATIENCE_S

@@ -26,6 +26,7 @@ class OneCell:
         lost_answers: the number of the next mutations that are executed, but whose connection breaks then.
         exception: of each mutation.
         nonces: groups and numbers of the increments that were executed.
+        throttled: the number of the next gets that are refused for a while.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class OneCell:
         self.lost_answers = 0
         self.exception = ""
         self.nonces: set[tuple[int, int]] = set()
+        self.throttled = 0
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
         self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
@@ -50,6 +52,10 @@ class OneCell:
         if request.method == "Scan":
             return self._meta(request)
         if request.method == "Get":
+            if self.throttled:
+                self.throttled -= 1
+                name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
+                return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
             return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
         assert request.method == "Mutate"
         return self._check_and_put(request)
@@ -149,3 +155,10 @@ def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) ->
     cluster.exception = "NoSuchColumnFamilyException"
     with pytest.raises(WriteRejectedError):
         cluster.client.increment("t", b"a", b"f:q", 1)
+
+
+def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
+    cluster.value, cluster.throttled = b"1", 2
+    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert [request.method for request in cluster.server.requests].count("Get") == 3
+    assert cluster.client.take_busy_waits() == []

@@ -53,7 +53,39 @@ def test_bytes_of_a_row_in_the_text_decide_nothing() -> None:
 
 
 def test_overloaded_server_is_busy_whatever_the_exception() -> None:
-    assert RemoteError("java.io.IOException", "", is_overloaded=True).kind is Kind.BUSY
+    remote = RemoteError("java.io.IOException", "", is_overloaded=True)
+    assert (remote.kind, remote.reason) == (Kind.BUSY, "server_overloaded")
+    assert RemoteError(HBASE + "CallDroppedException", "", is_overloaded=True).reason == "CallDroppedException"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("number of write requests exceeded - wait 5sec, 30ms", 5.03),
+        ("write size limit exceeded - wait 120ms", 0.12),
+        ("number of requests exceeded - wait 1min, 2sec, 0ms", 62.0),
+        ("number of requests exceeded - wait 2hrs, 3mins, 1sec, 500ms", 7381.5),
+        ("number of requests exceeded - wait 3.25sec", 3.25),
+        ("number of requests exceeded - wait 4mins, 0.50sec", 240.5),
+        ("number of requests exceeded", None),
+        ("number of requests exceeded - wait for ever", None),
+    ],
+)
+def test_wait_that_a_throttling_server_requests(text: str, expected: float | None) -> None:
+    """As HBase writes a time since 2.5 (HBASE-27798), and before."""
+    name = HBASE + "quotas.RpcThrottlingException"
+    remote = RemoteError(name, f"{name}: {text}\n\tat org.apache.hadoop.hbase.quotas.TimeBasedLimiter.checkQuota")
+    assert (remote.wait_s, remote.reason) == (expected, "RpcThrottlingException")
+
+
+def test_only_a_throttling_server_requests_a_wait() -> None:
+    assert RemoteError(HBASE + "RegionTooBusyException", "row= - wait 5sec, 0ms").wait_s is None
+
+
+def test_busy_error_says_that_the_client_has_waited() -> None:
+    error = store_error(RemoteError(HBASE + "RegionTooBusyException", "Over memstore limit"), "t")
+    assert isinstance(error, StoreBusyError)
+    assert error.has_waited
 
 
 def test_operation_that_was_not_completed_in_time() -> None:

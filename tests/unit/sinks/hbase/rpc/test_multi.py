@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Delete, Mutation, Put
+from ingest.api import Delete, Durability, Mutation, Put
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.multi import Batch, MultiEncoder, failures
 from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
@@ -29,25 +29,27 @@ def test_request() -> None:
     mutations: list[Mutation] = [
         Put(b"a", {b"f:q": b"1", b"f:p": b"1"}, 5),
         Delete(b"b", 6),
-        Put(b"c", {b"f:q": b"1"}, 5, wal=False),
-        Delete(b"d", 7, b"f", b"q", wal=False),
+        Put(b"c", {b"f:q": b"1"}, 5, durability=Durability.SKIP),
+        Delete(b"d", 7, b"f", b"q", durability=Durability.ASYNC),
+        Put(b"e", {b"f:q": b"1"}, 5, durability=Durability.FSYNC),
     ]
     encoder = MultiEncoder()
     for _ in range(2):
-        request = Message(encoder.request([Batch(b"one", [0, 2]), Batch(b"two", [1, 3])], mutations))
+        request = Message(encoder.request([Batch(b"one", [0, 2]), Batch(b"two", [1, 3, 4])], mutations))
         one, two = request.messages(1)
         assert [(region.message(1).number(1), region.message(1).data(2)) for region in (one, two)] == [
             (1, b"one"),
             (1, b"two"),
         ]
         actions = [(action.number(1), action.message(2)) for region in (one, two) for action in region.messages(3)]
-        assert [at for at, _ in actions] == [0, 1, 0, 1]
+        assert [at for at, _ in actions] == [0, 1, 0, 1, 2]
         # type, durability, number of cells, row, time
         assert [(m.number(2), m.number(6), m.number(8), m.data(1), m.number(4)) for _, m in actions] == [
             (2, 3, 2, b"", 0),
             (2, 1, 1, b"", 0),
             (3, 3, 0, b"b", 6),
-            (3, 1, 1, b"", 0),
+            (3, 2, 1, b"", 0),
+            (2, 4, 1, b"", 0),
         ]
 
 

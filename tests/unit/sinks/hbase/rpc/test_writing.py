@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import (
+    BusyWait,
     Cell,
     Delete,
     IngestError,
@@ -18,7 +19,7 @@ from ingest.api import (
     StoreUnavailableError,
     WriteRejectedError,
 )
-from sinks.hbase.rpc import writing
+from sinks.hbase.rpc import division, writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
@@ -49,6 +50,8 @@ class FalseCluster:
         calls: the regions of each `Multi`.
         rows: row keys of the puts that were stored, in order.
         lookups: how often the meta table was read.
+        text: of the exceptions.
+        waits: those of the calls of `apply` for busy servers.
     """
 
     def __init__(self) -> None:
@@ -58,13 +61,15 @@ class FalseCluster:
         self.calls: list[list[bytes]] = []
         self.rows: list[bytes] = []
         self.lookups = 0
+        self.text = ""
+        self.waits: list[BusyWait] = []
         self.servers = [RpcServer(self._answer), RpcServer(self._answer)]
         self.cluster = Cluster([self.servers[0].address], may_leave_machine=False)
         self.cluster.open()
         self.writer = Writer(self.cluster, RegionCache(self.cluster), max_cell_bytes=10 << 20)
 
     def apply(self, *mutations: Mutation) -> None:
-        self.writer.apply("t", mutations, Attempts(1.0, sleep=lambda _seconds: None))
+        self.writer.apply("t", mutations, Attempts(1.0, sleep=lambda _seconds: None, on_busy=self.waits.append))
 
     def close(self) -> None:
         self.cluster.close()
@@ -105,7 +110,7 @@ class FalseCluster:
             region = batch.message(1).data(2)
             keys = [self._key(action, cells) for action in batch.messages(3)]
             if (name := self.fail_region(region)) is not None:
-                answer += data(1, data(2, data(1, name.encode())))
+                answer += data(1, data(2, data(1, name.encode()) + data(2, self.text.encode())))
                 continue
             results = b""
             for at, key in enumerate(keys):
@@ -170,6 +175,37 @@ def test_batch_of_a_region_that_has_moved_is_repeated(false: FalseCluster) -> No
     assert false.rows == [b"a", b"b"]
 
 
+def test_throttled_batch_alone_is_repeated_after_the_requested_wait(false: FalseCluster) -> None:
+    throttled = once(HBASE + "quotas.RpcThrottlingException")
+    false.text = "number of write requests exceeded - wait 300ms"
+    false.fail_region = lambda region: throttled() if region == b"t,m,1." else None
+    false.apply(put(b"a"), put(b"y"), put(b"z"))
+    assert false.rows == [b"a", b"y", b"z"]
+    assert false.waits == [BusyWait("RpcThrottlingException", 0.3)]
+    assert false.lookups == 1
+
+
+def test_longest_requested_wait_is_that_of_all_servers(false: FalseCluster) -> None:
+    names = iter([("RegionTooBusyException", ""), ("quotas.RpcThrottlingException", "wait exceeded - wait 200ms")])
+
+    def fail(_region: bytes) -> str | None:
+        name, false.text = next(names, (None, ""))
+        return None if name is None else HBASE + name
+
+    false.fail_region = fail
+    false.apply(put(b"a"), put(b"z"))
+    assert false.waits == [BusyWait("RpcThrottlingException", 0.2)]
+
+
+def test_wait_beyond_the_patience_is_an_error_at_once(false: FalseCluster) -> None:
+    false.text = "number of write requests exceeded - wait 1mins, 0.00sec"
+    false.fail_region = lambda _region: HBASE + "quotas.RpcThrottlingException"
+    with pytest.raises(StoreBusyError, match="wait 1mins") as caught:
+        false.apply(put(b"a"))
+    assert caught.value.has_waited
+    assert (false.waits, len(false.calls)) == ([], 1)
+
+
 def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
     false.apply(put(b"a"))
     for connection in false.cluster._connections.values():
@@ -179,7 +215,7 @@ def test_connection_that_broke_is_replaced(false: FalseCluster) -> None:
 
 
 def test_other_calls_to_a_lost_server_are_not_sent(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "MAX_ROWS", 1)
+    monkeypatch.setattr(division, "MAX_ROWS", 1)
     false.apply(put(b"a"))
     false.servers[1].close()
     opened = []
@@ -271,7 +307,7 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
         by_region.setdefault(region, []).append(index)
     encoded = [b"x" * size for size in sizes]
     found: list[int] = []
-    for request in writing._requests(by_region.items(), encoded):
+    for request in division.requests_of(by_region.items(), encoded):
         indexes = [index for batch in request.batches for index in batch.indexes]
         assert all(batch.indexes for batch in request.batches)
         assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
@@ -282,7 +318,7 @@ def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> 
 
 def test_rows_of_a_call_are_limited() -> None:
     region = Region(b"", b"", b"r", Address("a", 1))
-    requests = list(writing._requests([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
+    requests = list(division.requests_of([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
     assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.transport import TMemoryBuffer
 
-from ingest.api import Delete, Mutation, Put, WriteRejectedError
+from ingest.api import Delete, Durability, Mutation, Put, WriteRejectedError
 from sinks.hbase.settings import HBaseSettings, Transport
 from sinks.hbase.thrift.encoding import MAX_CALL_BYTES, MAX_FRAME_BYTES, Call, Encoder
 from sinks.hbase.thrift.thrift1 import Hbase
@@ -24,7 +24,7 @@ MUTATIONS = st.one_of(
         st.integers(0, 2),
         st.booleans(),
     ),
-    st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), wal=st.booleans()),
+    st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), durability=st.sampled_from(Durability)),
     st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), st.sampled_from([b"f", b"g"])),
 )
 LIMIT = 10 * 1024 * 1024
@@ -49,9 +49,13 @@ def read(call: Call, protocol: str = "binary"):
 
 def named(mutation: Mutation) -> list[tuple[object, ...]]:
     if isinstance(mutation, Put):
-        return [(False, column, value, mutation.wal) for column, value in mutation.columns.items()]
+        return [
+            (False, column, value, mutation.durability is not Durability.SKIP)
+            for column, value in mutation.columns.items()
+        ]
     return [
-        (True, family, b"", mutation.wal) for family in (FAMILIES if mutation.family is None else [mutation.family])
+        (True, family, b"", mutation.durability is not Durability.SKIP)
+        for family in (FAMILIES if mutation.family is None else [mutation.family])
     ]
 
 
@@ -68,7 +72,7 @@ def test_calls_have_all_mutations_in_order(protocol: str, mutations: list[Mutati
         assert (found.tableName, found.attributes) == (b"t", {})
         assert [row.row for row in found.rowBatches] == [mutation.row for mutation in within]
         assert {mutation.timestamp_ms for mutation in within} == {found.timestamp}
-        assert len({(type(mutation), mutation.wal) for mutation in within}) == 1
+        assert len({(type(mutation), mutation.durability) for mutation in within}) == 1
         assert [
             [(cell.isDelete, cell.column, cell.value, cell.writeToWAL) for cell in row.mutations]
             for row in found.rowBatches

@@ -11,22 +11,16 @@ from typing import Self
 from ingest.api import Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.files import folder_of
 from ingest.dead_letters.replay import Components
-from ingest.durable.lease_lock import LeaseLock, folder_lock
-from ingest.durable.lock import FolderLock
-from ingest.observe.logs import logger
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
+from ingest.service.replay_lock import replay_lock
 from ingest.service.stores import committers_of, driver_stores
-from ingest.spark.state import state_of
-
-_log = logger(__name__)
 
 
-class Replayer:
+class DeadLetterReplay:
     """
     Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
@@ -78,21 +72,6 @@ class Replayer:
             split_per_record=True,
         )
         return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
-
-
-def replay_lock(configuration: Configuration, pipeline: Pipeline) -> FolderLock | LeaseLock:
-    """
-    The lock of a pipeline's replays of dead letters and of time ranges.
-
-    Two replays would stage files under the same names, and mark the same dead letters.
-    """
-    # also if the queue is a topic: the marks of its dead letters are in this folder
-    return folder_lock(
-        folder_of(state_of(configuration), pipeline.name),
-        kind="dead-letter folder",
-        hint="wait until that replay has ended",
-        on_wait=_log.warning,
-    )
 
 
 def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:

@@ -1,0 +1,25 @@
+"""The lock of a pipeline's replays."""
+
+from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.files import folder_of
+from ingest.durable.lease_lock import folder_lock
+from ingest.durable.lock import ProcessLock
+from ingest.observe.logs import logger
+from ingest.spark.state import state_of
+
+_log = logger(__name__)
+
+
+def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock:
+    """
+    The lock of a pipeline's replays of dead letters and of time ranges.
+
+    Two replays would stage files under the same names, and mark the same dead letters.
+    """
+    # also if the queue is a topic: the marks of its dead letters are in this folder
+    return folder_lock(
+        folder_of(state_of(configuration), pipeline.name),
+        kind="dead-letter folder",
+        hint="wait until that replay has ended",
+        on_wait=_log.warning,
+    )
