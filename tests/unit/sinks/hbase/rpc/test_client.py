@@ -24,7 +24,7 @@ class OneCell:
         value: of the cell; None if it is missing.
         has_table: whether the meta table has the table.
         lost_answers: the number of the next mutations that are executed, but whose connection breaks then.
-        exception: of each mutation.
+        exception: of each mutation, and of the calls of AdminService.
         nonces: groups and numbers of the increments that were executed.
         throttled: the number of the next gets that are refused for a while.
     """
@@ -57,6 +57,8 @@ class OneCell:
                 name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
                 return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
             return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
+        if request.method == "GetRegionLoad":
+            return request.failure(REGIONSERVER + self.exception)
         assert request.method == "Mutate"
         return self._check_and_put(request)
 
@@ -162,3 +164,8 @@ def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -
     assert cluster.client.value("t", b"a", b"f:q") == b"1"
     assert [request.method for request in cluster.server.requests].count("Get") == 3
     assert cluster.client.take_busy_waits() == []
+
+
+def test_sizes_that_only_administrators_may_see_are_not_reported(cluster: OneCell) -> None:
+    cluster.exception = "AccessDeniedException"
+    assert cluster.client.regions("t") is None
