@@ -64,7 +64,7 @@ OPTIONS_ELSEWHERE = {
     "pattern": "expression match regexp",
     "row_key": "rowkey",
     "secret": "key",
-    "security": "sasl ssl tls",
+    "security": "kerberos sasl ssl tls",
     "separator": "delimiter field_split sep",
     "share": "percentage probability rate ratio",
     "start": "auto.offset.reset auto_offset_reset start_from_oldest starting_offsets startingOffsets",

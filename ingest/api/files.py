@@ -204,7 +204,7 @@ def check_file(path: str, read: Callable[[Path], object], option: str = "path") 
         ) from error
 
 
-def check_private_key(path: str | None, option: str) -> None:
+def check_private_key(path: str | None, option: str, content: str = "the private key") -> None:
     """
     Check, in a validator of options, that only the owner of a private key can use its file.
 
@@ -215,6 +215,7 @@ def check_private_key(path: str | None, option: str) -> None:
     Args:
         path: of the file; None passes.
         option: that names it.
+        content: of the file, for the message.
 
     Raises:
         PydanticCustomError: other accounts may read, write or execute it; becomes a problem at the place of the option.
@@ -229,8 +230,8 @@ def check_private_key(path: str | None, option: str) -> None:
     if status.st_mode & (_GROUP_AND_OTHERS & ~stat.S_IRGRP if is_mounted else _GROUP_AND_OTHERS):
         raise PydanticCustomError(
             "conflict",
-            'others can read the private key in "{path}"; run chmod 600 on it',
-            {"path": path, "option": option},
+            'others can read {content} in "{path}"; run chmod 600 on it',
+            {"content": content, "path": path, "option": option},
         )
 
 

@@ -151,6 +151,14 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         Disposition.RETRY,
         "Spark's JVM does not respond: it is stopped, short of CPU time, or out of memory.",
     ),
+    "kdc_unavailable": (
+        api.StoreUnavailableError,
+        "No server of Kerberos (KDC) answers, or /etc/krb5.conf names none for the realm.",
+    ),
+    "kerberos_failed": (
+        api.StoreRefusedError,
+        "There is no ticket for the principal of the store, or an HBase server refuses it; the message says why.",
+    ),
     "lease_lost": (
         api.ConflictError,
         "This process was suspended or cut off from HDFS, and another process has taken over its work.",

@@ -111,6 +111,9 @@ REMEDIES: Mapping[str, str] = {
     "jars_fetch": "Check the network, Maven's settings, or the server after `--from`; then fetch the jars again.",
     "jvm_lost": "Start the service again; raise the driver's memory if the system killed the process.",
     "jvm_unresponsive": "Check the machine's memory and load; restart the service if the state persists.",
+    "kdc_unavailable": "Check the KDC, the network and /etc/krb5.conf; the service resumes by itself.",
+    "kerberos_failed": "Correct the principals, the keytab or `qop` as the message says; a new keytab needs no "
+    "restart.",
     "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",
     "lifecycle": "Report the bug.",

@@ -7,9 +7,9 @@ from typing import Self
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Durability, Duration, Model, Secret, StoreSettings, option
-from ingest.api.files import check_private_key
+from ingest.api import ByteSize, Durability, Duration, Model, StoreSettings, option
 from ingest.formats.addresses import is_this_machine
+from sinks.hbase.security import HBaseSecurity
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
 _MAX_PORT = 65535
@@ -34,40 +34,6 @@ class Thrift2Settings(Model):
 
     host: str = option("Host of the Thrift2 server.", example="hbase1")
     port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
-
-
-class HBaseTls(Model):
-    """TLS; the server's certificate and host name are always checked."""
-
-    ca_file: str | None = option(
-        "PEM file with the certificates to trust; the system's when left out.", default=None, example="/etc/ssl/ca.pem"
-    )
-    key_file: str | None = option(
-        "PEM file with the client's private key and certificate chain, readable by its owner alone. HBase requires one "
-        "unless `hbase.server.netty.tls.client.auth.mode` says otherwise.",
-        default=None,
-        example="/etc/ssl/client.pem",
-    )
-    key_password: Secret | None = option(
-        "Password of the private key.", default=None, example="${secret:hbase_key_password}"
-    )
-
-    @model_validator(mode="after")
-    def _key_is_kept_safe(self) -> Self:
-        check_private_key(self.key_file, "key_file")
-        return self
-
-
-class HBaseSecurity(Model):
-    """Security of the connections: without TLS, the servers must be on this machine unless `insecure: true`."""
-
-    tls: HBaseTls | None = option(
-        "TLS, with `bootstrap_servers` and HBase 2.6 or newer; `{}` trusts the system's certificates. The files must "
-        "exist on all machines that run tasks.",
-        default=None,
-        example={"ca_file": "/etc/ssl/ca.pem", "key_file": "/etc/ssl/client.pem"},
-    )
-    insecure: bool = option("True allows servers on other machines without TLS.", default=False)
 
 
 class HBaseSettings(StoreSettings):
@@ -114,7 +80,9 @@ class HBaseSettings(StoreSettings):
         example={"host": "hbase1", "port": 9091},
     )
     security: HBaseSecurity = option(
-        "Security of the connections; those to a Thrift server have no TLS.", default={}, example={"insecure": True}
+        "Security of the connections; those to a Thrift server have neither TLS nor Kerberos.",
+        default={},
+        example={"insecure": True},
     )
 
     @field_validator("bootstrap_servers")
@@ -134,6 +102,12 @@ class HBaseSettings(StoreSettings):
                     "a Thrift server has no TLS; connect to a TLS proxy on this machine, or write `bootstrap_servers`",
                     {"option": "security"},
                 )
+            if self.security.kerberos is not None:
+                raise PydanticCustomError(
+                    "conflict",
+                    "a Thrift server has no Kerberos; write `bootstrap_servers` in place of `host` and `port`",
+                    {"option": "security"},
+                )
             return self
         for name in _THRIFT_OPTIONS:
             if name in self.model_fields_set:
@@ -146,16 +120,15 @@ class HBaseSettings(StoreSettings):
 
     @model_validator(mode="after")
     def _is_protected(self) -> Self:
-        if self.security.insecure or self.security.tls is not None:
+        if self.security.insecure or self.security.is_encrypted:
             return self
         if self.bootstrap_servers is not None:
             for host, _ in self.addresses:
                 if not is_this_machine(host):
                     raise PydanticCustomError(
                         "conflict",
-                        'server "{host}" is on another machine, and the connection has no TLS; add security: '
-                        "{tls: {}}, or {insecure: true} if the network is trusted",
-                        {"host": host, "option": "bootstrap_servers"},
+                        'server "{host}" is on another machine, and the connection is not encrypted; {remedy}',
+                        {"host": host, "remedy": self.security.remedy, "option": "bootstrap_servers"},
                     )
             return self
         hosts = {"host": self.host} | ({"thrift2": self.thrift2.host} if self.thrift2 is not None else {})
@@ -217,13 +190,8 @@ class HBaseSettings(StoreSettings):
         )
 
     def in_folder(self, folder: Path) -> Self:
-        """The same, with absolute paths of the files for TLS."""
-        tls = self.security.tls
-        if tls is None:
-            return self
-        paths = {name: path for name in ("ca_file", "key_file") if (path := getattr(tls, name)) is not None}
-        absolute = tls.model_copy(update={name: str(folder / path) for name, path in paths.items()})
-        return self.model_copy(update={"security": self.security.model_copy(update={"tls": absolute})})
+        """The same, with absolute paths of the files for TLS and Kerberos."""
+        return self.model_copy(update={"security": self.security.in_folder(folder)})
 
     def with_timeout(self, timeout_s: float) -> Self:
         """The same, with at most this time-out of a call."""

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tests.bench.hbase import SPREAD
+from tests.bench.hbase import DIRECT, SPREAD
+from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
-from tests.bench.scans import DIRECT, PLAIN, SALTED, THRIFT, scan_of
+from tests.bench.scans import DIRECT as DIRECT_SCAN
+from tests.bench.scans import PLAIN, SALTED, THRIFT, scan_of
 
 Result = Mapping[str, Any]
 
@@ -26,9 +28,14 @@ class Goal(NamedTuple):
     at_most: bool = False
 
 
-def _beside(peer: str, of: str = "per_s") -> Callable[[Result], float]:
+def _beside(peer: str, of: str = "per_s", rung: str = "hbase") -> Callable[[Result], float]:
     """The figure of attr2hbase divided by that of a peer."""
-    return lambda result: float(result["hbase"]["hbase"][of]) / float(result["hbase"][peer][of])
+    return lambda result: float(result["hbase"][rung][of]) / float(result["hbase"][peer][of])
+
+
+def _cpu_s(run: Mapping[str, float]) -> float:
+    """CPU seconds per million events, of all processes."""
+    return float(run["cpu_s_per_million"]) + float(run["servers_cpu_s_per_million"])
 
 
 # the first four: docs/adr/0024-goals-beside-hbase.md
@@ -52,6 +59,22 @@ GOALS = (
         "Kafka to HBase, WAL on: CPU per event, relative to Flume 1.11, file channel",
         _beside("flume file channel", "cpu_s_per_million"),
         0.9,
+        at_most=True,
+    ),
+    Goal(
+        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
+        _beside("flume file channel", rung=DIRECT),
+        1.25,
+    ),
+    Goal(
+        "Kafka to HBase direct, WAL on: events/s, relative to Flume 1.11, memory channel (loses events in a crash)",
+        _beside("flume memory channel", rung=DIRECT),
+        0.85,
+    ),
+    Goal(
+        "Kafka to HBase direct, WAL on: CPU of all processes a million events, s",
+        lambda result: _cpu_s(result["hbase"][DIRECT]),
+        41,
         at_most=True,
     ),
     Goal(
@@ -84,7 +107,7 @@ GOALS = (
             ),
             0.9,
         )
-        for protocol in (THRIFT, DIRECT)
+        for protocol in (THRIFT, DIRECT_SCAN)
     ),
     Goal(
         "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",
@@ -107,6 +130,27 @@ GOALS = (
         "produced to readable in HBase at half the full rate, p99, s",
         lambda result: float(result["latency"]["50 %"]["p99_s"]),
         1.2,
+        at_most=True,
+    ),
+    *(
+        Goal(
+            f"produced to readable in HBase direct at {load} of the full rate, {name}, s",
+            lambda result, load=load, figure=figure: float(  # type: ignore[misc]
+                result["latency"][f"{load}, direct"][figure]
+            ),
+            goal,
+            at_most=True,
+        )
+        for load, name, figure, goal in (
+            ("50 %", "p50", "p50_s", 0.3),
+            ("50 %", "p99", "p99_s", 0.8),
+            ("80 %", "p99", "p99_s", 2.0),
+        )
+    ),
+    Goal(
+        "a row of nine cells encoded for HBase's own protocol on one core, us",
+        lambda result: float(result["writes_ns"][CELL_BLOCK]) / 1_000,
+        2.0,
         at_most=True,
     ),
     Goal(

@@ -1,12 +1,9 @@
 """Kafka to HBase: attr2hbase, the ceiling of the Thrift server, and Flume; one topic, an empty table."""
 
 import os
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from ingest.api import Event, FamilySpec, Record, TableSpec
 from ingest.api.buckets import splits_of
@@ -15,22 +12,24 @@ from ingest.config import load
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, plan_of
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift.connection import Connection
-from sinks.hbase.thrift.encoding import Encoder
-from sinks.hbase.thrift.message import METHOD
 from sinks.writing.buffer import Chunk, WriteBuffer
-from tests.bench import neighbour
+from tests.bench import ceiling, neighbour
 from tests.bench.flume import Flume
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.rungs import TASKS, product
-from tests.bench.watching import Processes, Sample, follow, processes_of
+from tests.bench.watching import Processes, Sample, processes_of
 from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 
 FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
-CEILINGS = {"ceiling": TASKS, "ceiling, 1 connection": 1, "ceiling, 4 connections": 4}
-"""Name -> number of connections that send prepared messages; the first has as many as attr2hbase."""
+CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
+    "ceiling": (ceiling.ThriftClient, TASKS),
+    "ceiling direct": (ceiling.DirectClient, TASKS),
+    "ceiling, 1 connection": (ceiling.ThriftClient, 1),
+    "ceiling, 4 connections": (ceiling.ThriftClient, 4),
+}
+"""Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
 SPREAD = "hbase, 16 buckets"
 DIRECT = "hbase direct"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
@@ -52,7 +51,7 @@ Name -> workload, options of the store, further sections of the pipeline file.
 
 `protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
 """
-GOAL_RUNGS = ("hbase", SPREAD, "ceiling", *FLUME, *NEIGHBOURS)
+GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *FLUME, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
@@ -82,7 +81,7 @@ class HBaseRungs:
         self._folder = folder
         self._catalog = Catalog()
         self._topics: dict[int | None, str] = {None: topic}
-        self._messages: list[tuple[bytes, int]] = []
+        self._prepared: dict[type[ceiling.Client], list[ceiling.Prepared]] = {}
 
     def run(self, rung: str, number: int) -> Sample:
         """Run one benchmark once, into an empty table."""
@@ -106,7 +105,12 @@ class HBaseRungs:
             source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
             return product(folder, content | sections, events, self.servers)
         self.empty_table()
-        return self._ceiling(CEILINGS[rung]) if rung in CEILINGS else self._flume(rung, folder)
+        if rung not in CEILINGS:
+            return self._flume(rung, folder)
+        client, connections = CEILINGS[rung]
+        if client not in self._prepared:
+            self._prepared[client] = list(client.prepared(self._chunks()))
+        return ceiling.run(client, self._hbase, self._prepared[client], connections, self.servers)
 
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
         """A pipeline file for this HBase."""
@@ -152,45 +156,6 @@ class HBaseRungs:
     def _events_of(self, workload: Workload) -> int:
         return min(self._events, BODIES_BYTES // (workload.body_bytes or 1))
 
-    def _ceiling(self, connections: int) -> Sample:
-        """Send prepared messages over connections: the upper bound for a client of the Thrift server."""
-        if not self._messages:
-            self._messages = list(self._made())
-        sent = [0] * connections
-        failed: list[BaseException] = []
-
-        def send(number: int, messages: Sequence[tuple[bytes, int]]) -> None:
-            connection = Connection(HBaseSettings(host=self._hbase.host, port=self._hbase.port))
-            connection.open()
-            try:
-                for message, rows in messages:
-                    connection.call(lambda client, message=message: client.send(METHOD, message))
-                    sent[number] += rows
-            except BaseException as error:  # noqa: BLE001 - raised below
-                failed.append(error)
-            finally:
-                connection.close()
-
-        threads = [
-            threading.Thread(target=send, args=(number, self._messages[number::connections]))
-            for number in range(connections)
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            return follow(
-                self._events,
-                lambda: sum(sent),
-                its=lambda: [psutil.Process()],
-                servers=self.servers,
-                runs=lambda: not failed,
-            )
-        finally:
-            for thread in threads:
-                thread.join()
-            if failed:
-                raise failed[0]
-
     def _flume(self, rung: str, folder: Path) -> Sample:
         flume = Flume(
             folder,
@@ -203,16 +168,15 @@ class HBaseRungs:
         )
         return flume.run(self._events, self.servers)
 
-    def _made(self) -> Iterator[tuple[bytes, int]]:
-        """The calls that attr2hbase would make for the topic: (message, number of rows)."""
-        folder = self._folder / "made"
-        folder.mkdir()
+    def _chunks(self) -> Iterator[Chunk]:
+        """The chunks that attr2hbase would write for the topic."""
+        folder = self._folder / "chunks"
+        folder.mkdir(exist_ok=True)
         file = written(self.content(Workload(), self._topic), folder)
         configuration = load(file, env=dict(os.environ), lookup=self._catalog)
         plan = plan_of(configuration, configuration.pipelines[PIPELINE], self._catalog)
         decode, chain = live_decoder(plan).decode, live_chain(plan).run
         ((part, mapper),) = live_mappers(plan)
-        encoder = Encoder(HBaseSettings(host=self._hbase.host, port=self._hbase.port))
         chunks: list[Chunk] = []
         buffer = WriteBuffer(part.settings.write_buffer_size, chunks.append)
         for index, line in enumerate(Workload().lines(self._events)):
@@ -222,12 +186,6 @@ class HBaseRungs:
                     for mapped in mapper.map(outcome, BATCH_MS):
                         buffer.add(*mapped)
             while chunks:
-                yield from self._calls(encoder, chunks.pop())
+                yield chunks.pop()
         buffer.flush()
-        for chunk in chunks:
-            yield from self._calls(encoder, chunk)
-
-    @staticmethod
-    def _calls(encoder: Encoder, chunk: Chunk) -> Iterator[tuple[bytes, int]]:
-        for call in encoder.calls(chunk.table, chunk.mutations, tuple):
-            yield call.message, len(call.indexes)
+        yield from chunks

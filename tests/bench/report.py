@@ -73,6 +73,7 @@ lines are padded, and 400 MB of them are written.
 {table}
 - `hbase`: `ingest run`, two tasks at a time, each with one connection to HBase's Thrift server.
 {direct}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
+  `ceiling direct`: as prepared blocks of cells, with HBase's own protocol.
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
 
 The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,

@@ -109,6 +109,28 @@ def test_namenode_is_restarted_under_load(run: LedgerRun, hdfs: Hdfs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
+def test_start_without_a_namenode_waits_and_sigterm_ends_the_wait(run: LedgerRun, hdfs: Hdfs) -> None:
+    def waits(times: int) -> None:
+        lines = run.service.log.read_text
+        run.service.wait_for(lambda: lines().count("the start waits for the state") == times, "the NameNode", 120)
+
+    run.produce(1_000)
+    hdfs.namenode.kill()
+    run.service.start()
+    waits(1)
+    assert run.service.stop(timeout_s=15) == 0
+    hdfs.start()
+    run.begin()
+    hdfs.namenode.kill()  # Spark's JVM starts first, which takes seconds
+    waits(2)
+    hdfs.start()
+    run.proven("a start without a NameNode waited")
+    run.service.wait_for_state("running", run.pipeline)
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
 @pytest.mark.parametrize("point", ["before_send:6", "before_commit:2"])
 def test_suspended_driver_writes_late_and_is_fenced(run: LedgerRun, tmp_path: Path, point: str) -> None:
     """The driver is suspended after its last check, while a task sends rows or before Spark writes the commit."""

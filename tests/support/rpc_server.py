@@ -6,7 +6,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, delimited, number, varint
@@ -38,6 +38,16 @@ def framed(content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + content
 
 
+class Peer(Protocol):
+    """The server's end of a connection."""
+
+    def recv(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end of the connection."""
+
+    def sendall(self, content: bytes, /) -> None:
+        """Send all bytes."""
+
+
 class RpcServer:
     """
     Serves any number of connections, each in a thread.
@@ -45,15 +55,23 @@ class RpcServer:
     Args:
         answer: returns what is sent after a request: frames, b"" for nothing; None closes the connection.
         tls: for TLS; None for connections without it.
+        log_in: runs the login of a connection after its preamble, and returns the socket for all that follows; None
+            for connections without authentication.
 
     Attributes:
         headers: the ConnectionHeader of each connection.
         requests: all that were received.
     """
 
-    def __init__(self, answer: Callable[[Request], bytes | None], tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Request], bytes | None],
+        tls: ssl.SSLContext | None = None,
+        log_in: "Callable[[socket.socket], Peer] | None" = None,
+    ) -> None:
         self._answer = answer
         self._tls = tls
+        self._log_in = log_in
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._accepted: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
@@ -90,36 +108,39 @@ class RpcServer:
             if self._tls is not None:
                 accepted = self._tls.wrap_socket(accepted, server_side=True)
                 self._accepted.append(accepted)
-            assert _exactly(accepted, 6) == b"HBas\x00\x50"
-            header = Message(_frame(accepted))
+            assert exactly(accepted, 6) == (b"HBas\x00\x50" if self._log_in is None else b"HBas\x00\x51")
+            peer: Peer = accepted if self._log_in is None else self._log_in(accepted)
+            header = Message(frame(peer))
             self.headers.append(header)
             while True:
-                request = _request(header.text(2), _frame(accepted))
+                request = _request(header.text(2), frame(peer))
                 self.requests.append(request)
                 answer = self._answer(request)
                 if answer is None:
                     break
-                accepted.sendall(answer)
+                peer.sendall(answer)
         except OSError:
             pass
         accepted.close()
 
 
-def _request(service: str, frame: bytes) -> Request:
-    head, at = delimited(frame, 0)
+def _request(service: str, content: bytes) -> Request:
+    head, at = delimited(content, 0)
     header = Message(head)
-    parameter, at = delimited(frame, at)
-    cells = frame[at:]
+    parameter, at = delimited(content, at)
+    cells = content[at:]
     assert len(cells) == header.message(5).number(1)
     return Request(header.number(1), service, header.text(3), header.number(7), parameter, cells)
 
 
-def _frame(source: socket.socket) -> bytes:
-    (size,) = struct.unpack(">I", _exactly(source, 4))
-    return _exactly(source, size)
+def frame(source: "Peer") -> bytes:
+    """Bytes that come with their length."""
+    (size,) = struct.unpack(">I", exactly(source, 4))
+    return exactly(source, size)
 
 
-def _exactly(source: socket.socket, size: int) -> bytes:
+def exactly(source: "Peer", size: int) -> bytes:
+    """So many bytes."""
     found = b""
     while len(found) < size:
         part = source.recv(size - len(found))

@@ -19,9 +19,9 @@ _MAX_HOST_CHARS = 60  # in the name of a store
 _OF_SITE = "site"
 _KERBEROS = ("kerberosPrincipal", "kerberosKeytab")
 _UNREACHABLE = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
-_GATEWAY = (
-    "run an HBase Thrift server that authenticates itself (hbase.thrift.kerberos.principal, hbase.thrift.keytab.file), "
-    "leave hbase.thrift.security.qop unset, and restrict access to its port to this service"
+_DIRECT = (
+    "for HBase's own protocol, give the store bootstrap_servers and security: {kerberos: {principal: …, keytab: …}} in "
+    "place of host and port"
 )
 _Key = tuple[frozenset[str], str]
 
@@ -61,7 +61,7 @@ class Clusters:
                 each.name,
                 OF_TABLES if each.is_of_site and len(known) == 1 else each.words,
                 each.place,
-                f"{_UNREACHABLE}: {_GATEWAY}" if each.has_kerberos else NOTHING_NEEDED,
+                f"{_UNREACHABLE}: {_DIRECT}" if each.has_kerberos else NOTHING_NEEDED,
             )
             for each in known
         }
@@ -85,7 +85,7 @@ class Clusters:
         logins = [name for name in _KERBEROS if options.raw(name)]
         if logins:
             found.has_kerberos = True
-            options.warn(logins[0], _UNREACHABLE, _GATEWAY)
+            options.warn(logins[0], _UNREACHABLE, _DIRECT)
         return found.name, found.words
 
     def _name(self, servers: list[str]) -> str:

@@ -4,6 +4,10 @@ HBase through its own protocol, without a Thrift server.
     wire          messages of Protocol Buffers
     stream        bytes to and from one server, with deadlines
     tls           TLS of a stream
+    sasl          login with Kerberos, and the protection of a stream after it
+    kerberos      tickets of Kerberos, and logins with them
+    kerberos_errors
+                  our errors for those of Kerberos
     connection    one connection to one server: frames, calls and answers
     errors        exceptions of the servers, and our errors for them
     cluster       connections to the servers; who has the meta table, and who is the active master

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from ingest.api import (
     ALL_TIMES,
     BusyWait,
+    CatalogError,
     FamilySpec,
     Mutation,
     NotFoundError,
@@ -26,10 +27,12 @@ from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import Region, RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import check_and_put, increment, incremented
+from sinks.hbase.rpc.sasl import Logins
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
 from sinks.hbase.rpc.wire import Message
 from sinks.hbase.rpc.writing import Writer
+from sinks.hbase.security import INSTALL_KERBEROS, KERBEROS_PACKAGE, HBaseKerberos
 from sinks.hbase.settings import HBaseSettings
 
 
@@ -48,11 +51,13 @@ class RpcClient(HBaseClient):
         self._settings = settings
         self._nonce = nonce
         bootstrap = [Address(*address) for address in settings.addresses]
-        tls = settings.security.tls
+        security = settings.security
+        tls, kerberos = security.tls, security.kerberos
         self._cluster = Cluster(
             bootstrap,
-            may_leave_machine=settings.security.insecure,
+            may_leave_machine=security.insecure or security.is_encrypted,
             tls=None if tls is None else lambda: tls_context(tls),
+            logins=None if kerberos is None else _logins(kerberos),
         )
         self._regions = RegionCache(self._cluster)
         self._calls = RepeatedCalls(self._cluster, self._regions, self._attempts)
@@ -180,3 +185,14 @@ class RpcClient(HBaseClient):
 
     def _attempts(self) -> Attempts:
         return Attempts(self._settings.timeout)
+
+
+def _logins(kerberos: HBaseKerberos) -> Logins:
+    """The logins with GSSAPI, which is imported only here."""
+    try:
+        from sinks.hbase.rpc.kerberos import Kerberos
+    except ImportError as error:
+        raise CatalogError(
+            f'Kerberos needs the package "{KERBEROS_PACKAGE}": {error}', code="package_missing", hint=INSTALL_KERBEROS
+        ) from error
+    return Kerberos(kerberos)

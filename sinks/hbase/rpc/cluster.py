@@ -6,6 +6,7 @@ which says where the meta table is and which master is active. So a client needs
 ZooKeeper.
 """
 
+import contextlib
 import ssl
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ from collections.abc import Callable, Sequence
 from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
 from ingest.formats.addresses import is_this_machine
 from sinks.hbase.rpc.connection import Answer, Connection
-from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.errors import ConnectionLostError, CredentialsError, LoginError, RemoteError
+from sinks.hbase.rpc.sasl import Login, Logins
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError
 
@@ -23,7 +25,7 @@ _REGISTRY_S = 5.0
 """Maximum wait for one server's answer, which it has in memory; then the next server is called."""
 _OLD_SERVER = (
     "do the addresses of `bootstrap_servers` belong to masters (HBase 2.3 or newer) or region servers (2.5 or newer)? "
-    "Older clusters are reached through a Thrift server. Do they require TLS?"
+    "Older clusters are reached through a Thrift server. Do they require TLS or Kerberos?"
 )
 
 
@@ -35,6 +37,7 @@ class Cluster:
         bootstrap: masters or region servers; one that answers is enough.
         may_leave_machine: whether servers on other machines may be connected to without TLS.
         tls: returns the context for TLS; None for connections without it.
+        logins: with Kerberos; None for connections without authentication.
         clock: in seconds; deadlines are times of it.
     """
 
@@ -44,12 +47,14 @@ class Cluster:
         *,
         may_leave_machine: bool,
         tls: Callable[[], ssl.SSLContext] | None = None,
+        logins: Logins | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._may_leave_machine = may_leave_machine
         self._new_tls = tls
         self._tls: ssl.SSLContext | None = None
+        self._logins = logins
         self._clock = clock
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._meta: Address | None = None
@@ -64,8 +69,12 @@ class Cluster:
 
         Raises:
             StoreError: the files for TLS cannot be used.
+            CredentialsError: there is no ticket of Kerberos.
+            StoreUnavailableError: no KDC answers.
         """
         self._tls = None if self._new_tls is None else self._new_tls()
+        if self._logins is not None:
+            self._logins.check()
         self._is_open = True
 
     def close(self) -> None:
@@ -83,6 +92,8 @@ class Cluster:
         Raises:
             ConnectionLostError: the server cannot be reached.
             StoreRefusedError: it is on another machine, which the settings do not allow.
+            LoginError: it refuses the login with Kerberos, or there is no ticket.
+            StoreUnavailableError: no KDC answers.
         """
         if not self._is_open:
             raise LifecycleError("the connection to HBase is used before open or after close")
@@ -92,20 +103,35 @@ class Cluster:
         if self._tls is None and not self._may_leave_machine and not is_this_machine(address.host):
             self._meta = self._master = None  # they may have moved before the next call
             raise StoreRefusedError(
-                f"the server {address} of the cluster is on another machine, and the connection has no TLS",
-                hint="add security: {tls: {}} to the store, or {insecure: true} if the network is trusted",
+                f"the server {address} of the cluster is on another machine, and the connection is not encrypted",
+                hint="encrypt it with security: {tls: {}} of the store, or `qop: auth-conf` of its Kerberos; or add "
+                "{insecure: true} if the network is trusted",
             )
         if found is not None:
             found.close()
             del self._connections[address, service]
-        connection = Connection(address, service, tls=self._tls, clock=self._clock)
         try:
-            connection.open(deadline_s)
+            connection = self._opened(address, service, deadline_s)
         except ConnectionLostError:
             self._seen.pop(address, None)
             raise
         self._connections[address, service] = connection
         self._seen[address] = None
+        return connection
+
+    def _opened(self, address: Address, service: str, deadline_s: float) -> Connection:
+        """A new connection, with the first login that the server accepts."""
+        if self._logins is None:
+            return self._opened_with(None, address, service, deadline_s)
+        *others, last = self._logins.at(address, service)
+        for login in others:
+            with contextlib.suppress(LoginError):
+                return self._opened_with(login, address, service, deadline_s)
+        return self._opened_with(last, address, service, deadline_s)
+
+    def _opened_with(self, login: Login | None, address: Address, service: str, deadline_s: float) -> Connection:
+        connection = Connection(address, service, tls=self._tls, login=login, clock=self._clock)
+        connection.open(deadline_s)
         return connection
 
     def call(self, address: Address, service: str, method: str, parameter: bytes, deadline_s: float) -> Answer:
@@ -123,7 +149,8 @@ class Cluster:
         The region server with the meta table.
 
         Raises:
-            StoreUnavailableError: no server says.
+            StoreUnavailableError: no server says, or no KDC answers.
+            LoginError: servers refuse the login with Kerberos, or there is no ticket.
         """
         if self._meta is None:
             # GetMetaRegionLocationsResponse: RegionLocation 1; RegionLocation: ServerName 2
@@ -155,12 +182,19 @@ class Cluster:
     def _registered(self, method: str, what: str, deadline_s: float, name: Callable[[Message], Message]) -> Address:
         """The server whose name is in field 1 of the answer of the first server that has one."""
         problems: list[str] = []
+        refusal: LoginError | None = None
         last = () if self._last_registry is None else (self._last_registry,)
         for address in dict.fromkeys((*last, *self._bootstrap, *self._seen)):
             try:
                 answer = self.call(address, _REGISTRY, method, b"", min(deadline_s, self._clock() + _REGISTRY_S))
                 found = Message(answer.message)
                 server = server_address(name(found.message(1))) if found.has(1) else None
+            except CredentialsError:
+                raise
+            except LoginError as error:
+                refusal = error
+                problems.append(error.message)
+                continue
             except (ConnectionLostError, RemoteError, WireError, StoreRefusedError) as error:
                 problems.append(str(error))
                 continue
@@ -168,9 +202,10 @@ class Cluster:
                 self._last_registry = address
                 return server
             problems.append(f"{address} has no answer")
-        raise StoreUnavailableError(
-            f"no server of the cluster says where {what} is: {'; '.join(problems)}", hint=_OLD_SERVER
-        )
+        message = f"no server of the cluster says where {what} is: {'; '.join(problems)}"
+        if refusal is not None:
+            raise LoginError(message, hint=refusal.hint) from refusal
+        raise StoreUnavailableError(message, hint=_OLD_SERVER)
 
 
 def server_address(name: Message) -> Address:

@@ -3,7 +3,8 @@ One connection to one server of HBase, for one of its services.
 
 Source: RPC.proto, whose first comment describes the protocol::
 
-    client, once     "HBas", 1 byte version 0, 1 byte authentication (80: simple)
+    client, once     "HBas", 1 byte version 0, 1 byte authentication (80: simple, 81: Kerberos)
+                     with Kerberos: the login, as `sasl` describes
                      4 bytes length of the header, ConnectionHeader
     client, a call   4 bytes length of all that follows
                      varint length, RequestHeader; varint length, parameter of the method; cells, if any
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.sasl import Login, ProtectedStream, log_in
 from sinks.hbase.rpc.stream import Address, Stream
 from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES
@@ -32,7 +34,8 @@ MAX_IDLE_S = 60.0
 MAX_REQUEST_BYTES = 256 << 20
 """A server closes the connection at a larger request (`hbase.ipc.max.request.size`)."""
 
-_PREAMBLE = b"HBas\x00\x50"
+_SIMPLE = b"HBas\x00\x50"
+_KERBEROS = b"HBas\x00\x51"
 _CODEC = b"org.apache.hadoop.hbase.codec.KeyValueCodec"
 _VERSION = b"".join(data(field, value) for field, value in enumerate((b"2.6.0", b"", b"", b"", b"", b""), 1)) + (
     number(7, 2) + number(8, 6)
@@ -68,6 +71,7 @@ class Connection:
         address: of the server.
         service: of the server, as in its proto file: ClientService, MasterService, ClientMetaService.
         tls: for TLS; None for a connection without it.
+        login: with Kerberos; None for a connection without authentication.
         clock: in seconds; deadlines are times of it.
     """
 
@@ -77,12 +81,15 @@ class Connection:
         service: str,
         *,
         tls: ssl.SSLContext | None = None,
+        login: Login | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.address = address
         self._service = service
         self._clock = clock
-        self._stream = Stream(address, tls, clock)
+        self._login = login
+        self._socket = Stream(address, tls, clock)
+        self._stream: Stream | ProtectedStream = self._socket
         self._last_id = 0
         self._abandoned: set[int] = set()
         self._used_s = 0.0
@@ -97,16 +104,24 @@ class Connection:
 
     def open(self, deadline_s: float) -> None:
         """
-        Connect, and send the connection header.
+        Connect, log in, and send the connection header.
 
         Raises:
             ConnectionLostError: the server cannot be reached.
+            LoginError: the server refuses the login.
+            StoreUnavailableError: no KDC answers.
         """
-        self._stream.open(deadline_s)
-        header = (
-            data(1, data(1, _user().encode())) + data(2, self._service.encode()) + data(3, _CODEC) + data(5, _VERSION)
-        )
-        self._stream.send([_PREAMBLE, struct.pack(">I", len(header)), header], deadline_s)
+        self._socket.open(deadline_s)
+        header = data(2, self._service.encode()) + data(3, _CODEC) + data(5, _VERSION)
+        first = []
+        if self._login is None:
+            first = [_SIMPLE]
+            header = data(1, data(1, _user().encode())) + header
+        else:
+            # without a user in the header, the calls are those of the principal
+            self._socket.send([_KERBEROS], deadline_s)
+            self._stream = log_in(self._socket, self._login, deadline_s)
+        self._stream.send([*first, struct.pack(">I", len(header)), header], deadline_s)
         self._used_s = self._clock()
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ Sources: the exceptions of the package `org.apache.hadoop.hbase` and its package
 
 import re
 
-from ingest.api import IngestError, StoreBusyError, StoreUnavailableError
+from ingest.api import IngestError, StoreBusyError, StoreRefusedError, StoreUnavailableError
 from sinks.hbase.errors import Kind, error_of_kind
 
 _CLASSES = {
@@ -66,6 +66,16 @@ class ConnectionLostError(Exception):
     """A server cannot be reached or gave no answer; a call that was sent may still be executed."""
 
 
+class LoginError(StoreRefusedError):
+    """The login with Kerberos failed at a server, which may be another one than expected."""
+
+    code = "kerberos_failed"
+
+
+class CredentialsError(LoginError):
+    """There is no ticket for the principal of the service; the same for all servers."""
+
+
 class RemoteError(Exception):
     """
     An exception of a server.
@@ -106,6 +116,8 @@ def unavailable(reason: Exception | None, table: str) -> IngestError:
     """Our error for an operation that was not completed in time; to be raised `from` its reason."""
     if isinstance(reason, RemoteError):
         return store_error(reason, table)
+    if isinstance(reason, StoreUnavailableError):
+        return StoreUnavailableError(reason.message, code=reason.code, hint=reason.hint)
     return StoreUnavailableError(str(reason) if reason else f'table "{table}" is not available')
 
 

@@ -34,7 +34,7 @@ class Stream:
     """
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None, clock: Callable[[], float]) -> None:
-        self._address = address
+        self.address = address
         self._tls = tls
         self._clock = clock
         self._socket: socket.socket | None = None
@@ -57,17 +57,17 @@ class Stream:
             ConnectionLostError: the server cannot be reached, or its certificate is not valid.
         """
         try:
-            self._socket = tcp.connected(*self._address, self.left_s(deadline_s))
+            self._socket = tcp.connected(*self.address, self.left_s(deadline_s))
         except (OSError, OverflowError, ValueError) as error:  # the last two: a damaged answer named the server
             self.abort()
-            raise ConnectionLostError(f"no server can be reached at {self._address}: {error}") from error
+            raise ConnectionLostError(f"no server can be reached at {self.address}: {error}") from error
         if self._tls is None:
             return
         try:
-            self._socket = self._tls.wrap_socket(self._socket, server_hostname=self._address.host)
+            self._socket = self._tls.wrap_socket(self._socket, server_hostname=self.address.host)
         except OSError as error:
             self.abort()
-            raise ConnectionLostError(f"no TLS connection to {self._address}: {error}") from error
+            raise ConnectionLostError(f"no TLS connection to {self.address}: {error}") from error
 
     def close(self) -> None:
         """Close the connection; may be called twice or without open."""
@@ -138,11 +138,11 @@ class Stream:
 
     def _live(self) -> socket.socket:
         if self._socket is None:
-            raise ConnectionLostError(f"the connection to {self._address} is closed")
+            raise ConnectionLostError(f"the connection to {self.address} is closed")
         return self._socket
 
     def _lost(self, error: OSError) -> ConnectionLostError:
         self.abort()
         if isinstance(error, TimeoutError):
-            return ConnectionLostError(f"no answer from {self._address} in time; the call may still execute")
-        return ConnectionLostError(f"the connection to {self._address} broke: {error}")
+            return ConnectionLostError(f"no answer from {self.address} in time; the call may still execute")
+        return ConnectionLostError(f"the connection to {self.address} broke: {error}")

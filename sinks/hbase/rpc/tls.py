@@ -9,7 +9,7 @@ import ssl
 
 from ingest.api import StoreError
 from ingest.tls import client_context
-from sinks.hbase.settings import HBaseTls
+from sinks.hbase.security import HBaseTls
 
 
 def tls_context(tls: HBaseTls) -> ssl.SSLContext:

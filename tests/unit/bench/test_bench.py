@@ -10,7 +10,7 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.problems import Kind
-from tests.bench import benthos, durability, hbase, latency, plots, rungs, scale, scans, threads, watching
+from tests.bench import benthos, durability, hbase, latency, micro, plots, rungs, scale, scans, threads, watching
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
@@ -44,12 +44,15 @@ def test_goal_without_a_figure_is_not_measured():
 
 
 def test_complete_run_has_a_figure_for_every_goal():
-    figures = {"per_s": 1.0, "cpu_s_per_million": 1.0}
+    figures = {"per_s": 1.0, "cpu_s_per_million": 1.0, "servers_cpu_s_per_million": 1.0}
     whole = {
         "rungs": dict.fromkeys(rungs.ROCKSDB, figures),
         "hbase": dict.fromkeys(hbase.GOAL_RUNGS, figures),
         "scale": dict.fromkeys(scale.cases(), figures),
-        "latency": {load_name(load): {"p50_s": 1.0, "p99_s": 1.0} for load in latency.LOADS},
+        "latency": {
+            load_name(load, rung): {"p50_s": 1.0, "p99_s": 1.0} for rung in latency.RUNGS for load in latency.LOADS
+        },
+        "writes_ns": {micro.CELL_BLOCK: 1.0},
         "soak": {"memory_growth": 0.0},
         "fuzzy_share": 0.005,
         "duties": {"alone_per_s": 1.0, "beside_per_s": 1.0},

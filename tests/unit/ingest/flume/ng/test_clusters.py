@@ -92,7 +92,7 @@ def test_cluster_with_kerberos_is_a_warning_with_a_hint(names, imported):
     made = imported(agent(at("dc1:2181"), secured))
     warning = next(each for each in made.warnings if "Kerberos" in each.message)
     message = "the cluster requires Kerberos, which the Thrift connection of this store does not support"
-    assert (warning.message, "hbase.thrift.keytab.file" in warning.hint) == (message, True)
+    assert (warning.message, "security: {kerberos:" in warning.hint) == (message, True)
     (first, *_), lines = names, made.report.sources["old.conf"]
     assert lines[warning.location.line - 1].startswith(f"a.sinks.k2.{first}")
     assert not any("kerberos" in entry.why for entry in made.entries)

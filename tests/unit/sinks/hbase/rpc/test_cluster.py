@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ingest.api import LifecycleError, StoreRefusedError, StoreUnavailableError
+from ingest.api import LifecycleError, StoreError, StoreRefusedError, StoreUnavailableError
 from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.errors import CredentialsError, LoginError
+from sinks.hbase.rpc.sasl import Logins
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import data, number
+from tests.support.gssapi_contexts import ServerLogin, TestLogins, XorContext
 from tests.support.local import free_ports
 from tests.support.rpc_server import Request, RpcServer
 
@@ -98,3 +101,53 @@ def test_cluster_is_not_used_before_open_or_after_close(serve) -> None:
         cluster.meta(soon(cluster))
         cluster.close()
         cluster.close()
+
+
+@pytest.fixture
+def secured() -> Iterator[RpcServer]:
+    server = RpcServer(registry, log_in=ServerLogin())
+    yield server
+    server.close()
+
+
+def cluster_with(logins: Logins, *addresses: Address) -> Cluster:
+    cluster = Cluster(addresses, may_leave_machine=False, logins=logins)
+    cluster.open()
+    return cluster
+
+
+def failing(*failures: tuple[str, StoreError]) -> Callable[[str], XorContext]:
+    """Contexts that fail for some principals."""
+    return lambda principal: XorContext(failure=dict(failures).get(principal))
+
+
+def test_second_principal_is_tried_after_a_refused_login(secured: RpcServer) -> None:
+    refused = failing(("master", LoginError("another server")))
+    cluster = cluster_with(TestLogins(new_context=refused, principals=["master", "region server"]), secured.address)
+    assert cluster.meta(soon(cluster)) == Address("rs1", 16020)
+    cluster.close()
+
+
+def test_refused_logins_are_reported_with_their_hint(secured: RpcServer) -> None:
+    refused = failing(("server", LoginError("wrong keys", hint="export the keytab")))
+    cluster = cluster_with(TestLogins(new_context=refused, principals=["server"]), closed(), secured.address)
+    with pytest.raises(LoginError, match=r"no server can be reached at .*; wrong keys") as caught:
+        cluster.meta(soon(cluster))
+    assert caught.value.hint == "export the keytab"
+    cluster.close()
+
+
+@pytest.mark.parametrize("failure", [CredentialsError("no keys"), StoreUnavailableError("no KDC")])
+def test_failure_of_the_own_login_is_not_repeated_at_other_servers(secured: RpcServer, failure: StoreError) -> None:
+    contexts: list[str] = []
+
+    def new_context(principal: str) -> XorContext:
+        contexts.append(principal)
+        raise failure
+
+    logins = TestLogins(new_context=new_context, principals=["server"])
+    cluster = cluster_with(logins, secured.address, secured.address._replace(host="localhost"))
+    with pytest.raises(type(failure)) as caught:
+        cluster.meta(soon(cluster))
+    assert (caught.value, contexts) == (failure, ["server"])
+    cluster.close()

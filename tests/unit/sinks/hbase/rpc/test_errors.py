@@ -91,4 +91,6 @@ def test_busy_error_says_that_the_client_has_waited() -> None:
 def test_operation_that_was_not_completed_in_time() -> None:
     assert isinstance(unavailable(None, "t"), StoreUnavailableError)
     assert str(unavailable(ConnectionLostError("no server"), "t")) == "no server"
+    found = unavailable(StoreUnavailableError("no KDC answers", code="kdc_unavailable", hint="check it"), "t")
+    assert (found.message, found.code, found.hint) == ("no KDC answers", "kdc_unavailable", "check it")
     assert "not available" in str(unavailable(RemoteError(HBASE + "NotServingRegionException", "r"), "t"))

@@ -11,9 +11,12 @@ from ingest.api import Secret, StoreError, StoreUnavailableError
 from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import ConnectionLostError
+from sinks.hbase.rpc.sasl import Login
 from sinks.hbase.rpc.tls import tls_context
-from sinks.hbase.settings import HBaseSettings, HBaseTls
+from sinks.hbase.security import HBaseTls, Qop
+from sinks.hbase.settings import HBaseSettings
 from tests.support.authority import Authority
+from tests.support.gssapi_contexts import PRINCIPAL, ServerLogin, XorContext
 from tests.support.rpc_server import RpcServer
 
 
@@ -54,6 +57,18 @@ def test_calls_over_tls(authority: Authority, server: RpcServer) -> None:
     connection.close()
 
 
+def test_login_over_tls(authority: Authority) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("secured"))
+    server = RpcServer(lambda request: request.answer(request.parameter), context, ServerLogin())
+    login = Login(PRINCIPAL, Qop.AUTH_INT, XorContext)
+    connection = Connection(server.address, "ClientService", tls=tls_context(tls_of(authority)), login=login)
+    connection.open(soon())
+    assert connection.call("A", b"parameter", soon()).message == b"parameter"
+    connection.close()
+    server.close()
+
+
 def test_server_of_another_authority_is_not_trusted(tmp_path: Path, authority: Authority, server: RpcServer) -> None:
     other = Authority(tmp_path / "other")
     context = tls_context(tls_of(other, key_file=str(authority.issue("client"))))
@@ -67,7 +82,7 @@ def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, 
         client = RpcClient(HBaseSettings.model_validate({"bootstrap_servers": address, "security": security}))
         with pytest.raises(StoreUnavailableError, match=f"{address}") as caught:
             client.open()
-        assert "Do they require TLS?" in str(caught.value.hint)
+        assert "Do they require TLS or Kerberos?" in str(caught.value.hint)
         client.close()
 
 
