@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from ingest.api import FamilySpec, NotFoundError, Put, TableSpec, WriteRejectedError
+from ingest.api import FamilySpec, NotFoundError, Put, StoredRegion, TableSpec, WriteRejectedError
 from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.settings import HBaseSettings
 from tests.support.names import unique
@@ -22,6 +22,12 @@ def client(hbase: HBase) -> Iterator[RpcClient]:
     made.close()
 
 
+def regions(client: RpcClient, table: str) -> tuple[StoredRegion, ...]:
+    found = client.regions(table)
+    assert found is not None
+    return found
+
+
 def test_flush_and_major_compaction(hbase: HBase, client: RpcClient) -> None:
     spec = TableSpec(unique("sizes"), (FamilySpec(b"f"),), splits=(b"m",))
     client.create_table(spec)
@@ -31,7 +37,7 @@ def test_flush_and_major_compaction(hbase: HBase, client: RpcClient) -> None:
         client.apply(spec.name, [Put(b"n%02d" % row, {b"f:q": value}, at) for row in range(9)])
 
     write(1)
-    first, second = client.regions(spec.name)
+    first, second = regions(client, spec.name)
     assert (first.start, second.start) == (b"", b"m")
     assert {first.server, second.server} == {f"localhost:{hbase.server.region_server_port}"}
     assert (first.file_bytes, first.memory_bytes) == (0, 0)
@@ -39,10 +45,10 @@ def test_flush_and_major_compaction(hbase: HBase, client: RpcClient) -> None:
     client.flush(spec.name)
     write(2)
     client.flush(spec.name)
-    _, second = client.regions(spec.name)
+    _, second = regions(client, spec.name)
     assert (second.file_bytes, second.memory_bytes) == (4 * MIB, 0)
     client.major_compact(spec.name, 30)
-    _, second = client.regions(spec.name)
+    _, second = regions(client, spec.name)
     assert second.file_bytes == 2 * MIB
 
 

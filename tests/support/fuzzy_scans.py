@@ -12,14 +12,14 @@ from sinks.hbase.rpc.filters import fuzzy_filter
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.names import unique
-from tests.support.servers import HBase
+from tests.support.servers import HBase, Protocol
 
 _BYTES = (b"\x00", b"\x01", b"a", b"b", b"\xfe", b"\xff")
 _KEYS = 700
 
 
 @contextmanager
-def opened(hbase: HBase, protocol: str) -> Iterator[HBaseStore]:
+def opened(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
     """A store of a cluster, with `rpc` or through `thrift`."""
     store = HBaseStore(
         HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=protocol == "thrift"))

@@ -14,6 +14,7 @@ from ingest.api import (
     Scan,
     ScanCounts,
     StoredRegion,
+    StoreRefusedError,
     TableSpec,
     TimeRange,
 )
@@ -108,9 +109,12 @@ class RpcClient(HBaseClient):
         regions = self._calls.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
         return tuple(region.start for region in regions.all if region.start)
 
-    def regions(self, table: str) -> tuple[StoredRegion, ...]:
-        """The regions of a table by their start, with their servers and sizes."""
-        return self._region_admin.regions(table)
+    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:
+        """The regions of a table by their start; None if the cluster shows their sizes to administrators alone."""
+        try:
+            return self._region_admin.regions(table)
+        except StoreRefusedError:
+            return None
 
     def flush(self, table: str) -> None:
         """

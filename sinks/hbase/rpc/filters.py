@@ -57,9 +57,9 @@ def _pair(key: bytes, mask: bytes) -> bytes:
 
 class ServerFilters:
     """
-    The servers that apply the filter correctly; a check is valid until its connection is closed.
+    Which servers apply the filter correctly.
 
-    A server may be restarted with another Java, and is then reached by another connection.
+    A check is valid for a connection: a server that was restarted, perhaps with another Java, has a new one.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,11 @@ class ServerFilters:
 
 
 def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, deadline_s: float) -> bool:
-    """Whether a server finds a row with a pattern whose first position is of any byte, and has another byte there."""
+    """
+    Whether a server finds a row with a filter for its key, whose first position is of any byte.
+
+    The key of the filter has another byte there, so a server that takes all positions for fixed ones does not find it.
+    """
     key, mask = bytes((row[0] ^ 0xFF,)) + row[1:], _ANY + bytes(len(row) - 1)
     check = _filter([_pair(key, mask)])
     bounds = Bounds(row, row, includes_last=True)
@@ -102,7 +106,7 @@ def _is_found(connection: Connection, region: Region, row: bytes, scan: Scan, de
     try:
         page = scanner.next(1, deadline_s)
     except RemoteError as error:
-        if error.kind is Kind.MOVED:
+        if error.kind is not Kind.UNAVAILABLE:  # of an exception without a meaning of its own
             raise
         return False
     scanner.close()

@@ -4,9 +4,9 @@ A scan of a table: one region after the other, page by page.
 The position is what `Paging` has not read yet, without the regions that were read to their end. So the scan continues
 at the right row if a region was split, merged or moved, or if a server has closed an idle scanner.
 
-Of a scan with patterns, the first scanner seeks for the client. At the first row that does not match, the next scanner
-is opened with a filter if the server applies it correctly (`filters`): then the server moves to the next row that can
-match, and sends only rows that do.
+A scan with patterns opens its scanners with a filter on servers that apply it correctly (`filters`): the server moves
+to the next row that can match, and sends only rows that do. On other servers, and until a server was checked with a row
+of the scan, the client seeks (`Paging`).
 """
 
 import contextlib

@@ -172,6 +172,21 @@ def test_rows_of_a_call_are_limited():
     assert Paging(Scan(page_rows=1_000_000), ScanCounts(), size_of).rows == 10_000
 
 
+def test_pages_are_whole_while_the_server_seeks():
+    counts = ScanCounts()
+    paging = Paging(Scan(fuzzy=(FuzzyPattern.parse("?ab"),), page_rows=50), counts, size_of)
+    assert paging.rows == 1
+    paging.start(server_seeks=True)
+    assert paging.rows == 50
+    paging.count_filtered(3)
+    found = paging.take([Read(key, b"f:q1234") for key in (b"1a", b"1ab", b"1abc", b"2a")])
+    assert [row.row for row in found] == [b"1ab", b"1abc"]
+    assert not paging.must_seek
+    assert (counts.seeks, counts.rows_touched, counts.rows_read_ahead) == (1 + 3, 2 + 3, 2)
+    paging.start(server_seeks=False)
+    assert (paging.rows, paging.remaining.start) == (1, b"2ab")
+
+
 def test_empty_range_is_not_read():
     counts = ScanCounts()
     assert not Paging(Scan(start=b"b", stop=b"a"), counts, size_of).must_read

@@ -24,9 +24,9 @@ class OneCell:
         value: of the cell; None if it is missing.
         has_table: whether the meta table has the table.
         lost_answers: the number of the next mutations that are executed, but whose connection breaks then.
-        exception: of each mutation.
-        throttled: the number of the next gets that are refused for a while.
+        exception: of each mutation, and of the calls of AdminService.
         nonces: groups and numbers of the increments that were executed.
+        throttled: the number of the next gets that are refused for a while.
     """
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class OneCell:
         self.has_table = True
         self.lost_answers = 0
         self.exception = ""
-        self.throttled = 0
         self.nonces: set[tuple[int, int]] = set()
+        self.throttled = 0
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
         self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
@@ -57,6 +57,8 @@ class OneCell:
                 name = "org.apache.hadoop.hbase.quotas.RpcThrottlingException"
                 return request.failure(name, f"{name}: number of read requests exceeded - wait 60ms")
             return request.answer(cells=b"" if self.value is None else self._put({b"f:q": self.value}))
+        if request.method == "GetRegionLoad":
+            return request.failure(REGIONSERVER + self.exception)
         assert request.method == "Mutate"
         return self._check_and_put(request)
 
@@ -143,13 +145,6 @@ def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None
     assert cluster.client.value("t", b"a", b"f:q") is None
 
 
-def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
-    cluster.value, cluster.throttled = b"1", 2
-    assert cluster.client.value("t", b"a", b"f:q") == b"1"
-    assert [request.method for request in cluster.server.requests].count("Get") == 3
-    assert cluster.client.take_busy_waits() == []
-
-
 def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> None:
     assert cluster.client.increment("t", b"a", b"f:q", 5) == 5
     cluster.lost_answers = 1
@@ -162,3 +157,15 @@ def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) ->
     cluster.exception = "NoSuchColumnFamilyException"
     with pytest.raises(WriteRejectedError):
         cluster.client.increment("t", b"a", b"f:q", 1)
+
+
+def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
+    cluster.value, cluster.throttled = b"1", 2
+    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert [request.method for request in cluster.server.requests].count("Get") == 3
+    assert cluster.client.take_busy_waits() == []
+
+
+def test_sizes_that_only_administrators_may_see_are_not_reported(cluster: OneCell) -> None:
+    cluster.exception = "AccessDeniedException"
+    assert cluster.client.regions("t") is None

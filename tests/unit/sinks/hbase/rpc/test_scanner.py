@@ -9,7 +9,7 @@ from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import time_range_message
 from sinks.hbase.rpc.scanner import Bounds, RegionScanner, scan_message
-from sinks.hbase.rpc.wire import Message, flag, number
+from sinks.hbase.rpc.wire import Message, data, flag, number
 
 
 class FalseConnection:
@@ -19,10 +19,14 @@ class FalseConnection:
     Args:
         pages: of each answer the rows with the qualifiers of their cells, whether the last row is a part, and whether
             the region has more rows.
+
+    Attributes:
+        filtered: number of rows that a filter has excluded, in the metrics of the next answers; None without metrics.
     """
 
     def __init__(self, *pages: tuple[list[tuple[bytes, bytes]], bool, bool]) -> None:
         self._pages = list(pages)
+        self.filtered: int | None = None
         self.requests: list[Message] = []
 
     def call(self, method: str, parameter: bytes, _deadline_s: float) -> Answer:
@@ -33,6 +37,9 @@ class FalseConnection:
         for at, (_, qualifiers) in enumerate(rows, start=1):
             message += number(1, len(qualifiers)) + flag(7, value=is_part and at == len(rows))
         encoder = CellEncoder(1 << 20)
+        if self.filtered is not None:
+            metrics = ((b"ROWS_SCANNED", 9), (b"ROWS_FILTERED", self.filtered))
+            message += data(10, b"".join(data(1, data(1, name) + number(2, value)) for name, value in metrics))
         puts = [Put(row, {b"f:%c" % name: b"" for name in qualifiers}, 1) for row, qualifiers in rows]
         return Answer(message, b"".join(map(encoder.put, puts)))
 
@@ -82,3 +89,15 @@ def test_time_range_has_both_ends(times: TimeRange):
 def test_scan_of_all_times_has_no_time_range():
     assert time_range_message(5, ALL_TIMES) == b""
     assert not Message(scan_message(Bounds(b"", b""), [b"f"], 1)).has(6)
+
+
+def test_filter_and_the_number_of_rows_that_it_excludes():
+    connection: Any = FalseConnection(([], False, True), ([], False, False))
+    message = scan_message(Bounds(b"a", b"b"), None, 1, server_filter=b"\x0a\x01f")
+    scanner = RegionScanner(connection, b"region", message, counts_filtered=True)
+    connection.filtered = 7
+    assert scanner.next(10, 1.0).filtered_rows == 7
+    connection.filtered = None
+    assert scanner.next(10, 1.0).filtered_rows == 0
+    assert [request.flag(9) for request in connection.requests] == [True, True]
+    assert connection.requests[0].message(2).message(5).data(1) == b"f"
