@@ -25,9 +25,7 @@ from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
-from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
-from sinks.hbase.rpc.regions import Region, RegionCache
-from sinks.hbase.rpc.stream import Address
+from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.rpc.writing import Writer
 from tests.support.rpc_server import Request, RpcServer, framed
@@ -351,34 +349,6 @@ def test_row_that_no_request_can_have_is_not_sent(false: FalseCluster, monkeypat
         false.apply(put(b"a"), put(b"b", b"x" * 1_000))
     assert caught.value.indexes == [1]
     assert false.calls == []
-
-
-@given(
-    sizes=st.lists(st.integers(1, MAX_BYTES // 2 + 10), min_size=1, max_size=30),
-    places=st.lists(st.integers(0, 3), min_size=30, max_size=30),
-)
-def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> None:
-    servers = [Address("a", 1), Address("b", 2)]
-    by_region: dict[Region, list[int]] = {}
-    for index, _ in enumerate(sizes):
-        place = places[index]
-        region = Region(b"%d" % place, b"", b"%d" % place, servers[place % 2])
-        by_region.setdefault(region, []).append(index)
-    encoded = [b"x" * size for size in sizes]
-    found: list[int] = []
-    for request in division.requests_of(by_region.items(), encoded):
-        indexes = [index for batch in request.batches for index in batch.indexes]
-        assert all(batch.indexes for batch in request.batches)
-        assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
-        assert len(indexes) == 1 or sum(sizes[index] for index in indexes) <= MAX_BYTES
-        found += indexes
-    assert sorted(found) == list(range(len(sizes)))
-
-
-def test_rows_of_a_call_are_limited() -> None:
-    region = Region(b"", b"", b"r", Address("a", 1))
-    requests = list(division.requests_of([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
-    assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
 
 
 @given(length=st.integers(4, 60), flips=st.lists(st.tuples(st.integers(4, 60), st.integers(1, 255)), max_size=1))
