@@ -155,6 +155,7 @@ class Connection:
         if size > MAX_REQUEST_BYTES:
             raise ValueError(f"a call of {size} bytes")
         self._stream.send([struct.pack(">I", size), head, parameter, cells], deadline_s)
+        self._used_s = self._clock()
         self._awaited.add(self._last_id)
         return self._last_id
 
