@@ -26,8 +26,8 @@ from sinks.hbase.rpc.wire import WireError
 
 MAX_IN_FLIGHT = 2
 """
-Calls to one server that are unanswered at a time. While the server executes one, the next is on its way. One task writes
-1.1 times as fast as with one call; four calls of half the size were faster in some runs and slower in others.
+Calls to one server that are unanswered at a time. While the server executes one, the next is on its way. One task
+writes 1.1 times as fast as with one call; four calls of half the size were faster in some runs and slower in others.
 """
 
 
