@@ -76,8 +76,8 @@ class MemoryStore(Store[MemorySettings]):
     """
     Tables in memory that follow HBase's rules exactly.
 
-    Tests compare the other stores with this one. The WAL flag has no effect. The tables survive `close`, so a second
-    `open` finds them.
+    Tests compare the other stores with this one. The durability of rows has no effect. The tables survive `close`, so a
+    second `open` finds them.
 
     Args:
         clock_ms: the current time, for the age of cells.

@@ -9,5 +9,7 @@ HBase as a store.
     rpc           the client that speaks HBase's own protocol
     paging        which rows a scan requests next from a server
     shell         commands for the hbase shell
+    tcp           TCP connections to servers of HBase
+    refusals      what HBase can never write
     errors        what an exception of HBase means, and our error for it
 """

@@ -16,7 +16,9 @@ HBase through its own protocol, without a Thrift server.
     requests      messages that several calls have
     cells         mutations as a block of cells, and a block of cells as rows
     multi         the call with many mutations
-    writing       writes mutations: divides, sends and repeats them
+    division      divides mutations into calls, by region, server and size
+    outcome       what became of the mutations of some calls
+    writing       writes mutations: sends calls, and repeats what was not written
     scanner       a scanner of one region
     filters       the filter of a scan with patterns, and which servers apply it
     table_scan    a scan of a table, region by region

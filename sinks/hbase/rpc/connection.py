@@ -91,7 +91,9 @@ class Connection:
         self._socket = Stream(address, tls, clock)
         self._stream: Stream | ProtectedStream = self._socket
         self._last_id = 0
+        self._awaited: set[int] = set()
         self._abandoned: set[int] = set()
+        self._early: dict[int, bytes] = {}
         self._used_s = 0.0
 
     @property
@@ -99,8 +101,8 @@ class Connection:
         """Whether a call can be sent: it is open, not idle for long, and the server has not closed it."""
         if not self._stream.is_open or self._clock() - self._used_s > MAX_IDLE_S:
             return False
-        # what has arrived may be the answer to a posted call, which the next call discards
-        return bool(self._abandoned) or self._stream.is_quiet
+        # what has arrived may be the answer to a call that is in flight, or to a posted one
+        return bool(self._awaited or self._abandoned) or self._stream.is_quiet
 
     def open(self, deadline_s: float) -> None:
         """
@@ -168,6 +170,8 @@ class Connection:
         if size > MAX_REQUEST_BYTES:
             raise ValueError(f"a call of {size} bytes")
         self._stream.send([struct.pack(">I", size), head, parameter, cells], deadline_s)
+        self._used_s = self._clock()
+        self._awaited.add(self._last_id)
         return self._last_id
 
     def post(self, method: str, parameter: bytes) -> None:
@@ -177,11 +181,13 @@ class Connection:
         Raises:
             ConnectionLostError: the call may have been sent in part.
         """
-        self._abandoned.add(self.send(method, parameter, b"", self._clock() + _POST_S))
+        call_id = self.send(method, parameter, b"", self._clock() + _POST_S)
+        self._awaited.remove(call_id)
+        self._abandoned.add(call_id)
 
     def receive(self, call_id: int, deadline_s: float) -> Answer:
         """
-        The answer to a call; answers to posted calls are discarded on the way.
+        The answer to a call; on the way, answers to other calls are kept, and those to posted calls discarded.
 
         Raises:
             RemoteError: the server answered with an exception.
@@ -189,12 +195,16 @@ class Connection:
         """
         while True:
             try:
-                frame = self._frame(deadline_s)
+                frame = self._early.pop(call_id, b"") or self._frame(deadline_s)
                 head, at = delimited(frame, 0)
                 header = Message(head)
                 answered = header.number(1)
                 if answered == call_id:
+                    self._awaited.discard(call_id)
                     return self._answer(header, frame, at)
+                if answered in self._awaited:
+                    self._early[answered] = frame
+                    continue
                 if answered not in self._abandoned and not header.has(2):
                     raise WireError(f"an answer to call {answered}, which was not sent")  # noqa: TRY301 - as others
             except WireError as error:

@@ -56,7 +56,7 @@ _WAIT = re.compile(
     r" - wait (?:(?P<hours>\d+)hrs?, )?(?:(?P<minutes>\d+)mins?, )?(?:(?P<seconds>\d+(?:\.\d+)?)sec(?:, )?)?"
     r"(?:(?P<ms>\d+)ms)?"
 )
-"""As `RpcThrottlingException` writes a time: "1mins, 2.50sec", and since HBASE-27798 "1min, 2sec, 500ms"."""
+"""As `RpcThrottlingException` writes a time: "1mins, 2.50sec", and since HBASE-27799 "1min, 2sec, 500ms"."""
 
 REPEATED = frozenset([Kind.MOVED, Kind.UNAVAILABLE, Kind.SCANNER_GONE])
 """Look up the region again, and repeat the call."""

@@ -24,8 +24,11 @@ from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, 
 
 MAX_ROWS = 5000
 """Of one call: a server warns about more (`hbase.rpc.rows.warning.threshold`)."""
-MAX_BYTES = 2 << 20
-"""Of the cells of one call with several rows; larger calls are not faster, and the server keeps them in memory."""
+MAX_BYTES = 1280 << 10
+"""
+Of the cells of one call with several rows: about half of the cells of a full write buffer, so that two calls of equal
+size are in flight for it. Larger calls are not faster, and the server keeps them in memory.
+"""
 
 MAX_ROW_BYTES = 128 << 20
 """Of the cells of one row, which cannot be divided: half of the largest request that a server accepts."""

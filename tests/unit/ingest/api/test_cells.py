@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Put, rejection_reason
+from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Durability, Put, rejection_reason, stronger
 from ingest.api.notation import shown
 
 FAMILIES = {b"f", b"g"}
@@ -52,3 +52,18 @@ def test_names_in_a_message_are_text_and_not_long(names):
     text = shown(*names)
     assert text.encode().decode() == text
     assert len(text) <= len(names) * (127 * 4 + len('"…", '))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("skip", "async", "async"),
+        ("async", "sync", "sync"),
+        ("sync", "fsync", "fsync"),
+        ("fsync", "skip", "fsync"),
+        ("sync", "sync", "sync"),
+    ],
+)
+def test_stronger_durability(one: str, other: str, expected: str) -> None:
+    assert stronger(Durability(one), Durability(other)) is Durability(expected)
+    assert stronger(Durability(other), Durability(one)) is Durability(expected)

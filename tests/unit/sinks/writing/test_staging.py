@@ -60,7 +60,7 @@ def staged(path: Path, *calls: tuple[str, list[Mutation]]) -> StagedFile | None:
 
 
 def in_runs(some: list[Mutation]) -> list[Mutation]:
-    """Within a run of one WAL flag deletes come first; timestamps decide their effect, not the order."""
+    """Within a run of one durability deletes come first; timestamps decide their effect, not the order."""
     result: list[Mutation] = []
     run: list[Mutation] = []
     for one in [*some, None]:

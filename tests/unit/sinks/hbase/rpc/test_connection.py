@@ -89,6 +89,37 @@ def test_answer_to_a_posted_call_is_discarded_when_it_arrives(serve: Serve) -> N
     connection.close()
 
 
+def test_answers_in_another_order_are_those_of_their_calls(serve: Serve) -> None:
+    held: list[bytes] = []
+
+    def answer(request: Request) -> bytes:
+        held.insert(0, request.answer(request.method.encode(), b"cells of " + request.method.encode()))
+        return b"".join(held) if len(held) == 3 else b""
+
+    connection = connected(serve(answer))
+    ids = [connection.send(method, b"", b"", soon()) for method in "ABC"]
+    answers = [connection.receive(call_id, soon()) for call_id in ids]
+    assert [(one.message, one.cells) for one in answers] == [
+        (b"A", b"cells of A"),
+        (b"B", b"cells of B"),
+        (b"C", b"cells of C"),
+    ]
+    with pytest.raises(ConnectionLostError):
+        connection.receive(ids[0], soon(0.1))
+
+
+def test_exception_of_one_call_leaves_the_answers_of_others(serve: Serve) -> None:
+    connection = connected(
+        serve(lambda request: request.failure("E") if request.method == "A" else request.answer(b"b"))
+    )
+    first, second = (connection.send(method, b"", b"", soon()) for method in "AB")
+    assert connection.receive(second, soon()).message == b"b"
+    with pytest.raises(RemoteError):
+        connection.receive(first, soon())
+    assert connection.is_usable
+    connection.close()
+
+
 def test_call_without_an_answer_ends_at_its_deadline_and_closes_the_connection(serve: Serve) -> None:
     connection = connected(serve(lambda _request: b""))
     with pytest.raises(ConnectionLostError, match=r"no answer .* in time; the call may still execute"):

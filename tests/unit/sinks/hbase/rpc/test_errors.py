@@ -72,7 +72,7 @@ def test_overloaded_server_is_busy_whatever_the_exception() -> None:
     ],
 )
 def test_wait_that_a_throttling_server_requests(text: str, expected: float | None) -> None:
-    """As HBase writes a time since 2.5 (HBASE-27798), and before."""
+    """As HBase writes a time since HBASE-27799, and before."""
     name = HBASE + "quotas.RpcThrottlingException"
     remote = RemoteError(name, f"{name}: {text}\n\tat org.apache.hadoop.hbase.quotas.TimeBasedLimiter.checkQuota")
     assert (remote.wait_s, remote.reason) == (expected, "RpcThrottlingException")

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,10 +24,8 @@ from sinks.hbase.rpc import division, writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.connection import Connection
-from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
-from sinks.hbase.rpc.regions import Region, RegionCache
-from sinks.hbase.rpc.stream import Address
+from sinks.hbase.rpc.connection import Answer, Connection
+from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.rpc.writing import Writer
 from tests.support.rpc_server import Request, RpcServer, framed
@@ -153,6 +152,64 @@ def test_one_call_for_each_server(false: FalseCluster) -> None:
     assert sorted(false.calls) == [[b"t,,1."], [b"t,m,1."]]
     assert sorted(false.rows) == [b"a", b"b", b"y", b"z"]
     assert false.lookups == 1
+
+
+def test_two_calls_to_a_server_are_in_flight(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers the first call only when the second has arrived, and after it."""
+    monkeypatch.setattr(division, "MAX_ROWS", 1)
+    held: list[bytes] = []
+
+    def in_pairs(frame: bytes) -> bytes:
+        held.insert(0, frame)
+        if len(held) < 2:
+            return b""
+        answers = b"".join(held)
+        held.clear()
+        return answers
+
+    false.damage = in_pairs
+    false.apply(put(b"a"), put(b"b"), put(b"c"), put(b"d"))
+    assert false.rows == [b"a", b"b", b"c", b"d"]
+    assert held == []
+
+
+def test_no_more_calls_are_in_flight_than_allowed(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(division, "MAX_ROWS", 1)
+    unanswered, most = 0, 0
+    send, receive = Connection.send, Connection.receive
+
+    def sent(self: Connection, *arguments: Any) -> int:
+        nonlocal unanswered, most
+        unanswered += arguments[0] == "Multi"
+        most = max(most, unanswered)
+        return send(self, *arguments)
+
+    def received(self: Connection, *arguments: Any) -> Answer:
+        nonlocal unanswered
+        unanswered -= unanswered > 0
+        return receive(self, *arguments)
+
+    false.apply(put(b"a"))
+    monkeypatch.setattr(Connection, "send", sent)
+    monkeypatch.setattr(Connection, "receive", received)
+    false.apply(*(put(b"a%d" % number) for number in range(9)))
+    assert most == writing.MAX_IN_FLIGHT
+    assert len(false.rows) == 10
+
+
+def test_error_is_raised_after_the_answers_to_all_calls_of_a_server(
+    false: FalseCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(division, "MAX_ROWS", 1)
+    denied = once(HBASE + "security.AccessDeniedException")
+    false.fail_region = lambda _region: denied()
+    with pytest.raises(StoreRefusedError):
+        false.apply(put(b"a"), put(b"b"), put(b"c"))
+    assert false.rows == [b"b", b"c"]
+    connections = [one for (_, service), one in false.cluster._connections.items() if service == "ClientService"]
+    assert all(one.is_usable for one in connections)
+    false.apply(put(b"d"))
+    assert false.rows[-1] == b"d"
 
 
 def test_mutations_of_one_row_are_in_calls_of_their_own(false: FalseCluster) -> None:
@@ -292,34 +349,6 @@ def test_row_that_no_request_can_have_is_not_sent(false: FalseCluster, monkeypat
         false.apply(put(b"a"), put(b"b", b"x" * 1_000))
     assert caught.value.indexes == [1]
     assert false.calls == []
-
-
-@given(
-    sizes=st.lists(st.integers(1, MAX_BYTES // 2 + 10), min_size=1, max_size=30),
-    places=st.lists(st.integers(0, 3), min_size=30, max_size=30),
-)
-def test_calls_are_limited_and_complete(sizes: list[int], places: list[int]) -> None:
-    servers = [Address("a", 1), Address("b", 2)]
-    by_region: dict[Region, list[int]] = {}
-    for index, _ in enumerate(sizes):
-        place = places[index]
-        region = Region(b"%d" % place, b"", b"%d" % place, servers[place % 2])
-        by_region.setdefault(region, []).append(index)
-    encoded = [b"x" * size for size in sizes]
-    found: list[int] = []
-    for request in division.requests_of(by_region.items(), encoded):
-        indexes = [index for batch in request.batches for index in batch.indexes]
-        assert all(batch.indexes for batch in request.batches)
-        assert {places[index] % 2 for index in indexes} == {servers.index(request.server)}
-        assert len(indexes) == 1 or sum(sizes[index] for index in indexes) <= MAX_BYTES
-        found += indexes
-    assert sorted(found) == list(range(len(sizes)))
-
-
-def test_rows_of_a_call_are_limited() -> None:
-    region = Region(b"", b"", b"r", Address("a", 1))
-    requests = list(division.requests_of([(region, list(range(MAX_ROWS + 1)))], [b""] * (MAX_ROWS + 1)))
-    assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
 
 
 @given(length=st.integers(4, 60), flips=st.lists(st.tuples(st.integers(4, 60), st.integers(1, 255)), max_size=1))

@@ -1,4 +1,4 @@
-"""Encoder: order, timestamps and WAL flags are kept, sizes are bounded, invalid mutations are rejected first."""
+"""Encoder: order, timestamps and durabilities are kept, sizes are bounded, invalid mutations are rejected first."""
 
 from unittest.mock import patch
 
