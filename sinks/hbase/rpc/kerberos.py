@@ -18,7 +18,8 @@ from gssapi.exceptions import ExpiredCredentialsError, GSSError
 
 from sinks.hbase.rpc.errors import CredentialsError
 from sinks.hbase.rpc.kerberos_errors import TICKET_EXPIRED, credentials_error, login_error
-from sinks.hbase.rpc.sasl import Login, ProtectionError
+from sinks.hbase.rpc.protection import ProtectionError
+from sinks.hbase.rpc.sasl import Login
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.security import HBaseKerberos
 

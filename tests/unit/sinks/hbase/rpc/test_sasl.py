@@ -220,6 +220,26 @@ def test_answer_that_is_not_protected_is_not_used(
     assert not connection.is_usable
 
 
+@pytest.mark.parametrize("step", ["wrap", "unwrap"])
+def test_interrupted_call_closes_the_connection(serve: Serve, step: str) -> None:
+    class Interrupted(XorContext):
+        def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
+            if step == "wrap" and b"parameter" in message:
+                raise KeyboardInterrupt
+            return super().wrap(message, encrypt=encrypt)
+
+        def unwrap(self, wrapped: bytes) -> tuple[bytes, bool]:
+            message, is_encrypted = super().unwrap(wrapped)
+            if step == "unwrap" and b"parameter" in message:
+                raise KeyboardInterrupt
+            return message, is_encrypted
+
+    connection = opened(serve(ServerLogin()), context=Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        connection.call("A", b"parameter", soon())
+    assert not connection.is_usable
+
+
 def test_login_ends_at_its_deadline(serve: Serve) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
