@@ -155,13 +155,11 @@ def _int(stream: Stream, deadline_s: float) -> int:
 
 
 def _refusal(address: Address, login: Login, name: str, text: str) -> LoginError:
-    if "Clock skew" in text:
-        hint = "synchronize the clocks of this machine, the server and the KDC"
-    elif "Checksum failed" in text or "AP_REP" in text or "Specified version of key" in text:
-        hint = f"the server has other keys of {login.principal} than the KDC: export its keytab again, and restart it"
-    else:
-        hint = "the log of the server has the reason; check `server_principal` and `master_principal` of the store"
-    return LoginError(f"the server {address} refuses the login as {login.principal}: {name}: {text}", hint=hint)
+    return LoginError(
+        f"the server {address} refuses the login as {login.principal}: {name}: {text}",
+        hint="HBase gives the reason only in the log of the server: it has another principal (`server_principal` and "
+        "`master_principal` of the store) or other keys than the KDC, or the clocks differ",
+    )
 
 
 def _other_qop(address: Address, qop: Qop, offered: int) -> LoginError:
