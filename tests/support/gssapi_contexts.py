@@ -6,7 +6,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 from ingest.api import StoreError
-from sinks.hbase.rpc.sasl import Login, ProtectionError
+from sinks.hbase.rpc.protection import ProtectionError
+from sinks.hbase.rpc.sasl import Login
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.security import Qop
 from tests.support.rpc_server import frame, framed

@@ -4,7 +4,8 @@ HBase through its own protocol, without a Thrift server.
     wire          messages of Protocol Buffers
     stream        bytes to and from one server, with deadlines
     tls           TLS of a stream
-    sasl          login with Kerberos, and the protection of a stream after it
+    protection    a stream whose bytes are wrapped
+    sasl          login at a server with Kerberos
     kerberos      tickets of Kerberos, and logins with them
     kerberos_errors
                   our errors for those of Kerberos

@@ -24,7 +24,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
-from sinks.hbase.rpc.sasl import Login, ProtectedStream, log_in
+from sinks.hbase.rpc.protection import ProtectedStream
+from sinks.hbase.rpc.sasl import Login, log_in
 from sinks.hbase.rpc.stream import Address, Stream
 from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES

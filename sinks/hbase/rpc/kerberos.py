@@ -1,14 +1,12 @@
 """
 Tickets of Kerberos, and logins with them; the only file that imports `gssapi`.
 
-With a keytab the tickets are in the memory of this process. MIT Kerberos obtains the first one when credentials are
-requested, and a new one with the first request after half of its lifetime. If no KDC answers then, it returns the old
-one and tries again half a minute later. So a connection that is opened has a valid ticket for as long as a KDC answered
-within the last half of a ticket's lifetime.
+With a keytab the tickets are in the memory of this process. MIT Kerberos (1.11 or newer) obtains the first one when
+credentials are requested, and a new one with the first request after half of its lifetime. If no KDC answers then, it
+returns the old one, and tries again with the next request. So a new connection has a valid ticket, unless no KDC
+answered for half of a ticket's lifetime.
 
 A connection may outlive its ticket: neither HBase's servers nor MIT Kerberos check a ticket after the login.
-
-Source: `acquire_cred.c` of MIT Kerberos 1.11 to 1.21.
 """
 
 from collections.abc import Sequence
@@ -20,7 +18,8 @@ from gssapi.exceptions import ExpiredCredentialsError, GSSError
 
 from sinks.hbase.rpc.errors import CredentialsError
 from sinks.hbase.rpc.kerberos_errors import TICKET_EXPIRED, credentials_error, login_error
-from sinks.hbase.rpc.sasl import Login, ProtectionError
+from sinks.hbase.rpc.protection import ProtectionError
+from sinks.hbase.rpc.sasl import Login
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.security import HBaseKerberos
 
@@ -87,7 +86,7 @@ class Kerberos:
         try:
             return _acquire(self._settings.principal, self._store(self._settings.keytab))
         except ExpiredCredentialsError:
-            # an expired ticket hides why there is no new one, and MIT Kerberos pauses before it tries again
+            # an expired ticket hides why there is no new one
             self._cache += 1
             return _acquire(self._settings.principal, self._store(self._settings.keytab))
 

@@ -1,8 +1,8 @@
 """
-Login at a server with Kerberos, and the protection of the connection after it.
+Login at a server with Kerberos.
 
-Sources: RFC 4752 (the SASL mechanism GSSAPI); `SaslChallengeDecoder`, `NettyHBaseSaslRpcServerHandler`,
-`ServerRpcConnection` and `SaslWrapHandler` of HBase 2.6. After the preamble with authentication 81::
+Sources: RFC 4752 (the SASL mechanism GSSAPI); `SaslChallengeDecoder`, `NettyHBaseSaslRpcServerHandler`
+and `ServerRpcConnection` of HBase 2.6. After the preamble with authentication 81::
 
     client, a token     4 bytes length, token
     server, a token     4 bytes status 0; 4 bytes length, token
@@ -14,11 +14,7 @@ the server's token is a wrapped message of 4 bytes: which protections it allows 
 4 auth-conf), and the size of the longest wrapped message that it accepts. The client's answer is another one: the
 protection it chooses, and the longest that it accepts itself. The server does not answer that.
 
-With auth nothing changes after the login. Else both sides wrap all bytes::
-
-    4 bytes length, wrapped message
-
-A frame may be in several of them. HBase's servers ignore the longest message that the client accepts.
+With auth nothing changes after the login. Else all bytes are wrapped, as `protection` describes.
 """
 
 import struct
@@ -27,6 +23,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sinks.hbase.rpc.errors import ConnectionLostError, LoginError
+from sinks.hbase.rpc.protection import ProtectedStream, ProtectionError, SecurityContext
 from sinks.hbase.rpc.stream import Address, Stream
 from sinks.hbase.security import Qop
 
@@ -37,55 +34,10 @@ _SIMPLE = -88
 """`SaslUtil.SWITCH_TO_SIMPLE_AUTH`."""
 _MAX_TOKEN_BYTES = 1 << 20
 """As HBase's client; a token of Kerberos has at most some 64 KiB, for a user in many groups of Active Directory."""
-_MAX_WRAPPED_BYTES = (256 << 20) + (64 << 10)
-"""The largest answer that a connection reads, and the additions of Kerberos."""
 _BITS = {Qop.AUTH: 1, Qop.AUTH_INT: 2, Qop.AUTH_CONF: 4}
 _OFFER_BYTES = 4
 _MAX_SIZE = 0xFFFFFF
 """The largest that fits into three bytes."""
-
-
-class ProtectionError(Exception):
-    """A message cannot be wrapped, or was changed on its way."""
-
-
-class SecurityContext(Protocol):
-    """The client's side of a login, and then its protection; a context of GSSAPI."""
-
-    @property
-    def is_established(self) -> bool:
-        """Whether both sides have authenticated themselves."""
-
-    def step(self, token: bytes) -> bytes:
-        """
-        The next token for the server; empty if it needs none.
-
-        Args:
-            token: of the server; empty for the first step.
-
-        Raises:
-            LoginError: the server is not the expected one, or there is no ticket for it.
-            StoreUnavailableError: no KDC answers.
-        """
-
-    def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
-        """
-        A message with a checksum, encrypted on request.
-
-        Raises:
-            ProtectionError: it cannot be wrapped.
-        """
-
-    def unwrap(self, wrapped: bytes) -> tuple[bytes, bool]:
-        """
-        A message of the server, and whether it was encrypted.
-
-        Raises:
-            ProtectionError: it was changed.
-        """
-
-    def max_message(self, wrapped_bytes: int, *, encrypt: bool) -> int:
-        """Size of the longest message that is not longer than this when it is wrapped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,94 +70,6 @@ class Logins(Protocol):
 
     def at(self, address: Address, service: str) -> Sequence[Login]:
         """The logins to try at a server for one of its services, in order; at least one."""
-
-
-class ProtectedStream:
-    """
-    A stream whose bytes are wrapped. After a `ConnectionLostError` it is closed.
-
-    Args:
-        stream: to the server.
-        context: established.
-        encrypt: whether both sides must encrypt.
-        max_message: size of the longest message that is wrapped.
-    """
-
-    def __init__(self, stream: Stream, context: SecurityContext, *, encrypt: bool, max_message: int) -> None:
-        self._stream = stream
-        self._context = context
-        self._encrypt = encrypt
-        self._max_message = max_message
-        self._received = bytearray()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it was neither closed nor lost."""
-        return self._stream.is_open
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing has arrived: neither bytes nor the end of the connection."""
-        return not self._received and self._stream.is_quiet
-
-    def close(self) -> None:
-        """Close the connection; may be called twice."""
-        self._stream.close()
-
-    def abort(self) -> None:
-        """Close the connection and discard unsent bytes."""
-        self._stream.abort()
-
-    def left_s(self, deadline_s: float) -> float:
-        """As `Stream.left_s`."""
-        return self._stream.left_s(deadline_s)
-
-    def send(self, parts: list[bytes], deadline_s: float) -> None:
-        """
-        Send all bytes of some parts.
-
-        Raises:
-            ConnectionLostError: some may have been sent.
-        """
-        plain = memoryview(b"".join(parts))
-        wrapped = []
-        for begin in range(0, len(plain), self._max_message):
-            message = bytes(plain[begin : begin + self._max_message])
-            try:
-                wrapped.append(self._context.wrap(message, encrypt=self._encrypt))
-            except ProtectionError as error:
-                raise self._broken(error) from error
-        self._stream.send([b"".join(_with_lengths(wrapped))], deadline_s)
-
-    def receive(self, size: int, deadline_s: float) -> bytes:
-        """
-        The next bytes.
-
-        Raises:
-            ConnectionLostError: so many have not arrived, or they were changed on their way.
-        """
-        while len(self._received) < size:
-            self._receive_message(deadline_s)
-        with memoryview(self._received) as received:
-            found = bytes(received[:size])
-        del self._received[:size]
-        return found
-
-    def _receive_message(self, deadline_s: float) -> None:
-        size = _int(self._stream, deadline_s)
-        if not 0 <= size <= _MAX_WRAPPED_BYTES:
-            raise self._broken(ProtectionError(f"a wrapped message of {size} bytes"))
-        try:
-            message, is_encrypted = self._context.unwrap(self._stream.receive(size, deadline_s))
-        except ProtectionError as error:
-            raise self._broken(error) from error
-        if self._encrypt and not is_encrypted:
-            raise self._broken(ProtectionError("a message that is not encrypted"))
-        self._received += message
-
-    def _broken(self, error: ProtectionError) -> ConnectionLostError:
-        self.abort()
-        return ConnectionLostError(f"the connection to {self._stream.address} is not protected any more: {error}")
 
 
 def log_in(stream: Stream, login: Login, deadline_s: float) -> Stream | ProtectedStream:
@@ -290,18 +154,12 @@ def _int(stream: Stream, deadline_s: float) -> int:
     return found
 
 
-def _with_lengths(wrapped: list[bytes]) -> list[bytes]:
-    return [part for message in wrapped for part in (_INT.pack(len(message)), message)]
-
-
 def _refusal(address: Address, login: Login, name: str, text: str) -> LoginError:
-    if "Clock skew" in text:
-        hint = "synchronize the clocks of this machine, the server and the KDC"
-    elif "Checksum failed" in text or "AP_REP" in text or "Specified version of key" in text:
-        hint = f"the server has other keys of {login.principal} than the KDC: export its keytab again, and restart it"
-    else:
-        hint = "the log of the server has the reason; check `server_principal` and `master_principal` of the store"
-    return LoginError(f"the server {address} refuses the login as {login.principal}: {name}: {text}", hint=hint)
+    return LoginError(
+        f"the server {address} refuses the login as {login.principal}: {name}: {text}",
+        hint="HBase gives the reason only in the log of the server: it has another principal (`server_principal` and "
+        "`master_principal` of the store) or other keys than the KDC, or the clocks differ",
+    )
 
 
 def _other_qop(address: Address, qop: Qop, offered: int) -> LoginError:

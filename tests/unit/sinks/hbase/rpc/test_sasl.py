@@ -108,18 +108,8 @@ def test_server_without_kerberos(serve: Serve) -> None:
     assert not connection.is_usable
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("GSS initiate failed [Caused by GSSException: … Clock skew too great (37)]", "synchronize the clocks"),
-        (
-            "GSS initiate failed [Caused by GSSException: … Checksum failed]",
-            "has other keys of hbase/localhost",
-        ),
-        (None, "the log of the server"),
-    ],
-)
-def test_server_that_refuses_the_login(serve: Serve, text: str | None, hint: str) -> None:
+@pytest.mark.parametrize("text", ["GSS initiate failed", None])
+def test_server_that_refuses_the_login(serve: Serve, text: str | None) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
         accepted.sendall(refusal("javax.security.sasl.SaslException", text))
@@ -128,7 +118,7 @@ def test_server_that_refuses_the_login(serve: Serve, text: str | None, hint: str
     with pytest.raises(LoginError, match=f"refuses the login as {PRINCIPAL}: SaslException: ") as caught:
         connection_to(serve(log_in)).open(soon())
     assert caught.value.message.endswith(text or ": ")
-    assert hint in str(caught.value.hint)
+    assert "log of the server" in str(caught.value.hint)
 
 
 def test_protection_that_the_server_does_not_allow(serve: Serve) -> None:
@@ -216,6 +206,26 @@ def test_answer_that_is_not_protected_is_not_used(
 
     connection = opened(serve(log_in))
     with pytest.raises(ConnectionLostError, match=f"is not protected any more: .*{reason}"):
+        connection.call("A", b"parameter", soon())
+    assert not connection.is_usable
+
+
+@pytest.mark.parametrize("step", ["wrap", "unwrap"])
+def test_interrupted_call_closes_the_connection(serve: Serve, step: str) -> None:
+    class Interrupted(XorContext):
+        def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
+            if step == "wrap" and b"parameter" in message:
+                raise KeyboardInterrupt
+            return super().wrap(message, encrypt=encrypt)
+
+        def unwrap(self, wrapped: bytes) -> tuple[bytes, bool]:
+            message, is_encrypted = super().unwrap(wrapped)
+            if step == "unwrap" and b"parameter" in message:
+                raise KeyboardInterrupt
+            return message, is_encrypted
+
+    connection = opened(serve(ServerLogin()), context=Interrupted())
+    with pytest.raises(KeyboardInterrupt):
         connection.call("A", b"parameter", soon())
     assert not connection.is_usable
 
