@@ -129,8 +129,8 @@ class MapperSettings(SinkSettings):
     durability: Durability | None = option(
         "How safe a row is when a call returns: `skip` (without the write-ahead log), `async` (the log is written a "
         "moment later), `sync` (in the log, on all machines with a copy of it) or `fsync` (and on their disks). A "
-        "crash of a region server loses unflushed rows with `skip`, and the newest rows with `async`. `async` and `fsync` "
-        "need an hbase store with `bootstrap_servers`. Default: as `write_to_wal` says.",
+        "crash of a region server loses unflushed rows with `skip`, and the newest rows with `async`. `async` and "
+        "`fsync` need an hbase store with `bootstrap_servers`. Default: as `write_to_wal` says.",
         default=None,
         strict=False,
         example="fsync",
