@@ -114,7 +114,7 @@ METRICS = (
         "ingest_busy_wait_seconds",
         Kind.HISTOGRAM,
         "seconds",
-        "Waits after busy answers, in all attempts, by the reason of the answer; as long as a server says, if it does.",
+        "Waits before calls are repeated after busy answers, in all attempts; the reason is the server's exception.",
         ("reason",),
         buckets=_WAIT_BUCKETS_S,
     ),

@@ -78,7 +78,10 @@ class Rule(Model):
         default=None,
     )
     durability: Durability | None = option(
-        "How safe these rows are when a call returns, as for the sink.", default=None, strict=False, example="fsync"
+        "How safe these rows are when a call returns, as `durability` of the sink.",
+        default=None,
+        strict=False,
+        example="fsync",
     )
     delete: str | dict[str, str] | None = option(
         "Delete instead of write: `row`, `{family: cf}` or `{column: 'cf:q'}`. If the table lacks the family, the "
@@ -124,10 +127,10 @@ class MapperSettings(SinkSettings):
         default=True,
     )
     durability: Durability | None = option(
-        "How safe a row is when a call returns, in place of `write_to_wal`: `skip` the store's write-ahead log, `sync` "
-        "it on all machines with a copy, or with `bootstrap_servers` of an hbase store `fsync` it to their disks, or "
-        "`async`, which writes the log a moment later. A crash of a region server loses unflushed rows with `skip`, "
-        "and the newest rows with `async`. Default: sync.",
+        "How safe a row is when a call returns: `skip` (without the write-ahead log), `async` (the log is written a "
+        "moment later), `sync` (in the log, on all machines with a copy of it) or `fsync` (and on their disks). A "
+        "crash of a region server loses unflushed rows with `skip`, and the newest rows with `async`. `async` and "
+        "`fsync` need an hbase store with `bootstrap_servers`. Default: as `write_to_wal` says.",
         default=None,
         strict=False,
         example="fsync",
