@@ -215,6 +215,10 @@ class HBaseServer:
             "hbase.master.wait.on.regionservers.interval": "100",
             "hbase.master.wait.on.regionservers.timeout": "500",
             "hbase.regionserver.handler.count": "10",
+            # ms that the master waits for more work before it calls a region server; by default 150 each, so that to
+            # create a table takes 0.7 s instead of 0.36 s
+            "hbase.assignment.dispatch.wait.msec": "5",
+            "hbase.procedure.remote.dispatcher.delay.msec": "5",
             # a Thrift server reports an error after 4 s instead of two minutes
             "hbase.client.retries.number": "6",
             # ms until a killed process is considered dead
