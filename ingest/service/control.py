@@ -186,9 +186,14 @@ class Control:
 
         Raises:
             NotFoundError: there is no such pipeline.
+            ConflictError: it is paused.
         """
         with self._lock:
             self._check(pipeline)
+            if self._paused[pipeline]:
+                raise ConflictError(
+                    f'pipeline "{pipeline}" is paused and starts no micro-batch', hint="resume it with 'ingest resume'"
+                )
             self._flushes.add(pipeline)
 
     def check(self, pipeline: str) -> None:
