@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
@@ -23,6 +25,7 @@ from ingest.service.access import access_of, token_file
 from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError, url_file, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
 from ingest.service.replay_client import ServiceReplay
@@ -223,6 +226,19 @@ def test_wrong_request_for_a_replay_is_refused(running: Running, request_: dict[
     with pytest.raises(ConfigError, match=message):
         client.replay("p", request_)
     assert client.duties() == []
+
+
+def test_replay_of_a_source_without_offsets_is_refused_at_once(running: Running):
+    shared: Any = SimpleNamespace(configuration=running.configuration)
+    session: Any = None
+    running.duties.start(DutyContext(shared, session, slots=2))
+    client = ServiceClient(running.configuration)
+    try:
+        with pytest.raises(ConfigError, match='the source of pipeline "p" is files, which has no offsets'):
+            client.replay("p", REPLAY)
+        assert client.duties() == []
+    finally:
+        running.duties.close()
 
 
 def test_unknown_duty_and_pipeline_are_errors(running: Running):
