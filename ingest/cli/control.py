@@ -1,5 +1,6 @@
 """`ingest status`, `pause`, `resume`, `flush`, `reload` and `log-level`: a running service from its pipeline file."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -33,13 +34,23 @@ def status(
     """
     Show the state, rates and lag of the pipelines of a running service.
 
+    The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
+
     Example: ingest status pipeline.yaml
     """
-    from ingest.api import NotFoundError
+    from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
 
-    configuration, client = _service(out, file)
-    wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
+    wanted = pipeline
+    client: ServiceClient | None
+    try:
+        configuration, client = _service(out, file)
+    except ConfigError:
+        client = _service_of_wrong_file(out, file)
+        if client is None:
+            raise
+    else:
+        wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
     found = [each for each in client.status() if wanted in (None, each["name"])]
     if wanted is not None and not found:
         raise NotFoundError(
@@ -170,6 +181,22 @@ def _service(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
         error.hint = error.hint or "correct the file; a running service continues with the file that it has loaded"
         raise
     return configuration, ServiceClient(configuration)
+
+
+def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
+    """The client of the service of a file with errors; None if they hide its endpoint."""
+    from ingest.catalog import Catalog
+    from ingest.config import load_service
+    from ingest.service.client import ServiceClient
+
+    configuration = None if file == "-" else load_service(file, env=os.environ, lookup=Catalog())
+    if configuration is None:
+        return None
+    out.hide_secrets(configuration.masks.hide, in_data=True)
+    out.note(
+        f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"
+    )
+    return ServiceClient(configuration)
 
 
 def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str) -> bool:

@@ -162,8 +162,9 @@ def test_pause_without_a_service_is_a_json_object(
     assert (recorded.code, recorded.json) == (0, {"pipeline": name, "service": "not_running", "paused": is_paused})
 
 
-@pytest.mark.parametrize("text", ["{", "version: 1\npipelines: []\n"])
-@pytest.mark.parametrize("command", ["status", "pause"])
+@pytest.mark.parametrize(
+    ("command", "text"), [("status", "{"), ("pause", "{"), ("pause", "version: 1\npipelines: []\n")]
+)
 def test_error_in_the_file_says_that_the_service_continues(
     folder: Path, ingest: Callable[..., Any], command: str, text: str
 ) -> None:
@@ -172,6 +173,29 @@ def test_error_in_the_file_says_that_the_service_continues(
     wrong = ingest(command, "pipeline.yaml")
     assert (wrong.code, said in wrong.err) == (2, True)
     assert said in json.loads(ingest(command, "pipeline.yaml", "--output", "json").err)["error"]["hint"]
+
+
+@pytest.mark.parametrize("options", [{"pipelines": []}, {"stores": {"s": {"nothing": {}}}}])
+def test_status_reads_the_endpoint_of_a_file_with_errors_elsewhere(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    name, file = name_in(pipeline), pipeline / "pipeline.yaml"
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | options))
+    shown = ingest("status", "pipeline.yaml", name)
+    assert (shown.code, name in shown.out, "the file has errors" in shown.err) == (0, True, True)
+    assert ingest("pause", "pipeline.yaml", name).code == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"service": {"http": {"lisen": "x"}}}, {"state_dir": []}, {"stores": {"s": {"rocksdb": {"path": "${UNSET}"}}}}],
+)
+def test_status_of_a_file_whose_endpoint_is_unknown_is_an_error(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    file = pipeline / "pipeline.yaml"
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | options))
+    assert ingest("status", "pipeline.yaml").code == 2
 
 
 def test_status_table_has_the_first_line_of_a_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
