@@ -16,7 +16,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
-from ingest.service.client import write_url
+from ingest.service.client import url_file, write_url
 from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
@@ -206,3 +206,20 @@ def test_status_table_has_the_first_line_of_a_reason(pipeline: Path, ingest: Cal
         shown = ingest("status", "pipeline.yaml")
         assert json.loads(ingest("status", "pipeline.yaml", "--output", "json").out)["reason"] == reason
     assert ("query_failed: a task failed" in shown.out, "Streaming Query" in shown.out) == (True, False)
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "flush", "reload"])
+def test_command_in_another_working_directory_is_refused_and_records_nothing(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    name, file = name_in(pipeline), pipeline / "pipeline.yaml"
+    url = url_file(load(file, env={}, lookup=Catalog()).local_dir).read_text()
+    listen = {"service": {"http": {"listen": url.removeprefix("http://")}}}
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | listen))
+    elsewhere = pipeline / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert ingest("status", file, name).code == 0
+    refused = ingest(command, file, *([] if command == "reload" else [name]))
+    assert (refused.code, "uses another state_dir" in refused.err) == (4, True)
+    assert list(elsewhere.iterdir()) == []
