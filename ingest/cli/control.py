@@ -1,5 +1,6 @@
 """`ingest status`, `pause`, `resume`, `flush`, `reload` and `log-level`: a running service from its pipeline file."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -33,13 +34,28 @@ def status(
     """
     Show the state, rates and lag of the pipelines of a running service.
 
+    The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
+
     Example: ingest status pipeline.yaml
     """
+    from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
 
-    configuration, client = _service(out, file)
-    wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
+    wanted = pipeline
+    client: ServiceClient | None
+    try:
+        configuration, client = _service(out, file)
+    except ConfigError:
+        client = _service_of_wrong_file(out, file)
+        if client is None:
+            raise
+    else:
+        wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
     found = [each for each in client.status() if wanted in (None, each["name"])]
+    if wanted is not None and not found:
+        raise NotFoundError(
+            f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'ingest reload {file}'"
+        )
     _show(out, found)
 
 
@@ -54,11 +70,12 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     from ingest.service.control import Pauses
     from ingest.spark.state import state_of
 
-    name, configuration, client = _target(out, file, pipeline)
-    if _was_sent(out, client, name, "pause", f'"{name}" will be paused when the service starts'):
+    name, configuration, client = _target(out, file, pipeline, "pause")
+    if _was_sent(out, client, name, "pause"):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         Pauses(state_of(configuration)).set(name)
+        _show_recorded(out, name, is_paused=True)
     out.next(f"ingest resume {file} {name}")
 
 
@@ -71,11 +88,12 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     from ingest.service.control import Pauses
     from ingest.spark.state import state_of
 
-    name, configuration, client = _target(out, file, pipeline)
-    if _was_sent(out, client, name, "resume", f'"{name}" will not be paused when the service starts'):
+    name, configuration, client = _target(out, file, pipeline, "resume")
+    if _was_sent(out, client, name, "resume"):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
     else:
         Pauses(state_of(configuration)).clear(name)
+        _show_recorded(out, name, is_paused=False)
     out.next(f"ingest status {file}")
 
 
@@ -85,7 +103,7 @@ def flush(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
 
     Example: ingest flush pipeline.yaml mypipeline
     """
-    name, _, client = _target(out, file, pipeline)
+    name, _, client = _target(out, file, pipeline, "flush")
     client.command(name, "flush")
     out.done(f'"{name}" starts its next micro-batch now')
     out.next(f"ingest status {file} {name}")
@@ -111,7 +129,9 @@ def reload(out: Output, file: FileArgument) -> None:
     if out.is_json:
         out.json(found)
     if found["phase"] == "refused":
-        raise ConfigError(f"the service keeps the old file: {found['reason']}", hint=f"ingest validate {file}")
+        raise ConfigError(
+            f"the service keeps the old file: {found['reason']}", hint=found.get("hint") or f"ingest validate {file}"
+        )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
     replaced = ", ".join(f"{kind} {' '.join(found[kind])}" for kind in ("changed", "added", "removed") if found[kind])
@@ -141,33 +161,61 @@ def log_level(
     out.done(f"the service writes log lines from level {level.value}; its workers from their next micro-batch")
 
 
-def _target(out: Output, file: str, pipeline: str | None) -> tuple[str, "Configuration", "ServiceClient"]:
+def _target(out: Output, file: str, pipeline: str | None, command: str) -> tuple[str, "Configuration", "ServiceClient"]:
     from ingest.cli.loading import pipeline_of
 
     configuration, client = _service(out, file)
-    return pipeline_of(configuration, pipeline).name, configuration, client
+    chosen = pipeline_of(configuration, pipeline, how=f"name one: ingest {command} {file} NAME")
+    return chosen.name, configuration, client
 
 
 def _service(out: Output, file: str) -> tuple["Configuration", "ServiceClient"]:
     """A checked pipeline file, and the client of its service."""
+    from ingest.api import ConfigError
     from ingest.cli.loading import loaded
     from ingest.service.client import ServiceClient
 
-    configuration, _ = loaded(out, file)
+    try:
+        configuration, _ = loaded(out, file)
+    except ConfigError as error:
+        error.hint = error.hint or "correct the file; a running service continues with the file that it has loaded"
+        raise
     return configuration, ServiceClient(configuration)
 
 
-def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str, otherwise: str) -> bool:
-    """Whether a service took the command; if none runs, what happens instead is printed."""
+def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
+    """The client of the service of a file with errors; None if they hide its endpoint."""
+    from ingest.catalog import Catalog
+    from ingest.config import load_service
+    from ingest.service.client import ServiceClient
+
+    configuration = None if file == "-" else load_service(file, env=os.environ, lookup=Catalog())
+    if configuration is None:
+        return None
+    out.hide_secrets(configuration.masks.hide, in_data=True)
+    out.note(
+        f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"
+    )
+    return ServiceClient(configuration)
+
+
+def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str) -> bool:
+    """Whether a service accepted the command; False, with a note, if none runs."""
     from ingest.service.client import NotRunningError
 
     try:
         client.command(pipeline, command)
     except NotRunningError as error:
-        out.note(f"{error.message}", "dim")
-        out.done(otherwise)
+        out.note(error.message, "dim")
         return False
     return True
+
+
+def _show_recorded(out: Output, pipeline: str, *, is_paused: bool) -> None:
+    """Print what applies to the next start, since no service runs."""
+    if out.is_json:
+        out.json({"pipeline": pipeline, "service": "not_running", "paused": is_paused})
+    out.done(f'"{pipeline}" will {"" if is_paused else "not "}be paused when the service starts')
 
 
 def _wait(
@@ -201,7 +249,7 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
                 f"{each['totals']['stored']:,}",
                 f"{each['rates']['stored_per_s']:,.0f}",
                 "" if each["lag"] is None else f"{each['lag']['records']:,}",
-                each["reason"],
+                each["reason"].strip().partition("\n")[0],  # Spark appends the plan of the query
             )
             for each in found
         ],

@@ -56,9 +56,16 @@ def print_plugins(out: Output, configuration: "Configuration", catalog: Catalog)
             out.note(f'{SINGULAR[component["type"]]} "{component["name"]}" is from {component["provider"]}', "dim")
 
 
-def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
+def pipeline_of(
+    configuration: "Configuration", name: str | None, *, how: str = "choose one with --pipeline NAME"
+) -> "Pipeline":
     """
     The pipeline of this name, or the only one.
+
+    Args:
+        configuration: has the pipelines.
+        name: None for the only one.
+        how: the hint if there are several: how the command takes the name.
 
     Raises:
         NotFoundError: there is none of this name.
@@ -69,7 +76,7 @@ def pipeline_of(configuration: "Configuration", name: str | None) -> "Pipeline":
     if name is None:
         if len(pipelines) == 1:
             return next(iter(pipelines.values()))
-        raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint="choose one with --pipeline NAME")
+        raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
     if name not in pipelines:
         raise NotFoundError(f'there is no pipeline "{name}"', hint=f"there is {known}")
     return pipelines[name]

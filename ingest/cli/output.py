@@ -217,8 +217,8 @@ class Output:
             self.problems(report)
         else:
             self._write_stderr(self._styled("error: ", "red", self._stderr) + _safe(error.message))
-            if error.hint:
-                self._write_stderr(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
+        if error.hint and not self.is_json:
+            self._write_stderr(self._styled("  hint: ", "cyan", self._stderr) + _safe(error.hint))
 
     def bug(self, error: Exception, *, with_traceback: bool) -> None:
         """An unexpected exception."""

@@ -75,6 +75,23 @@ def load(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) -> Configu
     return bind(read(path, env), lookup)
 
 
+def load_service(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) -> Configuration | None:
+    """
+    What a file says about the process alone, `state_dir`, `service` and `spark`; problems elsewhere are ignored.
+
+    Args: as `load`.
+
+    Returns:
+        A configuration without stores, tables and pipelines; None if this part has problems or cannot be read.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    document = read(path, env)
+    is_known = document.is_whole and not document.unknown
+    return _Binder(document, lookup).service() if is_known else None
+
+
 def bind(document: Document, lookup: Lookup) -> Configuration:
     """
     Check the nodes of a file against the options of its components.
@@ -136,6 +153,27 @@ class _Binder:
             masks=self._document.masks,
             effective=plain(self._root, masked=True),
             origins=locations(self._root),
+        )
+
+    def service(self) -> Configuration | None:
+        """The configuration without stores, tables and pipelines; None if the rest has errors."""
+        read_count = len(self._document.problems)
+        local_dir, state_url = self._state_dir()
+        self._sections()
+        if any(problem.severity is Severity.ERROR for problem in self._document.problems[read_count:]):
+            return None
+        return Configuration(
+            path=self._document.file,
+            local_dir=Path(local_dir),
+            state_url=state_url,
+            plugins=(),
+            service=self._partial_config.service,
+            spark=self._partial_config.spark,
+            stores={},
+            tables={},
+            pipelines={},
+            tests=(),
+            masks=self._document.masks,
         )
 
     def _top(self) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+MAX_REASON_CHARS = 4_000
+"""Of a reason; Spark appends the plan of the query to its messages, which may have hundreds of lines."""
+
 
 class State(StrEnum):
     """
@@ -30,7 +33,7 @@ class PipelineHealth(NamedTuple):
     The health of one pipeline.
 
     Attributes:
-        reason: why it is blocked, backing off, failed or stopping; "" otherwise.
+        reason: why it is blocked, backing off, failed or stopping; "" otherwise. A longer one ends with "…".
         since_s: when it entered this state, seconds since the epoch; a new reason in the same state does not change it.
     """
 
@@ -74,6 +77,8 @@ class Health:
     def change(self, pipeline: str, state: State, reason: str = "") -> None:
         """Set the state of a pipeline; the same state may be set again."""
         masked = self._mask(reason)
+        if len(masked) > MAX_REASON_CHARS:
+            masked = masked[: MAX_REASON_CHARS - 1] + "…"
         with self._lock:
             known = self._states.get(pipeline)
             is_same = known is not None and known.state is state

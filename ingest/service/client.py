@@ -84,9 +84,10 @@ class ServiceClient:
     """
     Sends commands to the service of a configuration, and reads its status.
 
-    A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`,
-    or the connection was refused. If the answer does not arrive for another reason, it raises NoAnswerError. Each
-    method raises ServiceFailedError if the service answers with an internal error.
+    A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`
+    and none answers at `listen`, or the connection was refused. If a service answers and its token cannot be read, it
+    raises ConflictError. If the answer does not arrive for another reason, it raises NoAnswerError. Each method raises
+    ServiceFailedError if the service answers with an internal error.
 
     Args:
         configuration: names the endpoint and `state_dir`.
@@ -247,6 +248,7 @@ class ServiceClient:
         if token is not None:
             return token.get_secret_value()
         if not self.has_started:
+            self._refuse_other_folder()
             raise NotRunningError(
                 "no service has started with this state_dir", hint=f"start it: ingest run {self._configuration.path}"
             )
@@ -254,14 +256,31 @@ class ServiceClient:
         try:
             return file.read_text().strip()
         except OSError as error:
-            raise NotFoundError(
+            raise ConflictError(
                 f'the token of the service cannot be read from "{file}": {error.strerror}',
                 hint="run the command as the user of the service, or set service: http: token in the file",
             ) from error
 
+    def _refuse_other_folder(self) -> None:
+        """Raise ConflictError if a service answers at `listen`: it was started with another folder for its token."""
+        try:
+            self.status()
+        except (IngestError, ValueError, LookupError, TypeError):  # none, or the endpoint of another program
+            return
+        option = "state_dir" if self._configuration.state_url is None else "local_dir"
+        folder = self._configuration.local_dir.absolute()
+        raise ConflictError(
+            f'the service at {self.url} uses another {option} than "{folder}", so its token is unknown here',
+            hint=f"run the command in the working directory of the service, or set an absolute {option} in the file",
+        )
+
     def _refused(self, status: int, text: str) -> IngestError:
         if status == HTTPStatus.NOT_FOUND:
-            return NotFoundError(f"{self.url}: {text}", hint="the service may run an older version of the file")
+            return NotFoundError(
+                f"{self.url}: {text}",
+                hint="the service may run an older version of the file; "
+                f"apply the file with 'ingest reload {self._configuration.path}'",
+            )
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -269,7 +288,8 @@ class ServiceClient:
                 f"{self.url} failed with HTTP status {status}: {text}",
                 hint="the log of the service has the reason; run the command again, since it can be repeated",
             )
-        hint = "the token of the service is in its configuration, or in its state_dir"
+        hint = "the token of the service is in its configuration, or in its state_dir; a relative one starts at the "
+        hint += "working directory of the service"
         return ConflictError(
             f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
         )

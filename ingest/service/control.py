@@ -71,6 +71,7 @@ class ReloadStatus:
         at_ms: when it was requested or began, ms since the epoch; 0 if there was none.
         changed, added, removed: names of pipelines.
         reason: why it is refused; "" otherwise.
+        hint: what to do about it; "" if the problems say that, or it is not refused.
         problems: of the file, as `Report.to_json` has them.
         failed: pipeline -> why it could not be built; the others were.
         id: number of the reload since the start of the service, from 1; 0 if there was none.
@@ -82,6 +83,7 @@ class ReloadStatus:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     reason: str = ""
+    hint: str = ""
     problems: tuple[Mapping[str, object], ...] = ()
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     id: int = 0
@@ -186,9 +188,14 @@ class Control:
 
         Raises:
             NotFoundError: there is no such pipeline.
+            ConflictError: it is paused.
         """
         with self._lock:
             self._check(pipeline)
+            if self._paused[pipeline]:
+                raise ConflictError(
+                    f'pipeline "{pipeline}" is paused and starts no micro-batch', hint="resume it with 'ingest resume'"
+                )
             self._flushes.add(pipeline)
 
     def check(self, pipeline: str) -> None:

@@ -87,6 +87,7 @@ class Duties:
 
         Raises:
             ConflictError: this service takes no duties, or its queue is full.
+            ConfigError: it can never run.
         """
         with self._changed:
             for entry in self._active():
@@ -94,6 +95,8 @@ class Duties:
                     return entry.status
             if self._refusal or self._is_stopping:
                 raise ConflictError(self._refusal or "the service stops", code="no_duties")
+            if self._context is not None:
+                duty.check(self._context.shared)
             if len(self._waiting) >= MAX_WAITING:
                 raise ConflictError(f"{MAX_WAITING} duties wait already", code="no_duties", hint="try again later")
             status = DutyStatus(

@@ -212,6 +212,15 @@ class Duty(ABC):
         """Whether the other duty, if it waits or runs, makes this one unnecessary."""
 
     @abstractmethod
+    def check(self, shared: Shared) -> None:
+        """
+        Refuse a duty that this service can never run; from memory, before it is added to the queue.
+
+        Raises:
+            ConfigError: why not.
+        """
+
+    @abstractmethod
     def run(self, run: DutyRun) -> None:
         """
         Do the work; called again, in another run, if a reload has ended the first one.

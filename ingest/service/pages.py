@@ -104,7 +104,7 @@ class Pages:
                 return refusal
             return page(request, **names)  # type: ignore[no-any-return] # a rule's endpoint may be anything; ours are pages
         except NotFound:
-            known = " ".join(rule.rule for rule in self._routes.iter_rules())
+            known = " ".join(dict.fromkeys(rule.rule for rule in self._routes.iter_rules()))
             return Response(f"no such page; pages: {known}\n", HTTPStatus.NOT_FOUND)
         except MethodNotAllowed as error:
             allowed = ", ".join(sorted(error.valid_methods or ()))
@@ -220,6 +220,8 @@ class Pages:
                 carry_out(pipeline)
             except NotFoundError as error:
                 return Response(f"{error.message}\n", HTTPStatus.NOT_FOUND)
+            except ConflictError as error:
+                return Response(f"{error}\n", HTTPStatus.CONFLICT)
             response = self._pipeline(request, pipeline)
             response.status_code = HTTPStatus.ACCEPTED
             return response

@@ -120,10 +120,12 @@ class Reloader:
             report = getattr(error, "report", None)
             hide = self._shared.configuration.masks.hide
             reason = hide(error.message if isinstance(error, IngestError) else repr(error))
+            hint = hide((isinstance(error, IngestError) and error.hint) or "")
             self._control.reload_status = dataclasses.replace(
                 self.status,
                 phase=Phase.REFUSED,
                 reason=reason,
+                hint=hint,
                 problems=() if report is None else tuple(report.to_json()),
             )
             _log.error("reload refused: the service continues with the old file", reason=reason)

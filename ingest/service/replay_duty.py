@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from ingest.api import ConflictError, NotFoundError
 from ingest.service.duty import Duty, DutyRun, Progress
+from ingest.service.offsets import kafka_source_of
+from ingest.service.pipeline import Shared
 from ingest.service.range_replay import RangeReplay
 from ingest.service.replay_host import RunningService
 from ingest.service.replay_request import ReplayRequest
@@ -34,6 +36,12 @@ class ReplayDuty(Duty):
     def is_same(self, other: Duty) -> bool:
         """Whether the other one replays the same records in the same way."""
         return isinstance(other, ReplayDuty) and (self.subject, self.request) == (other.subject, other.request)
+
+    def check(self, shared: Shared) -> None:
+        """Refuse a pipeline whose source has no offsets."""
+        pipeline = shared.configuration.pipelines.get(self.subject)
+        if pipeline is not None:  # `run` reports one that a reload has removed
+            kafka_source_of(pipeline)
 
     def run(self, run: DutyRun) -> None:
         """

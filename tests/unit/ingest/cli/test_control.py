@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
-from ingest.observe.health import Health
+from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
-from ingest.service.client import write_url
-from ingest.service.control import Control, Pauses, ReloadStatus
+from ingest.service.client import url_file, write_url
+from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
@@ -24,14 +25,14 @@ from tests.support.endpoint import no_metrics
 
 
 @contextmanager
-def served(configuration: Configuration, control: Control, activity: Activity | None = None) -> Iterator[None]:
+def served(configuration: Configuration, control: Control, activity: Activity | None = None) -> Iterator[Health]:
     """The endpoint of a service without pipelines that run."""
     health, duties = Health(configuration.pipelines), Duties(Metrics(process=False))
     pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
     write_url(configuration.local_dir, endpoint.url)
-    yield
+    yield health
     endpoint.stop()
 
 
@@ -88,3 +89,137 @@ def test_reload_ends_if_the_service_is_restarted(pipeline: Path, ingest: Callabl
     with served(configuration, Restarted(Pauses(configuration.local_dir), configuration.pipelines)):
         done = ingest("reload", "pipeline.yaml")
     assert (done.code, "the service was restarted" in done.err) == (4, True)
+
+
+class Refusing(Control):
+    """Has refused each reload at once."""
+
+    hint = ""
+
+    def reload(self) -> int:
+        number = super().reload()
+        self.reload_status = ReloadStatus(Phase.REFUSED, reason="wrong", hint=self.hint, id=number)
+        return number
+
+
+@pytest.mark.parametrize(("hint", "shown"), [("restart the service", "restart the service"), ("", "ingest validate")])
+def test_refused_reload_shows_the_hint_of_the_service(
+    pipeline: Path, ingest: Callable[..., Any], hint: str, shown: str
+) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Refusing(Pauses(configuration.local_dir), configuration.pipelines)
+    control.hint = hint
+    with served(configuration, control):
+        refused = ingest("reload", "pipeline.yaml")
+    assert (refused.code, f"hint: {shown}" in refused.err) == (2, True)
+
+
+def name_in(folder: Path) -> str:
+    return next(iter(load(folder / "pipeline.yaml", env={}, lookup=Catalog()).pipelines))
+
+
+def add_pipeline(folder: Path, name: str) -> None:
+    """Add a copy of the pipeline of `ingest init` to the file."""
+    file = folder / "pipeline.yaml"
+    content = yaml.safe_load(file.read_text())
+    [only] = content["pipelines"].values()
+    content["pipelines"][name] = only
+    file.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "flush"])
+def test_hint_of_a_missing_name_has_the_argument(pipeline: Path, ingest: Callable[..., Any], command: str) -> None:
+    add_pipeline(pipeline, "gamma")
+    missing = ingest(command, "pipeline.yaml")
+    assert (missing.code, f"hint: name one: ingest {command} pipeline.yaml NAME" in missing.err) == (2, True)
+
+
+def test_status_of_a_pipeline_that_is_not_loaded_is_an_error(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any]
+) -> None:
+    add_pipeline(pipeline, "gamma")
+    for command in ("status", "pause"):
+        shown = ingest(command, "pipeline.yaml", "gamma")
+        assert (shown.code, shown.out, "ingest reload pipeline.yaml" in shown.err) == (3, "", True)
+
+
+def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    name = name_in(pipeline)
+    control.pause(name)
+    with served(configuration, control):
+        refused = ingest("flush", "pipeline.yaml", name)
+    assert (refused.code, "is paused" in refused.err, "ingest resume" in refused.err) == (4, True, True)
+
+
+@pytest.mark.parametrize(("command", "is_paused"), [("pause", True), ("resume", False)])
+def test_pause_without_a_service_is_a_json_object(
+    pipeline: Path, ingest: Callable[..., Any], command: str, is_paused: bool
+) -> None:
+    name = name_in(pipeline)
+    recorded = ingest(command, "pipeline.yaml", name, "--output", "json")
+    assert (recorded.code, recorded.json) == (0, {"pipeline": name, "service": "not_running", "paused": is_paused})
+
+
+@pytest.mark.parametrize(
+    ("command", "text"), [("status", "{"), ("pause", "{"), ("pause", "version: 1\npipelines: []\n")]
+)
+def test_error_in_the_file_says_that_the_service_continues(
+    folder: Path, ingest: Callable[..., Any], command: str, text: str
+) -> None:
+    (folder / "pipeline.yaml").write_text(text)
+    said = "a running service continues with the file that it has loaded"
+    wrong = ingest(command, "pipeline.yaml")
+    assert (wrong.code, said in wrong.err) == (2, True)
+    assert said in json.loads(ingest(command, "pipeline.yaml", "--output", "json").err)["error"]["hint"]
+
+
+@pytest.mark.parametrize("options", [{"pipelines": []}, {"stores": {"s": {"nothing": {}}}}])
+def test_status_reads_the_endpoint_of_a_file_with_errors_elsewhere(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    name, file = name_in(pipeline), pipeline / "pipeline.yaml"
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | options))
+    shown = ingest("status", "pipeline.yaml", name)
+    assert (shown.code, name in shown.out, "the file has errors" in shown.err) == (0, True, True)
+    assert ingest("pause", "pipeline.yaml", name).code == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"service": {"http": {"lisen": "x"}}}, {"state_dir": []}, {"stores": {"s": {"rocksdb": {"path": "${UNSET}"}}}}],
+)
+def test_status_of_a_file_whose_endpoint_is_unknown_is_an_error(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    file = pipeline / "pipeline.yaml"
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | options))
+    assert ingest("status", "pipeline.yaml").code == 2
+
+
+def test_status_table_has_the_first_line_of_a_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    reason = "query_failed: a task failed\n=== Streaming Query ===\nplan"
+    with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines)) as health:
+        health.change(name_in(pipeline), State.BACKING_OFF, reason)
+        shown = ingest("status", "pipeline.yaml")
+        assert json.loads(ingest("status", "pipeline.yaml", "--output", "json").out)["reason"] == reason
+    assert ("query_failed: a task failed" in shown.out, "Streaming Query" in shown.out) == (True, False)
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "flush", "reload"])
+def test_command_in_another_working_directory_is_refused_and_records_nothing(
+    activity: Activity, pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    name, file = name_in(pipeline), pipeline / "pipeline.yaml"
+    url = url_file(load(file, env={}, lookup=Catalog()).local_dir).read_text()
+    listen = {"service": {"http": {"listen": url.removeprefix("http://")}}}
+    file.write_text(json.dumps(yaml.safe_load(file.read_text()) | listen))
+    elsewhere = pipeline / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert ingest("status", file, name).code == 0
+    refused = ingest(command, file, *([] if command == "reload" else [name]))
+    assert (refused.code, "uses another state_dir" in refused.err) == (4, True)
+    assert list(elsewhere.iterdir()) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.observe.health import Health, PipelineHealth, State
+from ingest.observe.health import MAX_REASON_CHARS, Health, PipelineHealth, State
 from tests.support.clock import Clock
 
 
@@ -55,3 +55,10 @@ def test_reason_is_masked():
     health = Health(["a"], mask=lambda text: text.replace("hunter2", "***"))
     health.change("a", State.FAILED, "login with hunter2 refused")
     assert health.snapshot()[0].reason == "login with *** refused"
+
+
+def test_reason_is_bounded_after_it_is_masked():
+    health = Health(mask=lambda text: text.replace("secret", "***"))
+    health.change("p", State.FAILED, "secret" * MAX_REASON_CHARS)
+    [found] = health.snapshot()
+    assert (len(found.reason), found.reason[-2:], "secret" in found.reason) == (MAX_REASON_CHARS, "*…", False)

@@ -1,11 +1,15 @@
 """The commands' client, with the endpoint of a service without Spark."""
 
+import dataclasses
 import json
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
@@ -21,6 +25,7 @@ from ingest.service.access import access_of, token_file
 from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError, url_file, write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
 from ingest.service.replay_client import ServiceReplay
@@ -114,10 +119,41 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
         assert "the token of the service" in str(caught.value.hint)
         assert not made.control.is_paused("p")
         token_file(made.configuration.local_dir).unlink()
-        with pytest.raises(NotFoundError, match="the token of the service cannot be read"):
+        with pytest.raises(ConflictError, match="the token of the service cannot be read") as caught:
             ServiceClient(made.configuration).command("p", "pause")
+        assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
     finally:
         made.endpoint.stop()
+
+
+def test_command_for_a_service_with_another_state_dir_is_refused(tmp_path: Path, unused_port: int):
+    made = Running(configuration(tmp_path, listen=f"127.0.0.1:{unused_port}"))
+    try:
+        elsewhere = dataclasses.replace(made.configuration, local_dir=tmp_path / "elsewhere")
+        client = ServiceClient(elsewhere)
+        assert [each["name"] for each in client.status()] == ["p"]
+        for send in (lambda: client.command("p", "pause"), client.reload):
+            with pytest.raises(ConflictError, match=r"the service at .* uses another state_dir") as caught:
+                send()
+            assert "working directory of the service" in str(caught.value.hint)
+        assert not made.control.is_paused("p")
+    finally:
+        made.endpoint.stop()
+
+
+def test_endpoint_of_another_program_is_no_service(tmp_path: Path):
+    def respond(_environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        start_response("200 OK", [])
+        return [b"[]"]
+
+    endpoint = HttpEndpoint("127.0.0.1:0", respond)
+    endpoint.start()
+    try:
+        client = ServiceClient(configuration(tmp_path, listen=endpoint.url.removeprefix("http://")))
+        with pytest.raises(NotRunningError, match="no service has started with this state_dir"):
+            client.command("p", "pause")
+    finally:
+        endpoint.stop()
 
 
 def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Path):
@@ -192,6 +228,19 @@ def test_wrong_request_for_a_replay_is_refused(running: Running, request_: dict[
     assert client.duties() == []
 
 
+def test_replay_of_a_source_without_offsets_is_refused_at_once(running: Running):
+    shared: Any = SimpleNamespace(configuration=running.configuration)
+    session: Any = None
+    running.duties.start(DutyContext(shared, session, slots=2))
+    client = ServiceClient(running.configuration)
+    try:
+        with pytest.raises(ConfigError, match='the source of pipeline "p" is files, which has no offsets'):
+            client.replay("p", REPLAY)
+        assert client.duties() == []
+    finally:
+        running.duties.close()
+
+
 def test_unknown_duty_and_pipeline_are_errors(running: Running):
     client = ServiceClient(running.configuration)
     with pytest.raises(NotFoundError, match='there is no duty "x"'):
@@ -227,10 +276,16 @@ def test_internal_error_of_the_service_is_no_conflict(running: Running, monkeypa
     assert "the log of the service" in str(caught.value.hint)
 
 
-def test_replay_finds_the_service_as_the_status_does(tmp_path: Path):
+@pytest.fixture
+def unused_port() -> int:
+    """A port that is not in use."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    made = Running(configuration(tmp_path, listen=f"127.0.0.1:{port}", token="${TOKEN}"))  # noqa: S106 - a variable
+        port: int = free.getsockname()[1]
+    return port
+
+
+def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port: int):
+    made = Running(configuration(tmp_path, listen=f"127.0.0.1:{unused_port}", token="${TOKEN}"))  # noqa: S106 - a variable
     try:
         url_file(made.configuration.local_dir).unlink()  # as if the service had another `state_dir`
         client = ServiceClient(made.configuration)

@@ -97,3 +97,14 @@ def test_reload_reads_only_the_pauses_of_new_pipelines(tmp_path: Path):
     control.remove("b")
     with pytest.raises(NotFoundError):
         control.check("b")
+
+
+def test_paused_pipeline_refuses_a_flush(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["a"])
+    control.pause("a")
+    with pytest.raises(ConflictError, match='pipeline "a" is paused and starts no micro-batch'):
+        control.flush("a")
+    control.resume("a")
+    assert not control.takes_flush("a")
+    control.flush("a")
+    assert control.takes_flush("a")

@@ -34,6 +34,9 @@ class Held(Duty):
     def is_same(self, other: Duty) -> bool:
         return bool(self.name) and self.name == other.name
 
+    def check(self, shared: object) -> None:
+        pass
+
     def run(self, run: DutyRun) -> None:
         self.runs.append(run)
         with run.cancellation.calls(self._may_end.set):

@@ -32,6 +32,8 @@ def test_unknown_path_names_the_pages(method):
     status, _, content = response_to(method, "/unknown")
     assert status == 404
     assert content.startswith(b"no such page; pages: /metrics /livez /readyz /pipelines /pipelines/<pipeline> ")
+    named = content.split()[4:]
+    assert (named.count(b"/reload"), len(named)) == (1, len(set(named)))
 
 
 def test_failed_page_is_logged_and_hides_the_error(capsys):

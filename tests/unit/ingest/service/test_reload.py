@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +14,14 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.health import State
+from ingest.service import reload as reloading
 from ingest.service import supervisor as module
-from ingest.service.control import Phase, ReloadStatus
+from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 from ingest.service.reload import is_changed, refuse_changes
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from tests.support.supervised import Bench
+from tests.support.waiting import reached
 
 
 def configuration(folder: Path, change: Callable[[dict[str, Any]], None] = lambda _content: None) -> Configuration:
@@ -93,6 +97,23 @@ def test_changes_of_what_pipelines_share_need_a_restart(tmp_path: Path, section:
     with pytest.raises(ConfigError, match=f'"{section}.*" cannot be reloaded') as caught:
         refuse_changes(old, new)
     assert caught.value.hint == "restart the service"
+
+
+def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
+    old = configuration(tmp_path)
+    new = configuration(tmp_path, lambda content: content.update({"state_dir": str(tmp_path / "other")}))
+
+    control = Control(Pauses(tmp_path), old.pipelines)
+    shared: Any = SimpleNamespace(configuration=old)
+    session: Any = None
+    reloader = reloading.Reloader(
+        shared, lambda: (new, Catalog()), control=control, session=session, ask=session, opened=ExitStack(), unbuilt={}
+    )
+    reloader.begin(old.pipelines)
+    assert reached(lambda: not reloader.is_working, 30)
+    status = control.reload_status
+    assert (status.phase, status.hint) == (Phase.REFUSED, "restart the service")
+    assert "cannot be reloaded" in status.reason
 
 
 class Reloader:
