@@ -52,7 +52,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     """
     selection = _selection((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
-    with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
+    with _queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
         selected = filter(selection.matches, _counting(queue.entries(), seen))
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
@@ -73,7 +73,8 @@ def list_(  # noqa: PLR0913 - the options of the command
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
-    out.next(f"ingest dead-letters show {file} {entries[0].position}", f"ingest dead-letters replay {file}")
+    target = _target(file, configuration, pipeline)
+    out.next(f"ingest dead-letters show {target} {entries[0].position}", f"ingest dead-letters replay {target}")
 
 
 def show(
@@ -91,7 +92,7 @@ def show(
     from ingest.formats.times import moment
     from ingest.reference.readable import readable
 
-    with _queue(out, file, pipeline, shows_records=True) as (_, _, queue):
+    with _queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
         entry = queue.read(position)
     dead_letter = entry.dead_letter
     if out.is_json:
@@ -119,9 +120,10 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
+    target = _target(file, configuration, pipeline)
     out.next(
-        f"ingest dead-letters show {file} {position} --output json | ingest explain {file} --events -",
-        f"ingest dead-letters replay {file} {position}",
+        f"ingest dead-letters show {target} {position} --output json | ingest explain {target} --events -",
+        f"ingest dead-letters replay {target} {position}",
     )
 
 
@@ -197,7 +199,7 @@ def replay(  # noqa: PLR0913 - the options of the command
             out.note(
                 f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
             )
-    out.next(f"ingest dead-letters list {file}")
+    out.next(f"ingest dead-letters list {_target(file, configuration, pipeline)}")
     if report.failed_again or report.cut:
         raise typer.Exit(1)
 
@@ -301,6 +303,12 @@ def _note_missing_state(out: Output, state_dir: "Path") -> None:
     if not state_dir.exists():
         advice = "" if state_dir.is_absolute() else "; relative paths start at the current folder"
         out.note(f'no state at "{state_dir.absolute()}"{advice}', "yellow")
+
+
+def _target(file: str, configuration: "Configuration", pipeline: str | None) -> str:
+    from ingest.cli.loading import with_pipeline
+
+    return with_pipeline(file, configuration, _chosen(configuration, pipeline).name)
 
 
 def _chosen(configuration: "Configuration", name: str | None) -> "Pipeline":

@@ -82,6 +82,11 @@ def pipeline_of(
     return pipelines[name]
 
 
+def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> str:
+    """The arguments that name a pipeline in a suggested command: FILE, and --pipeline if the file has several."""
+    return file if len(configuration.pipelines) == 1 else f"{file} --pipeline {pipeline}"
+
+
 @contextmanager
 def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
     """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""

@@ -69,7 +69,7 @@ def reset(
 
     Example: ingest offsets reset pipeline.yaml --to 2026-01-31T12:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import loaded, pipeline_of, with_pipeline
     from ingest.cli.run import set_up_logs
     from ingest.service.offsets_reset import reset_offsets
 
@@ -96,7 +96,7 @@ def reset(
     out.done(f'the old checkpoint is kept in "{done.kept}"')
     here, kept, away = (shlex.quote(str(path)) for path in (done.checkpoint, done.kept, f"{done.kept}.undone"))
     out.note(f"to undo it, stop the pipeline and run: mv {here} {away} && mv {kept} {here}")
-    out.next(f"ingest offsets show {file}")
+    out.next(f"ingest offsets show {with_pipeline(file, configuration, chosen.name)}")
 
 
 def _show_facts(out: Output, pipeline: str, offsets: "PipelineOffsets") -> None:

@@ -67,7 +67,7 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run
     """
-    from ingest.cli.loading import loaded, pipeline_of
+    from ingest.cli.loading import loaded, pipeline_of, with_pipeline
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
     from ingest.service.range_replay import RangeReplay
@@ -97,7 +97,8 @@ def replay(  # noqa: PLR0913 - the options of the command
                 lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
             )
     _show_totals(out, totals)
-    out.next(f"ingest dead-letters list {file}" if totals.dead_lettered else f"ingest offsets show {file}")
+    command = "dead-letters list" if totals.dead_lettered else "offsets show"
+    out.next(f"ingest {command} {with_pipeline(file, configuration, chosen.name)}")
 
 
 def _by_service(

@@ -94,12 +94,17 @@ def _print_error(out: Output, error: BaseException) -> None:
 
 
 def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "Outcome") -> None:
-    counts = [totals.counts for totals in outcome.totals.values()]
+    from ingest.cli.loading import with_pipeline
+
+    counts = {name: totals.counts for name, totals in outcome.totals.items()}
     commands = []
-    if configuration.stores and any(count.stored for count in counts):
+    if configuration.stores and any(count.stored for count in counts.values()):
         commands.append(f"ingest scan {file} {_table(configuration)}")
-    if any(count.dead_lettered for count in counts):
-        commands.append(f"ingest dead-letters list {file}")
+    commands += [
+        f"ingest dead-letters list {with_pipeline(file, configuration, name)}"
+        for name, count in counts.items()
+        if count.dead_lettered
+    ]
     out.next(*commands)
 
 

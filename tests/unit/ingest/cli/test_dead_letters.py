@@ -283,6 +283,42 @@ pipelines:
         assert (self.cells(ingest, "first"), self.cells(ingest, "second")) == ([[999, "w"]], [[999, "w"]])
 
 
+class TestNextCommands:
+    @pytest.fixture
+    def position(self, pipeline):
+        """A dead letter of one of two pipelines."""
+        source = "source: {files: {path: ./in}}, sinks: [{attr2hbase: {table: t}}]"
+        (pipeline / FILE).write_text(
+            "version: 1\nstores: {s: {rocksdb: {path: ./store}}}\ntables: {t: {families: {f: {}}}}\n"
+            "pipelines:\n"
+            f"  ticks: {{{source}, decorators: [value: {{attribute: 2hb_, value: k}}]}}\n"
+            f"  other: {{{source}, decorators: [value: {{attribute: 2hb_, value: k}}]}}\n"
+        )
+        queue = FileDeadLetters(pipeline / "data" / "state", "ticks")
+        queue.publish([dead_letter(0, b"1:2", "no_match", 1000).to_json()], 0, 1000)
+        return next(queue.entries()).position
+
+    def next_commands(self, result):
+        assert result.code == 0, result.err
+        return [line[6:] for line in result.err.splitlines() if line.startswith(("next: ", "      ingest"))]
+
+    def test_list_names_the_pipeline_if_the_file_has_several(self, ingest, position):
+        assert self.next_commands(ingest("dead-letters", "list", FILE, "--pipeline", "ticks")) == [
+            f"ingest dead-letters show {FILE} --pipeline ticks {position}",
+            f"ingest dead-letters replay {FILE} --pipeline ticks",
+        ]
+
+    def test_show_names_the_pipeline_if_the_file_has_several(self, ingest, position):
+        target = f"{FILE} --pipeline ticks"
+        assert self.next_commands(ingest("dead-letters", "show", FILE, position, "--pipeline", "ticks")) == [
+            f"ingest dead-letters show {target} {position} --output json | ingest explain {target} --events -",
+            f"ingest dead-letters replay {target} {position}",
+        ]
+
+    def test_only_pipeline_of_a_file_is_not_named(self, ingest, positions):
+        assert self.next_commands(ingest("dead-letters", "list", FILE))[1] == f"ingest dead-letters replay {FILE}"
+
+
 class Keyboard(io.StringIO):
     def isatty(self):
         return True

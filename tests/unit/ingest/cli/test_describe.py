@@ -141,6 +141,12 @@ def test_unknown_component_has_a_suggestion(ingest):
     assert (result.code, result.err) == (3, 'error: there is no component "spilt"\n  hint: did you mean "split"?\n')
 
 
+def test_hint_of_an_error_code_names_its_page(ingest):
+    result = ingest("describe", "store_busy")
+    assert result.code == 3
+    assert "hint: 'ingest describe error store_busy' explains the error" in result.err
+
+
 def test_function_has_a_page(ingest):
     result = ingest("describe", "pad_left")
     assert result.out.startswith(
