@@ -9,29 +9,17 @@ from pathlib import Path
 import pytest
 
 from ingest.api import FamilySpec, Put, StoreError, StoreRefusedError, StoreUnavailableError, TableSpec
-from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
+from ingest.testing.stores import StoreContract, StoreFixture
 from sinks.hbase.security import Qop
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.authority import Authority
+from tests.support.hbase_stores import HBaseStores
 from tests.support.kdc import REALM
 from tests.support.names import unique
 from tests.support.secured_hbase import SecuredHBase
 
 pytestmark = pytest.mark.slow
-
-
-class Server(StoreFixture):
-    def __init__(self, settings: HBaseSettings) -> None:
-        self._settings = settings
-
-    def store(self) -> AnyStore:
-        return HBaseStore(self._settings)
-
-    def reader(self, store: AnyStore) -> AnyStore:
-        reader = self.store()
-        reader.open()
-        return reader
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +65,7 @@ def writes_and_reads(store: HBaseStore) -> None:
 class TestHBaseWithKerberos(StoreContract):
     @pytest.fixture(params=Qop)
     def kit(self, secured: SecuredHBase, request: pytest.FixtureRequest) -> StoreFixture:
-        return Server(secured.settings(qop=request.param))
+        return HBaseStores(secured.settings(qop=request.param))
 
 
 def test_ticket_of_kinit(secured: SecuredHBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

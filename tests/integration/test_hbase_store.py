@@ -17,25 +17,13 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
 )
-from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
+from ingest.testing.stores import StoreContract
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from tests.support.hbase_stores import HBaseStores
 from tests.support.local import free_ports
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
-
-
-class Server(StoreFixture):
-    def __init__(self, settings: HBaseSettings) -> None:
-        self._settings = settings
-
-    def store(self) -> AnyStore:
-        return HBaseStore(self._settings)
-
-    def reader(self, store: AnyStore) -> AnyStore:
-        reader = self.store()
-        reader.open()
-        return reader
 
 
 def settings_of(
@@ -47,7 +35,7 @@ def settings_of(
 class TestHBase(StoreContract):
     @pytest.fixture
     def kit(self, hbase, protocol):
-        return Server(settings_of(hbase, protocol, thrift2=True))
+        return HBaseStores(settings_of(hbase, protocol, thrift2=True))
 
 
 @contextmanager

@@ -5,26 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.testing.stores import AnyStore, StoreContract, StoreFixture
+from ingest.testing.stores import StoreContract, StoreFixture
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.store import HBaseStore
 from tests.support.authority import Authority
+from tests.support.hbase_stores import HBaseStores
 from tests.support.local import HBaseServer, jars
 
 pytestmark = pytest.mark.slow
-
-
-class Server(StoreFixture):
-    def __init__(self, settings: HBaseSettings) -> None:
-        self._settings = settings
-
-    def store(self) -> AnyStore:
-        return HBaseStore(self._settings)
-
-    def reader(self, store: AnyStore) -> AnyStore:
-        reader = self.store()
-        reader.open()
-        return reader
 
 
 @pytest.fixture(scope="module")
@@ -58,4 +45,4 @@ def settings(servers_folder: Path) -> Iterator[HBaseSettings]:
 class TestHBaseWithTls(StoreContract):
     @pytest.fixture
     def kit(self, settings: HBaseSettings) -> StoreFixture:
-        return Server(settings)
+        return HBaseStores(settings)

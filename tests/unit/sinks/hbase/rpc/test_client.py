@@ -11,6 +11,7 @@ from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.requests import INCREMENT
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.settings import HBaseSettings
+from tests.support.rows_server import registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 REGIONSERVER = "org.apache.hadoop.hbase.regionserver."
@@ -47,8 +48,7 @@ class OneCell:
 
     def _answer(self, request: Request) -> bytes | None:
         if request.method == "GetMetaRegionLocations":
-            address = self.server.address
-            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+            return registry_answer(request, self.server.address)
         if request.method == "Scan":
             return self._meta(request)
         if request.method == "Get":

@@ -13,6 +13,7 @@ from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.wire import Message, data, flag, number
+from tests.support.rows_server import registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
@@ -49,8 +50,7 @@ class FalseServer:
 
     def _answer(self, request: Request) -> bytes:
         if request.method == "GetMetaRegionLocations":
-            address = self.server.address
-            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+            return registry_answer(request, self.server.address)
         if request.method == "Scan":
             return self._meta(request)
         assert request.service == "AdminService"

@@ -17,6 +17,7 @@ from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.wire import Message, data, flag, number
+from tests.support.rows_server import registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
@@ -68,8 +69,7 @@ class FalseCluster:
         if request.method == "Settle":
             return request.answer()
         if request.method == "GetMetaRegionLocations":
-            address = self.server.address
-            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+            return registry_answer(request, self.server.address)
         message = Message(request.parameter)
         if not message.has(2):
             return self._next(request, message)

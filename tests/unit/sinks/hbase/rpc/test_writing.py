@@ -26,8 +26,9 @@ from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.regions import RegionCache
-from sinks.hbase.rpc.wire import Message, data, flag, number
+from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
+from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, framed
 
 HBASE = "org.apache.hadoop.hbase."
@@ -81,24 +82,14 @@ class FalseCluster:
 
     def _frame(self, request: Request) -> bytes:
         if request.method == "GetMetaRegionLocations":
-            address = self.servers[0].address
-            return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+            return registry_answer(request, self.servers[0].address)
         if request.method == "Scan":
             self.lookups += 1
             return self._meta(request)
         return request.answer(self._multi(request))
 
     def _meta(self, request: Request) -> bytes:
-        from sinks.hbase.rpc.cells import CellEncoder
-
-        encoder = CellEncoder(1 << 20)
-        cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
-        for (start, end), server in zip(itertools.pairwise([b"", b"m", b""]), self.servers, strict=True):
-            info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
-            columns = {b"info:regioninfo": info, b"info:server": str(server.address).encode()}
-            cells += encoder.put(Put(b"t," + start + b",1.", columns, 1))
-        counts = number(1, 1) + number(1, 2) + number(1, 2)
-        return request.answer(counts + number(2, 1) + flag(3) + flag(8, value=False), cells)
+        return meta_answer(request, [b"", b"m", b""], [server.address for server in self.servers])
 
     def _multi(self, request: Request) -> bytes:
         cells = decoded(request.cells)
