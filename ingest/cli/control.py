@@ -43,15 +43,21 @@ def status(
 
     wanted = pipeline
     client: ServiceClient | None
+    has_errors = False
     try:
         configuration, client = _service(out, file)
     except ConfigError:
         client = _service_of_wrong_file(out, file)
         if client is None:
             raise
+        has_errors = True
     else:
         wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
     found = [each for each in client.status() if wanted in (None, each["name"])]
+    if has_errors:
+        out.note(
+            f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"
+        )
     if wanted is not None and not found:
         raise NotFoundError(
             f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'ingest reload {file}'"
@@ -193,9 +199,6 @@ def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
     if configuration is None:
         return None
     out.hide_secrets(configuration.masks.hide, in_data=True)
-    out.note(
-        f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"
-    )
     return ServiceClient(configuration)
 
 

@@ -22,6 +22,7 @@ from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from tests.support.endpoint import no_metrics
+from tests.support.local import free_ports
 
 
 @contextmanager
@@ -184,6 +185,16 @@ def test_status_reads_the_endpoint_of_a_file_with_errors_elsewhere(
     shown = ingest("status", "pipeline.yaml", name)
     assert (shown.code, name in shown.out, "the file has errors" in shown.err) == (0, True, True)
     assert ingest("pause", "pipeline.yaml", name).code == 2
+
+
+def test_status_of_a_file_with_errors_names_no_service_that_does_not_answer(
+    folder: Path, ingest: Callable[..., Any]
+) -> None:
+    (port,) = free_ports(1)
+    options = {"service": {"http": {"listen": f"127.0.0.1:{port}"}}, "pipelines": []}
+    (folder / "pipeline.yaml").write_text(json.dumps({"version": 1} | options))
+    shown = ingest("status", "pipeline.yaml")
+    assert (shown.code, "no service answers" in shown.err, "continues" in shown.err) == (3, True, False)
 
 
 @pytest.mark.parametrize(
