@@ -56,6 +56,7 @@ from ingest.api.errors import (
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
 from ingest.api.files import LocalPath, SmallFile
+from ingest.api.processor import NotMergeableError, Processor, ProcessorExample
 from ingest.api.scans import ALL_TIMES, FuzzyPattern, Scan, ScanCounts, TimeRange, next_key, prefix_end
 from ingest.api.settings import (
     ByteSize,
@@ -145,6 +146,7 @@ __all__ = [
     "Mutation",
     "NoTableError",
     "NotFoundError",
+    "NotMergeableError",
     "OnError",
     "OptionPath",
     "Origin",
@@ -152,6 +154,8 @@ __all__ = [
     "Positions",
     "Priority",
     "ProblemReport",
+    "Processor",
+    "ProcessorExample",
     "Put",
     "Record",
     "RecordPlace",

@@ -1,0 +1,77 @@
+"""
+The contract of a processor: how the updates of a column are merged into one value.
+
+A table with `updates` stores updates instead of values. A task merges the updates of a row in its split and writes one
+update row; reads merge the update rows of a row, and a compaction replaces them by one.
+
+Source: HBaseHUT's UpdateProcessor, by column instead of by row.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from ingest.api.component import ComponentBase
+from ingest.api.settings import Model
+
+S = TypeVar("S", bound=Model)
+
+
+class NotMergeableError(ValueError):
+    """A stored value is not one that the processor writes; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorExample:
+    """
+    One use of a processor, shown on its page and run by the conformance suite.
+
+    Attributes:
+        title: what it shows.
+        values: mapped by the sink, oldest first; text, or bytes when it is not text.
+        merged: the cell that a read returns.
+        settings: the options as YAML text.
+        refused: the values that the processor refuses; they are not in `merged`.
+    """
+
+    title: str
+    values: tuple[str | bytes, ...]
+    merged: str | bytes
+    settings: str = "{}"
+    refused: tuple[str | bytes, ...] = ()
+
+
+class Processor(ComponentBase[S]):
+    """
+    Merges the updates of one column of one row.
+
+    Pure, and called by one thread. `merge` is associative over intervals: of the updates u1 … un, merging any runs of
+    neighbours first, and then the results in order, gives the same value as merging all at once. So it does not matter
+    which updates a task, a compaction or a read merges.
+    """
+
+    settings_base = Model
+    process_examples: ClassVar[tuple[ProcessorExample, ...]] = ()
+
+    @abstractmethod
+    def update(self, value: bytes) -> bytes:
+        """
+        The update that adds one value.
+
+        Raises:
+            MappingError: the processor cannot take this value; its event fails.
+        """
+
+    @abstractmethod
+    def merge(self, updates: Sequence[bytes]) -> bytes:
+        """
+        One update in place of several.
+
+        Args:
+            updates: two or more results of `update` or `merge`, oldest first.
+
+        Raises:
+            NotMergeableError: one of them is no update of this processor, or the result has no representation, as a sum
+                beyond 64 bits. The updates then stay as they are.
+        """

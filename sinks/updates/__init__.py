@@ -1,0 +1,1 @@
+"""Deferred updates: rows that are appended and merged, instead of read, modified and written."""

@@ -1,0 +1,115 @@
+"""
+Row keys of update rows: `encoded original row key ‖ start ‖ end`, start and end as signed 64-bit big-endian numbers.
+
+- A start is `batch time in ms << 20 | split`, where the split is the rank of a split in its micro-batch. So a
+  micro-batch that runs again writes the same keys, and no two updates of a row share one.
+- An end of 0 marks an update as a task wrote it; a merged row covers the starts from `start` to `end`.
+- The update rows of an original row are in order of their starts. A raw update precedes a merged row of its start.
+- Original row keys are encoded so that none is a prefix of another: 00 becomes 00 ff, and 00 ends the key. The order of
+  the original row keys is kept, because the byte after the end is the first of a start, at most 7f.
+
+Source: HBaseHUT's HutRowKeyUtil, with an encoding of the original row key and starts of finer resolution.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from ingest.api import MAX_ROW_KEY_BYTES
+
+SPLIT_BITS = 20
+MAX_SPLITS = 1 << SPLIT_BITS
+"""Number of splits that a micro-batch may have."""
+MAX_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - 17
+"""Length of an original row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
+
+_TIMES = Struct(">qq")
+_START = Struct(">q")
+_LAST_START = 2**63 - 1
+
+
+class UpdateKey(NamedTuple):
+    """
+    The row key of an update row.
+
+    Attributes:
+        row: the original row key.
+        start: first start that the row covers; positive.
+        end: last start that it covers; 0 for an update as a task wrote it.
+    """
+
+    row: bytes
+    start: int
+    end: int = 0
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the row was merged of others."""
+        return self.end != 0
+
+    @property
+    def last(self) -> int:
+        """The last start that the row covers."""
+        return self.end or self.start
+
+    def encoded(self) -> bytes:
+        """The row key as bytes."""
+        return encoded_row(self.row) + _TIMES.pack(self.start, self.end)
+
+    @classmethod
+    def decoded(cls, key: bytes) -> "UpdateKey":
+        """
+        The parts of a row key.
+
+        Raises:
+            ValueError: it is not the key of an update row.
+        """
+        start, end = _TIMES.unpack_from(key, len(key) - _TIMES.size) if len(key) > _TIMES.size else (0, 0)
+        row = key[: -_TIMES.size]
+        if start <= 0 or (end and end < start) or not row.endswith(b"\x00"):
+            raise ValueError("the row key is not that of an update row")
+        original = _decoded_row(row)
+        return cls(original, start, end)
+
+
+def start_of(time_ms: int, split: int) -> int:
+    """The start of the updates of one split of a micro-batch."""
+    return time_ms << SPLIT_BITS | split
+
+
+def time_of(start: int) -> int:
+    """The batch time of a start, in ms."""
+    return start >> SPLIT_BITS
+
+
+def last_start_of(time_ms: int) -> int:
+    """The last start that a micro-batch of this time can write."""
+    return start_of(time_ms, MAX_SPLITS - 1)
+
+
+def encoded_row(row: bytes) -> bytes:
+    """An original row key, encoded: the prefix of its update rows and of no other."""
+    return row.replace(b"\x00", b"\x00\xff") + b"\x00"
+
+
+def original_of(key: bytes) -> bytes:
+    """
+    The original row key of an update row.
+
+    Raises:
+        ValueError: it is not the key of an update row.
+    """
+    return UpdateKey.decoded(key).row
+
+
+def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes, bytes]:
+    """The range [start, stop) of keys of the update rows of an original row whose starts are from first to last."""
+    prefix = encoded_row(row)
+    stop = prefix + b"\x80" if last == _LAST_START else prefix + _START.pack(last + 1)
+    return prefix + _START.pack(first), stop
+
+
+def _decoded_row(encoded: bytes) -> bytes:
+    body = encoded[:-1]
+    if body.count(b"\x00") != body.count(b"\x00\xff"):
+        raise ValueError("the row key is not that of an update row")
+    return body.replace(b"\x00\xff", b"\x00")
