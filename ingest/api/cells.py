@@ -135,12 +135,14 @@ class TableSpec:
         splits: stored row keys at which it is split when it is created.
         buckets: number of buckets that its row keys are distributed over (`sinks.rowkeys.distribution`); None if they
             are stored as they are.
+        updates: how its deferred updates are merged, as canonical text; "" if it stores values.
     """
 
     name: str
     families: tuple[FamilySpec, ...] = ()
     splits: tuple[bytes, ...] = field(default=())
     buckets: int | None = None
+    updates: str = ""
 
 
 @dataclass(frozen=True, slots=True)

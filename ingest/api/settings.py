@@ -287,6 +287,10 @@ class SinkSettings(Settings):
         """Durabilities that the options name, with their option."""
         return ()
 
+    def named_deletes(self) -> Iterable[OptionPath]:
+        """Options that delete rows, families or columns."""
+        return ()
+
     def named_families(self) -> Iterable[tuple[OptionPath, str]]:
         """Families that the options name, with their option; includes denied families."""
         return ()

@@ -18,14 +18,15 @@ from ingest.api import (
 from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
-from ingest.config.model import Configuration
+from ingest.config.model import Component, Configuration
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
-from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
 from ingest.plugins.loader import Plugin
 from ingest.suggest import did_you_mean
@@ -300,7 +301,13 @@ class _Binder:
                 self._partial_config.store_uses.append(store)
             options = self._binding.options(TableOptions, _with_family_options(node), f"table {name}", location)
             if isinstance(options, TableOptions):
-                self._partial_config.tables[name] = PartialTable(options, node, location)
+                self._partial_config.tables[name] = PartialTable(options, node, location, self._processor(node))
+
+    def _processor(self, table: Node) -> Component[Model] | None:
+        """The processor of a table's deferred updates."""
+        updates = table.entries.get("updates") if isinstance(table, MappingNode) else None
+        node = updates.entries.get("processor") if isinstance(updates, MappingNode) else None
+        return None if node is None else self._binding.component(node, "processors", "processor", {}, Model)
 
     def _pipelines(self) -> None:
         chains = self._named("chains")

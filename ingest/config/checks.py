@@ -20,6 +20,7 @@ from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_table
+from ingest.config.updates import check_updates
 from ingest.expressions import Condition
 from ingest.kafka.settings import connection_of
 from ingest.suggest import did_you_mean
@@ -39,6 +40,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     for name, table in partial_config.tables.items():
         _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
         _check_buckets(table, binding)
+    check_updates(partial_config, binding)
     for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)

@@ -1,14 +1,17 @@
 """The checked configuration: immutable, picklable, and without secrets in its repr."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
+from ingest.api.notation import to_notation
 from ingest.config.nodes import NodePath
-from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions
 from ingest.config.problems import Place, Report
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect
 from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
@@ -63,17 +66,44 @@ def names_of(components: Sequence[Component[Settings]]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class TableUpdates:
+    """
+    The deferred updates of a table.
+
+    Attributes:
+        processor: merges the updates of a column.
+        columns: columns and families that it merges; all if empty.
+    """
+
+    processor: Component[Model]
+    columns: tuple[bytes, ...] = ()
+
+    def identity(self) -> str:
+        """Canonical text, recorded with the table: rows written with one are not read with another."""
+        columns = [to_notation(column) for column in sorted(self.columns)]
+        options = self.processor.settings.model_dump(mode="json")
+        return json.dumps({"processor": self.processor.kind, "options": options, "columns": columns}, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A declared table."""
+    """
+    A declared table.
+
+    Attributes:
+        updates: its deferred updates; None if a row replaces an earlier one.
+    """
 
     name: str
     store: str
     options: TableOptions
     location: Place
+    updates: TableUpdates | None = None
 
     def spec(self) -> TableSpec:
         """The definition with which a store creates the table."""
-        return self.options.spec(self.name)
+        spec = self.options.spec(self.name)
+        return spec if self.updates is None else replace(spec, updates=self.updates.identity())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from ingest.api import Model, Settings, SinkSettings, SourceSettings, StoreSettings
 from ingest.config.model import Component, Locations
 from ingest.config.nodes import MappingNode, Node, ScalarNode
-from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions, TableOptions
+from ingest.config.options import PipelineOptions, ServiceOptions, SparkOptions
 from ingest.config.problems import Place
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
 
 
@@ -32,11 +33,17 @@ class PartialPipeline:
 
 @dataclass(slots=True)
 class PartialTable:
-    """A declared table and its place."""
+    """
+    A declared table and its place.
+
+    Attributes:
+        processor: of its deferred updates; None without them, or if it is invalid.
+    """
 
     options: TableOptions
     node: Node
     location: Place
+    processor: Component[Model] | None = None
 
 
 @dataclass(slots=True)

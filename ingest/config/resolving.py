@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ingest.api import Model, SinkSettings, SourceSettings
-from ingest.config.model import Component, Pipeline, Table, TestCase
+from ingest.api.notation import name_to_bytes
+from ingest.config.model import Component, Pipeline, Table, TableUpdates, TestCase
 from ingest.config.nodes import Node, locations, plain
 from ingest.config.options import DeadLetterTopic
-from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.kafka.settings import connection_of
 
 S = TypeVar("S", bound=Model)
@@ -27,7 +28,13 @@ class Resolved:
 def resolve(partial_config: PartialConfig) -> Resolved:
     """Fill in all omitted names; the configuration must have no errors."""
     tables = {
-        name: Table(name, table.options.store or partial_config.only_store() or "", table.options, table.location)
+        name: Table(
+            name,
+            table.options.store or partial_config.only_store() or "",
+            table.options,
+            table.location,
+            _updates(table),
+        )
         for name, table in partial_config.tables.items()
     }
     tests = tuple(
@@ -46,6 +53,14 @@ def resolve(partial_config: PartialConfig) -> Resolved:
         {name: _pipeline(pipeline, partial_config, tables) for name, pipeline in partial_config.pipelines.items()},
         tests,
     )
+
+
+def _updates(table: PartialTable) -> TableUpdates | None:
+    options = table.options.updates
+    if options is None:
+        return None
+    assert table.processor is not None  # noqa: S101 - there are no errors
+    return TableUpdates(table.processor, tuple(map(name_to_bytes, options.columns)))
 
 
 def _given(node: Node) -> tuple[dict[str, object], ...]:

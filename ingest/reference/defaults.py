@@ -14,8 +14,8 @@ from ingest.config.options import (
     SecretsOptions,
     ServiceOptions,
     SparkOptions,
-    TableOptions,
 )
+from ingest.config.tables import TableOptions
 from ingest.config.translate import model_at
 
 _SECTIONS: Mapping[str, type[Model]] = {"service": ServiceOptions, "spark": SparkOptions}

@@ -21,8 +21,8 @@ from ingest.config.options import (
     ServiceOptions,
     Share,
     SparkOptions,
-    TableOptions,
 )
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
 from ingest.config.translate import model_at
 from ingest.config.writing import flow

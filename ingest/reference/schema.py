@@ -14,8 +14,8 @@ from ingest.config.options import (
     SecretsOptions,
     ServiceOptions,
     SparkOptions,
-    TableOptions,
 )
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
 
 _TYPES = ("decorators", "sinks", "stores", "sources")

@@ -183,12 +183,18 @@ class MapperSettings(SinkSettings):
         return frozenset([self.row_durability, *(rule.row_durability or self.row_durability for rule in self.rules)])
 
     def named_durabilities(self) -> Iterator[tuple[OptionPath, Durability]]:
-        """That of the sink and those of its rules; those that `write_to_wal` chooses are in every store."""
-        if self.durability is not None:
-            yield ("durability",), self.durability
-        for index, rule in enumerate(self.rules):
-            if rule.durability is not None:
-                yield ("rules", index, "durability"), rule.durability
+        """That of the sink and those of its rules, as `durability` or `write_to_wal` names them."""
+        owners: list[tuple[OptionPath, MapperSettings | Rule]] = [((), self)]
+        owners += [(("rules", index), rule) for index, rule in enumerate(self.rules)]
+        for path, owner in owners:
+            if owner.durability is not None:
+                yield (*path, "durability"), owner.durability
+            elif "write_to_wal" in owner.model_fields_set and owner.row_durability is not None:
+                yield (*path, "write_to_wal"), owner.row_durability
+
+    def named_deletes(self) -> Iterator[OptionPath]:
+        """Those of `rules`."""
+        yield from (("rules", index, "delete") for index, rule in enumerate(self.rules) if rule.delete is not None)
 
     @property
     def on_unknown_family(self) -> str | None:

@@ -19,8 +19,8 @@ from ingest.api import Buffered, Decoding, FanOut, OnError, Settings, Tombstones
 from ingest.api import Format as RecordFormat
 from ingest.api.notation import to_notation
 from ingest.config.model import Table, TestCase
-from ingest.config.options import TableOptions
 from ingest.config.problems import Place
+from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect, Given
 from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
 from ingest.testing.events import settings_of

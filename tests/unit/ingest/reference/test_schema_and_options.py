@@ -8,10 +8,11 @@ from ingest.api import CatalogError
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
-from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions, TableOptions
+from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.problems import EXPLANATIONS
 from ingest.config.show import effective_yaml
+from ingest.config.tables import TableOptions
 from ingest.reference.error_pages import errors_page
 from ingest.reference.options import configuration_page, option_rows, options_table
 from ingest.reference.schema import json_schema

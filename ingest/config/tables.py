@@ -1,0 +1,186 @@
+"""The options of `tables`: families, split points, and how rows are stored."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ValidationError, WithJsonSchema, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from ingest.api import DecodeError, Duration, FamilySpec, Model, TableSpec, family_rejection, option
+from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
+from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
+
+
+def _notation(value: object) -> object:
+    if isinstance(value, str | dict):
+        try:
+            from_notation(value)
+        except DecodeError as error:
+            raise PydanticCustomError("wrong_type", "{problem}", {"problem": str(error)}) from error
+        return value
+    raise PydanticCustomError("string_type", "must be text, or {b64: …} for bytes")
+
+
+Text = Annotated[
+    Notation,
+    BeforeValidator(_notation),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"b64": {"type": "string"}}}]}),
+]
+"""Bytes in the form of `ingest.api.notation`: text, or `{b64: …}` for bytes that are not UTF-8."""
+
+
+class Compression(StrEnum):
+    """Compression of a family's files."""
+
+    NONE = "none"
+    GZ = "gz"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class TableFamilyOptions(Model):
+    """A column family."""
+
+    versions: int = option("Maximum number of versions of a cell.", default=1, ge=1)
+    ttl: Duration | None = option("Time to live of cells.", default=None, example="30d", ge=1)
+    compression: Compression = option(
+        "Compression of its files: none, gz, snappy, lz4 or zstd.", default="none", strict=False
+    )
+    bloom: Literal["none", "row", "rowcol"] = option("Type of its Bloom filter.", default="row")
+
+
+class DistributeOptions(Model):
+    """How row keys are distributed over the regions of a table."""
+
+    hash: int = option(
+        "Number of buckets. The stored row key starts with a byte of a hash of the key, so that adjacent keys are in "
+        "different regions; `get` and `scan` take and return the original keys.",
+        ge=1,
+        le=MAX_BUCKETS,
+    )
+
+    @field_validator("hash")
+    @classmethod
+    def _buckets_can_be_filled(cls, buckets: int) -> int:
+        rejection = buckets_rejection(buckets)
+        if rejection is not None:
+            raise PydanticCustomError("out_of_range", "{why}", {"why": rejection})
+        return buckets
+
+
+class UpdatesOptions(Model):
+    """How the updates of a row are merged: rows are appended, and merged when they are read."""
+
+    processor: str | dict[str, object] = option(
+        "Processor that merges the updates of a column, by its name or as `name: {options}`.", example="sum"
+    )
+    columns: list[str] = option(
+        "Columns (`family:qualifier`) and families that the processor merges; all if left out. Of other columns the "
+        "newest value remains.",
+        default=[],
+        example=["c:hits"],
+    )
+
+    @field_validator("columns")
+    @classmethod
+    def _families_can_exist(cls, columns: list[str]) -> list[str]:
+        refused = [
+            InitErrorDetails(
+                type=PydanticCustomError(
+                    "wrong_type", "{column} names no family", {"column": column, "hint": "write FAMILY:QUALIFIER"}
+                ),
+                loc=(index,),
+                input=None,
+            )
+            for index, column in enumerate(columns)
+            if family_rejection(name_to_bytes(column.partition(":")[0])) is not None
+        ]
+        if refused:
+            raise ValidationError.from_exception_data("columns", refused)
+        return columns
+
+
+class TableOptions(Model):
+    """The desired definition of a table."""
+
+    store: str | None = option(
+        "Store to which the definition applies; may be left out if the file has only one.",
+        default=None,
+        example="logs",
+    )
+    families: dict[str, TableFamilyOptions] = option(
+        "Column families.", default={}, example={"colfam": {"versions": 3, "ttl": "30d"}}
+    )
+    splits: list[Text] = option(
+        "Split points of a new table, in any order; with `distribute` they are stored keys, by default one for each "
+        "bucket.",
+        default=[],
+        example=["g", "p"],
+    )
+    distribute: DistributeOptions | None = option(
+        "Distributes row keys over buckets (salting), so that rising keys do not all go to one region. It cannot be "
+        "changed once the table has rows.",
+        default=None,
+        example={"hash": 16},
+    )
+    updates: UpdatesOptions | None = option(
+        "Deferred updates: what a sink maps to this table is added to the row instead of replacing it. It cannot be "
+        "changed once the table has rows.",
+        default=None,
+        example={"processor": "sum", "columns": ["c:hits"]},
+    )
+
+    @field_validator("families")
+    @classmethod
+    def _families_can_exist(cls, families: dict[str, TableFamilyOptions]) -> dict[str, TableFamilyOptions]:
+        rules = {family: family_rejection(name_to_bytes(family)) for family in families}
+        refused = [
+            InitErrorDetails(
+                type=PydanticCustomError(
+                    "wrong_type",
+                    "{family} cannot be the name of a family",
+                    {"family": shown(name_to_bytes(family)), "hint": rule},
+                ),
+                loc=(family,),
+                input=None,
+            )
+            for family, rule in rules.items()
+            if rule is not None
+        ]
+        if refused:
+            raise ValidationError.from_exception_data("families", refused)
+        return families
+
+    @field_validator("splits")
+    @classmethod
+    def _splits_differ(cls, splits: list[Notation]) -> list[Notation]:
+        keys = [from_notation(split) for split in splits]
+        wrong = {
+            index: "this split point is listed twice" if key else "the empty key cannot be a split point"
+            for index, key in enumerate(keys)
+            if not key or key in keys[:index]
+        }
+        if wrong:
+            problems = [
+                InitErrorDetails(type=PydanticCustomError("conflict", "{why}", {"why": why}), loc=(index,), input=None)
+                for index, why in wrong.items()
+            ]
+            raise ValidationError.from_exception_data("splits", problems)
+        return splits
+
+    def spec(self, name: str) -> TableSpec:
+        """The definition in the form that stores take."""
+        families = tuple(
+            FamilySpec(
+                name=family.encode(),
+                versions=options.versions,
+                ttl_s=None if options.ttl is None else int(options.ttl),
+                compression=options.compression.value,
+                bloom=options.bloom,
+            )
+            for family, options in self.families.items()
+        )
+        buckets = None if self.distribute is None else self.distribute.hash
+        splits = tuple(sorted(from_notation(split) for split in self.splits))
+        return TableSpec(name, families, splits or splits_of(buckets), buckets)

@@ -1,0 +1,57 @@
+"""
+The mark of a table: up to which batch time its update rows are complete.
+
+The pipeline that owns the table moves the mark as its last act before it acknowledges a micro-batch. What is above the
+mark belongs to a micro-batch that may run again; compaction, rollback and reads of changes stop at the mark.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from ingest.api import IntegrityError
+
+OWNER, MARK = "owner", "mark"
+"""Names of the properties of a table: the pipeline that writes it, and its mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableMark:
+    """
+    The newest complete micro-batch of a table.
+
+    Attributes:
+        time_ms: its batch time.
+        offsets: the end of the micro-batch, as its source writes it to the checkpoint.
+    """
+
+    time_ms: int
+    offsets: Mapping[str, object]
+
+    def to_text(self) -> str:
+        """The mark as the value of a property."""
+        return orjson.dumps({"time": self.time_ms, "offsets": self.offsets}, option=orjson.OPT_SORT_KEYS).decode()
+
+    @classmethod
+    def from_text(cls, text: str, table: str) -> "TableMark":
+        """
+        The mark of a text that `to_text` wrote.
+
+        Raises:
+            IntegrityError: it is none; the message names the table.
+        """
+        try:
+            content = orjson.loads(text)
+            time_ms, offsets = content["time"], content["offsets"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise _unreadable(table) from error
+        if type(time_ms) is not int or not isinstance(offsets, dict):
+            raise _unreadable(table)
+        return cls(time_ms, offsets)
+
+
+def _unreadable(table: str) -> IntegrityError:
+    return IntegrityError(
+        f'the mark of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
+    )
