@@ -52,6 +52,8 @@ from ingest.api.errors import (
     StoreError,
     StoreRefusedError,
     StoreUnavailableError,
+    UpdatesChangedError,
+    UpdatesDifferError,
     WriteRejectedError,
 )
 from ingest.api.event import Event, Origin, Priority, Record, RecordPlace, WriteOnceEvent, nanos_of
@@ -189,6 +191,8 @@ __all__ = [
     "TaskSpec",
     "TimeRange",
     "Tombstones",
+    "UpdatesChangedError",
+    "UpdatesDifferError",
     "WriteCounts",
     "WriteOnceEvent",
     "WriteRejectedError",

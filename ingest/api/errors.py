@@ -320,6 +320,36 @@ class BucketsChangedError(BucketsDifferError):
     disposition = Disposition.RETRY
 
 
+class UpdatesDifferError(SchemaError):
+    """
+    A table has rows whose updates are merged in another way than its declaration says.
+
+    Args:
+        declared: as `TableSpec.updates`.
+        found: the same, in the table's record.
+    """
+
+    code = "updates_differ"
+    exit_code = 4
+
+    def __init__(self, table: str, declared: str, found: str) -> None:
+        super().__init__(
+            f'table "{table}" has {_updates(found)}, but the file declares {_updates(declared)}',
+            hint="`updates` changes only while the table has no rows: correct the file, or use a new table",
+        )
+
+
+class UpdatesChangedError(UpdatesDifferError):
+    """The same, found while a pipeline writes the table: it is blocked until the record is as declared."""
+
+    code = "updates_changed"
+    disposition = Disposition.RETRY
+
+
+def _updates(text: str) -> str:
+    return f"the deferred updates {text}" if text else "no deferred updates"
+
+
 def _distributed(buckets: int | None) -> str:
     return "has no `distribute`" if buckets is None else f"has `distribute: {{hash: {buckets}}}`"
 

@@ -91,11 +91,15 @@ class Distribution:
 
     def stored(self, key: bytes) -> bytes:
         """The key of a row as the table stores it."""
+        return self.bucket(key) + key
+
+    def bucket(self, key: bytes) -> bytes:
+        """The bucket of a row, by its key."""
         if len(key) > _BLOCK_BYTES:
-            return self.prefixes[_hash_long(key) % self.buckets] + key
+            return self.prefixes[_hash_long(key) % self.buckets]
         # int() evaluates both polynomials in C; the leading digits are h = 1 = 5·5 - 6·4
         h = (5 * int(b"5" + key.translate(_R), 31) - 6 * int(b"4" + key.translate(_S), 31)) & 0xFFFFFFFF
-        return self.prefixes[(h if h < 0x80000000 else 0x100000000 - h) % self.buckets] + key  # noqa: PLR2004
+        return self.prefixes[(h if h < 0x80000000 else 0x100000000 - h) % self.buckets]  # noqa: PLR2004
 
     def original(self, stored: bytes) -> bytes:
         """The key of a row without its bucket."""

@@ -1,15 +1,13 @@
-"""Mutations of a salted table."""
+"""Mutations with the row keys that a table stores."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ingest.api import Mutation, Put
-from sinks.rowkeys.distribution import Distribution
 
 
-def with_stored_keys(mutations: Sequence[Mutation], distribution: Distribution) -> list[Mutation]:
-    """Copies of mutations whose row keys are the stored ones."""
-    stored = distribution.stored
+def with_stored_keys(mutations: Sequence[Mutation], stored: Callable[[bytes], bytes]) -> list[Mutation]:
+    """Copies of mutations whose row keys are the stored ones, as `RowFormat.stored_key` makes them."""
     return [
         # by position, because `replace` takes five times as long, and most mutations are puts
         Put(stored(one.row), one.columns, one.timestamp_ms, one.durability, one.size_bytes)

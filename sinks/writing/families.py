@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.staging import PLAIN, FileFormat
 
@@ -59,7 +60,8 @@ class FamilyRegistry:
         with self._store.held() as store:
             found = {
                 table: FileFormat(
-                    store.file_compression(table) if isinstance(store, FileStore) else "none", store.buckets(table)
+                    store.file_compression(table) if isinstance(store, FileStore) else "none",
+                    RowFormat.recorded(store, table),
                 )
                 for table in store.tables()
             }

@@ -7,6 +7,7 @@ from typing import Self
 import msgpack
 
 from ingest.api import Mutation
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.sections import mutations_of, sections_of
 from sinks.writing.staging import FileFormat, StagedFile
 
@@ -25,7 +26,7 @@ class Prepared:
         formats: table -> format of staged files, for tables that do not have the plain one.
         at_limit: tables that may get no more families.
         refused: rows that earlier attempts at this batch found refused.
-        buckets: declared table -> its number of buckets; tasks write nothing to a table with another record.
+        declared: table -> its declared row format; tasks write nothing to a table with another record.
     """
 
     folder: str = ""
@@ -33,13 +34,13 @@ class Prepared:
     formats: Mapping[str, FileFormat] = field(default_factory=dict)
     at_limit: frozenset[str] = frozenset()
     refused: RefusedRows = field(default_factory=dict)
-    buckets: Mapping[str, int | None] = field(default_factory=dict)
+    declared: Mapping[str, RowFormat] = field(default_factory=dict)
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
         families = {table: sorted(names) for table, names in self.families.items()}
-        refused, buckets = _flat(self.refused), dict(self.buckets)
-        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, buckets)
+        refused, declared = _flat(self.refused), dict(self.declared)
+        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, declared)
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -48,10 +49,11 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, formats, at_limit, refused, buckets = msgpack.unpackb(message)
+        folder, families, formats, at_limit, refused, declared = msgpack.unpackb(message)
         known = {table: frozenset(names) for table, names in families.items()}
-        files = {table: FileFormat(*content) for table, content in formats.items()}
-        return cls(folder, known, files, frozenset(at_limit), _refused(refused), buckets)
+        files = {table: FileFormat(content[0], RowFormat(*content[1])) for table, content in formats.items()}
+        row_formats = {table: RowFormat(*content) for table, content in declared.items()}
+        return cls(folder, known, files, frozenset(at_limit), _refused(refused), row_formats)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Writes the mutations of all sinks of a store: folds, buffers and sends them; they are durable after a flush."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from zlib import crc32
 
 from ingest.api import (
     Capabilities,
     ErrorBudgetSpentError,
+    LifecycleError,
     MappingError,
     Mutation,
     Put,
@@ -16,6 +18,8 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from sinks.updates.keys import original_of
+from sinks.updates.merging import Merging
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.writing.fold import Fold
@@ -23,6 +27,7 @@ from sinks.writing.known_families import KnownFamilies
 from sinks.writing.messages import Prepared, RefusedRows, packed_probe
 from sinks.writing.sending import Sender
 from sinks.writing.staging import MIN_FILE_BYTES
+from sinks.writing.update_fold import UpdateFold
 
 BUFFERED_BYTES = 64 << 20
 """Bytes of puts that a task buffers to send each row once; rows of a full buffer may be sent again later."""
@@ -57,6 +62,7 @@ class BufferedMutator:
         max_put_bytes: maximum size of a put with the cells of several events, from the store's settings; None for none.
         folded_bytes: size of the fold buffer, if there are no deletes.
         staged_bytes: minimum size of the send buffer for a store that the driver writes.
+        updates: table -> merges its deferred updates.
         clock: monotonic seconds.
 
     Attributes:
@@ -79,6 +85,7 @@ class BufferedMutator:
         max_put_bytes: int | None = None,
         folded_bytes: int = BUFFERED_BYTES,
         staged_bytes: int = STAGED_BYTES,
+        updates: Mapping[str, Merging] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._senders = tuple(senders)
@@ -96,6 +103,8 @@ class BufferedMutator:
         self._fold = Fold(max_put_bytes) if deletes or not capabilities.written_by_driver else None
         self._max_folded_bytes = folded_bytes
         self._folded_bytes = 0
+        self._updates = UpdateFold(updates)
+        self._rank: int | None = None
         self._counts = WriteCounts()
         self._known_refused: RefusedRows = {}
         self._max_refused: int | None = None
@@ -127,9 +136,11 @@ class BufferedMutator:
         if self._fold is not None:
             self._fold.clear()
         self._folded_bytes = 0
+        self._updates.clear()
+        self._rank = None
         self.families.begin(prepared.families, prepared.at_limit)
         for sender in self._senders:
-            sender.begin(spec.patience_s, prepared.buckets)
+            sender.begin(spec.patience_s, prepared.declared)
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """
@@ -139,6 +150,9 @@ class BufferedMutator:
             MappingError: its row was refused in an earlier flush cycle, and the store refuses this mutation.
             StoreError: the store failed to write an earlier mutation; the flush cycle is over.
         """
+        if table in self._updates:
+            self._update(table, mutation)
+            return
         if self._known_refused and (table, mutation.row) in self._known_refused:
             self._write_alone(table, mutation)
             return
@@ -163,20 +177,33 @@ class BufferedMutator:
         The mutations of one event, those of refused rows first, so that none is written if one of these raises.
 
         Refused rows are those of earlier flush cycles. Mutations of one row keep their order.
+
+        Raises:
+            MappingError: an update among them cannot be merged.
         """
         refused = self._known_refused
+        for table, mutation in mutations:
+            if table in self._updates and isinstance(mutation, Put) and (table, mutation.row) not in refused:
+                self._updates.check(table, mutation)
         return sorted(mutations, key=lambda each: (each[0], each[1].row) not in refused) if refused else mutations
+
+    def split_start(self, rank: int) -> None:
+        """Start a split with this rank in the micro-batch."""
+        self._rank = rank
 
     def split_end(self) -> None:
         """
-        End a split, for a store that the driver writes.
+        End a split: buffer its update rows.
 
         Row keys of one split are often close together, and a file with a narrow key range need not be merged with
-        others. So the file ends here if it is large enough.
+        others. So the file of a store that the driver writes ends here if it is large enough.
         """
-        for buffer in self._buffers:
-            if buffer.buffered_bytes >= MIN_FILE_BYTES:
-                buffer.flush()
+        if self._updates:
+            self._drain_updates()
+        if self.capabilities.written_by_driver:
+            for buffer in self._buffers:
+                if buffer.buffered_bytes >= MIN_FILE_BYTES:
+                    buffer.flush()
 
     def flush(self) -> None:
         """
@@ -232,6 +259,30 @@ class BufferedMutator:
             buffers[crc32(mutation.row) % len(buffers)].add(table, mutation)
         fold.clear()
 
+    def _update(self, table: str, mutation: Mutation) -> None:
+        """Fold an update; all events of a refused row fail, also those of other splits."""
+        if not isinstance(mutation, Put):
+            raise MappingError(
+                f'table "{table}" has deferred updates, which an event cannot delete', code="delete_of_updates"
+            )
+        refused = self._known_refused.get((table, mutation.row))
+        if refused is None:
+            self._updates.add(table, mutation)
+            return
+        if not self.capabilities.written_by_driver:
+            # an earlier attempt may have written the update rows of other splits
+            self._updates.withdraw(table, mutation.row)
+        code, reason = refused
+        raise MappingError(f'store "{self.store_name}" refused a row of table "{table}": {reason}', code=code)
+
+    def _drain_updates(self) -> None:
+        if self._rank is None:
+            raise LifecycleError("a task writes deferred updates without the ranks of its splits")
+        if self.families.needed:
+            self._updates.clear()
+        for table, mutation in self._updates.take(self.batch_time_ms, self._rank):
+            self._buffers[crc32(mutation.row) % len(self._buffers)].add(table, mutation)
+
     def _write_alone(self, table: str, mutation: Mutation) -> None:
         """
         Send a mutation of a refused row in a call of its own: several events may have written that row, and only the
@@ -286,7 +337,8 @@ class BufferedMutator:
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:
             self._changed.add(table)
-        self.refused[table, mutation.row] = error.code, str(error)
+        row = original_of(mutation.row) if table in self._updates else mutation.row
+        self.refused[table, row] = error.code, str(error)
         if self._max_refused is not None and len(self.refused) > self._max_refused:
             raise ErrorBudgetSpentError(
                 f'store "{self.store_name}" refused {len(self.refused)} rows of one task, the last of table "{table}": '

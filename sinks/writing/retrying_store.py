@@ -15,10 +15,11 @@ from ingest.api import (
     Put,
     StoreBusyError,
     StoreUnavailableError,
+    UpdatesChangedError,
     WriteRejectedError,
 )
-from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
@@ -43,6 +44,9 @@ class Target(Protocol):
 
     def buckets(self, table: str) -> int | None:
         """As `Store.buckets`."""
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """As `Store.properties`."""
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """As `Store.families`."""
@@ -80,8 +84,8 @@ class RetryingStore:
     Applies chunks to a store with retries; opens it when first used and again after it was unavailable.
 
     Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
-    for each call; the number of buckets is read from the table's record once in a flush cycle, and nothing is written
-    to a table whose record differs from its declaration.
+    for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
+    table whose record differs from its declaration. A table of deferred updates that is not declared is refused too.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -90,18 +94,18 @@ class RetryingStore:
         self._clock = clock
         self._is_open = False
         self._results: list[CallResult] = []
-        self._distributions: dict[str, Distribution | None] = {}
-        self._declared: Mapping[str, int | None] = {}
+        self._stored_keys: dict[str, Callable[[bytes], bytes] | None] = {}
+        self._declared: Mapping[str, RowFormat] = {}
 
-    def begin(self, buckets: Mapping[str, int | None] = MappingProxyType({})) -> None:
+    def begin(self, declared: Mapping[str, RowFormat] = MappingProxyType({})) -> None:
         """
         Start a flush cycle: what an earlier one read of the tables is read again.
 
         Args:
-            buckets: table -> its declared number of buckets; other tables are written as their records say.
+            declared: table -> its declared row format; other tables are written as their records say.
         """
-        self._distributions.clear()
-        self._declared = buckets
+        self._stored_keys.clear()
+        self._declared = declared
 
     def apply(
         self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
@@ -154,13 +158,13 @@ class RetryingStore:
                 answered()
 
         try:
-            if chunk.table not in self._distributions:
+            if chunk.table not in self._stored_keys:
                 # before the bisection, which takes an error for a rejection of rows
                 call(lambda store: self._read_record(store, chunk.table), 0)
-            distribution = self._distributions[chunk.table]
+            stored_key = self._stored_keys[chunk.table]
 
             def send(mutations: Sequence[Mutation]) -> None:
-                stored_ones = mutations if distribution is None else _stored(mutations, distribution)
+                stored_ones = mutations if stored_key is None else _stored(mutations, stored_key)
                 call(lambda store: store.apply(chunk.table, stored_ones), len(mutations))
 
             refused = apply_all_but_refused(chunk.mutations, send)
@@ -204,16 +208,15 @@ class RetryingStore:
             ) from bug
 
     def _read_record(self, store: Target, table: str) -> None:
-        buckets = store.buckets(table)
-        self._check_buckets(table, buckets)
-        self._distributions[table] = Distribution.of(buckets)
-
-    def _check_buckets(self, table: str, recorded: int | None) -> None:
-        declared = self._declared.get(table, recorded)
+        recorded = RowFormat.recorded(store, table)
+        declared = self._declared.get(table, RowFormat(recorded.buckets))
         if declared != recorded:
-            if self._store.families(table) is None:
+            if store.families(table) is None:
                 raise NoTableError(f'there is no table "{table}"')
-            raise BucketsChangedError(table, declared, recorded)
+            if declared.buckets != recorded.buckets:
+                raise BucketsChangedError(table, declared.buckets, recorded.buckets)
+            raise UpdatesChangedError(table, declared.updates, recorded.updates)
+        self._stored_keys[table] = recorded.stored_key()
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
@@ -230,7 +233,7 @@ class RetryingStore:
         self._results = [replace(result, stored=False, refused=()) for result in self._results]
 
 
-def _stored(mutations: Sequence[Mutation], distribution: Distribution) -> Sequence[Mutation]:
+def _stored(mutations: Sequence[Mutation], stored_key: Callable[[bytes], bytes]) -> Sequence[Mutation]:
     """The mutations with stored row keys."""
     # a staging writer accepts every key, and its store would refuse the whole file
     too_long = [index for index, one in enumerate(mutations) if len(one.row) >= MAX_ROW_KEY_BYTES]
@@ -242,4 +245,4 @@ def _stored(mutations: Sequence[Mutation], distribution: Distribution) -> Sequen
             code="row_key_too_long",
             hint="shorten it, for example with a hash of the long part",
         )
-    return with_stored_keys(mutations, distribution)
+    return with_stored_keys(mutations, stored_key)

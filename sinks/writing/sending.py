@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from ingest import failpoint
 from ingest.api import StoreError, StoreUnavailableError
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import Chunk
 from sinks.writing.retry import Retry
 from sinks.writing.retrying_store import CallResult, RetryingStore, Target
 
 T = TypeVar("T")
-_NONE: Mapping[str, int | None] = MappingProxyType({})
+_NONE: Mapping[str, RowFormat] = MappingProxyType({})
 
 
 class Sender(ABC):
@@ -26,13 +27,13 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(self, patience_s: float, buckets: Mapping[str, int | None] = _NONE) -> None:
+    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE) -> None:
         """
         Start a flush cycle.
 
         Args:
             patience_s: how long a chunk may be in flight before a call raises.
-            buckets: table -> its declared number of buckets; other tables are written as their records say.
+            declared: table -> its declared row format; other tables are written as their records say.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -91,11 +92,11 @@ class DirectSender(Sender):
     def begin(
         self,
         patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
-        buckets: Mapping[str, int | None] = _NONE,
+        declared: Mapping[str, RowFormat] = _NONE,
     ) -> None:
         """Start a flush cycle."""
         self._error = None
-        self._store.begin(buckets)
+        self._store.begin(declared)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -155,7 +156,7 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, patience_s: float, buckets: Mapping[str, int | None] = _NONE) -> None:
+    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._patience_s = patience_s
@@ -167,7 +168,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
-            self._store.begin(buckets)
+            self._store.begin(declared)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

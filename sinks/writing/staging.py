@@ -22,6 +22,7 @@ import msgpack
 from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
+from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
 
@@ -41,11 +42,11 @@ class FileFormat(NamedTuple):
 
     Attributes:
         compression: as `FileStore.file_compression` returned it to the driver.
-        buckets: number of buckets of the table's row keys; None if they are stored as they are.
+        rows: row format of the table.
     """
 
     compression: str = "none"
-    buckets: int | None = None
+    rows: RowFormat = RowFormat()
 
 
 PLAIN = FileFormat()
@@ -149,7 +150,11 @@ class StagingWriter:
 
     def buckets(self, table: str) -> int | None:
         """The number of buckets that the driver knew at begin."""
-        return self._formats.get(table, PLAIN).buckets
+        return self._formats.get(table, PLAIN).rows.buckets
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """How updates are merged, as the driver knew at begin."""
+        return {UPDATES: self._formats.get(table, PLAIN).rows.updates}
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._current_path()

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec
+from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec, UpdatesDifferError
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
@@ -45,11 +46,11 @@ class StoreCommitter(Committer):
         self._new_sender = sender
         self._sender: Sender | None = None
         self._declared = tuple(declared.values())
-        self._buckets = {name: spec.buckets for name, spec in declared.items()}
+        self._formats = {name: RowFormat(spec.buckets, spec.updates) for name, spec in declared.items()}
 
     def recover(self) -> None:
         """
-        Open the store of the driver, and refuse tables whose number of buckets is not the declared one.
+        Open the store of the driver, and refuse tables whose row format is not the declared one.
 
         Its first opening runs `prepare` of `DriverStore`. For a store that only the driver may write, the service
         creates the declared tables there and removes files that an earlier process staged. A store that tasks write to
@@ -62,7 +63,7 @@ class StoreCommitter(Committer):
             try:
                 sender.begin(CHECK_S)
                 for spec in self._declared:
-                    sender.call(partial(_check_buckets, spec))
+                    sender.call(partial(_check_format, spec))
             except StoreError as error:
                 if error.disposition is not Disposition.RETRY:
                     raise
@@ -81,7 +82,7 @@ class StoreCommitter(Committer):
             self._remove_all_but(batch.attempt)
         folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
         if self._families is None:
-            return Prepared(folder, refused=refused, buckets=self._buckets).packed()
+            return Prepared(folder, refused=refused, declared=self._formats).packed()
         for table, names in sorted(needed.items()):
             self._families.create(table, names)
         return Prepared(
@@ -90,7 +91,7 @@ class StoreCommitter(Committer):
             self._families.formats(),
             self._families.at_limit(),
             refused,
-            self._buckets,
+            self._formats,
         ).packed()
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -114,7 +115,7 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s, self._buckets)
+            sender.begin(patience_s, self._formats)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:
@@ -145,8 +146,11 @@ class StoreCommitter(Committer):
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _check_buckets(spec: TableSpec, store: Target) -> None:
-    """A table that does not exist gets the declared number when it is created."""
-    found = store.buckets(spec.name)
-    if found != spec.buckets and store.families(spec.name) is not None:
-        raise BucketsDifferError(spec.name, spec.buckets, found)
+def _check_format(spec: TableSpec, store: Target) -> None:
+    """A table that does not exist gets the declared number of buckets when it is created."""
+    found = RowFormat.recorded(store, spec.name)
+    if found == RowFormat(spec.buckets, spec.updates) or store.families(spec.name) is None:
+        return
+    if found.buckets != spec.buckets:
+        raise BucketsDifferError(spec.name, spec.buckets, found.buckets)
+    raise UpdatesDifferError(spec.name, spec.updates, found.updates)

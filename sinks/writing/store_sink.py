@@ -29,10 +29,13 @@ class StoreSink(TaskSink):
             self._staging.begin(str(path), known.families, known.formats)
         self._mutator.begin(spec, known, counts)
 
+    def split_start(self, rank: int) -> None:
+        """Start a split, whose updates are written under its rank."""
+        self._mutator.split_start(rank)
+
     def split_end(self) -> None:
-        """End a split: close a staged file that is large enough."""
-        if self._staging is not None:
-            self._mutator.split_end()
+        """End a split: write its updates, and close a staged file that is large enough."""
+        self._mutator.split_end()
 
     def flush(self) -> SinkResult:
         """Flush the mutator; the batch runs again if families are needed or rows were refused."""

@@ -38,6 +38,7 @@ from ingest.plan.assemble import live_store, store_writer
 from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.staging import FileFormat, remove_leftovers
@@ -74,9 +75,10 @@ class WritePlan:
     def prepared(self) -> bytes:
         """What tasks know about the store."""
         name = self.table.name
-        buckets = {} if self.table.declared is None else {name: self.buckets}
-        formats = {name: FileFormat(self.compression, self.buckets)}
-        return Prepared(self.folder, {name: self.families}, formats, buckets=buckets).packed()
+        rows = RowFormat(self.buckets)
+        declared = {} if self.table.declared is None else {name: rows}
+        formats = {name: FileFormat(self.compression, rows)}
+        return Prepared(self.folder, {name: self.families}, formats, declared=declared).packed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,14 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
         ConfigError: a declared column is in a family that the table lacks, or Spark cannot write this kind of store.
         ConflictError: another process writes a store that only one process may write.
         SchemaError: the table has another number of buckets than its declaration.
+        ConflictError: the table has deferred updates, which only its pipeline writes.
     """
     component = table.store()
     time_ms = now_ms() if mapper.time_ms is None else mapper.time_ms
     if not live_store(component).capabilities.written_by_driver:
         with table.reading() as store:
             families = store.families(table.name) or frozenset()
-            buckets, compression, folder = store.buckets(table.name), "none", ""
+            buckets, compression, folder = _buckets(store, table.name), "none", ""
         if table.declared is not None and table.declared.buckets != buckets:
             raise BucketsDifferError(table.name, table.declared.buckets, buckets)
     else:
@@ -159,7 +162,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
             found = store.families(table.name)
             if found is None:
                 raise missing_table(table.name, store.tables())
-            families, buckets = found, store.buckets(table.name)
+            families, buckets = found, _buckets(store, table.name)
             compression = store.file_compression(table.name) if isinstance(store, FileStore) else "none"
         folder = _staging_folder(component)
     missing = {column.column.partition(b":")[0] for column in mapper.columns} - families
@@ -169,6 +172,16 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
             hint="declare it under `tables` of a pipeline file, and run 'ingest table apply'",
         )
     return WritePlan(table, mapper, time_ms, families, buckets, compression, folder)
+
+
+def _buckets(store: Store[Any], table: str) -> int | None:
+    rows = RowFormat.recorded(store, table)
+    if rows.updates:
+        raise ConflictError(
+            f'table "{table}" has deferred updates, which only the pipeline that owns it writes',
+            hint="send the rows through the pipeline's source, or use another table",
+        )
+    return rows.buckets
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:

@@ -1,0 +1,52 @@
+"""How the rows of a table are stored: with or without buckets, as values or as deferred updates."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+from sinks.rowkeys.distribution import Distribution
+from sinks.updates.keys import original_of
+
+UPDATES = "updates"
+"""Name of the property of a table that says how its updates are merged."""
+
+
+class Recorded(Protocol):
+    """What has the records of tables: a store, or a staging writer for one."""
+
+    def buckets(self, table: str) -> int | None:
+        """As `Store.buckets`."""
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """As `Store.properties`."""
+
+
+class RowFormat(NamedTuple):
+    """
+    The row format of a table.
+
+    Attributes:
+        buckets: number of buckets of the row keys; None if they are stored as they are.
+        updates: how deferred updates are merged, as `TableSpec.updates`; "" for a table of values.
+    """
+
+    buckets: int | None = None
+    updates: str = ""
+
+    @classmethod
+    def recorded(cls, store: Recorded, table: str) -> "RowFormat":
+        """The row format in the record of a table."""
+        return cls(store.buckets(table), store.properties(table).get(UPDATES, ""))
+
+    def stored_key(self) -> Callable[[bytes], bytes] | None:
+        """
+        The function from a row key to the one that is stored; None if they are the same.
+
+        The row key of an update row is in the bucket of its original row key, with all other update rows of that row.
+        """
+        distribution = Distribution.of(self.buckets)
+        if distribution is None:
+            return None
+        if not self.updates:
+            return distribution.stored
+        bucket = distribution.bucket
+        return lambda key: bucket(original_of(key)) + key
