@@ -1,7 +1,7 @@
 """The reference store: HBase's rules on plain dictionaries, for tests, `ingest test` and `ingest explain`."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -30,6 +30,7 @@ from ingest.api import (
     split_column,
 )
 from ingest.api.notation import shown
+from ingest.api.properties import check_property, with_property
 from ingest.clock import now_ms
 from sinks.rowkeys.fuzzy import RemainingRange
 
@@ -90,6 +91,7 @@ class MemoryStore(Store[MemorySettings]):
         super().__init__(settings or MemorySettings())
         self._clock_ms = clock_ms
         self._tables: dict[str, _Table] = {}
+        self._properties: dict[str, Mapping[str, str]] = {}
         self._is_open = False
 
     def open(self) -> None:
@@ -173,6 +175,19 @@ class MemoryStore(Store[MemorySettings]):
         if buckets is not None and found.buckets not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found.buckets)
         found.buckets = buckets
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The properties of the table."""
+        self._check_open()
+        return self._properties.get(table, {})
+
+    def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
+        """Replace the value of a property if it is the one before."""
+        check_property(name, before, value)
+        changed = with_property(self.properties(table), name, before, value)
+        if changed is not None:
+            self._properties[table] = changed
+        return changed is not None
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

@@ -1,7 +1,7 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -185,6 +185,37 @@ class Store(ComponentBase[S]):
         Raises:
             BucketsDifferError: another number is recorded.
             NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def properties(self, table: str) -> Mapping[str, str]:
+        """
+        The properties recorded of a table, name -> value; none of a table that has no such record.
+
+        They belong to the name of the table: they may be recorded before it exists, and stay when `ensure_table`
+        creates or changes it, and when it is dropped by other means than this product.
+        """
+
+    @abstractmethod
+    def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
+        """
+        Replace the value of a property if it is the one before (compare-and-set). Durable when it returns.
+
+        A call whose outcome is unknown can be repeated: the result is also True if the property already has the new
+        value. So two processes that compete for a property need different values to see which one has won.
+
+        Args:
+            table: its name; it need not exist.
+            name: characters a to z and `_`; not `buckets`, see `record_buckets`.
+            before: the expected value; None for no property.
+            value: the new value, which is not empty; None removes the property.
+
+        Returns:
+            Whether the property now has the new value; False if it has a third one.
+
+        Raises:
+            ValueError: the name is not allowed, or a value is empty.
+            StoreError: as `apply`.
         """
 
     @abstractmethod

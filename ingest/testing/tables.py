@@ -204,6 +204,85 @@ class TableContract:
         store.record_buckets(table, None)
         assert (store.buckets(table), scanned(store, table)) == (None, rows)
 
+    def test_property_is_replaced_if_it_has_the_expected_value(self, kit: StoreFixture, store: AnyStore) -> None:
+        table = kit.table()
+        assert store.properties(table) == {}
+        changes: list[tuple[str | None, str | None, bool]] = [
+            ("1", "2", False),
+            (None, "1", True),
+            (None, "2", False),
+            ("1", "2", True),
+            ("1", "3", False),
+            ("2", None, True),
+            ("2", "4", False),
+            (None, '{"a": "é\\u0001\\n"}', True),
+        ]
+        present: str | None = None
+        for before, value, has_value in changes:
+            assert store.set_property(table, "mark", before, value) is has_value
+            present = value if has_value else present
+            assert store.properties(table) == ({} if present is None else {"mark": present})
+        assert store.set_property(table, "owner_of_it", None, "logs")
+        store = kit.reopened(store)
+        assert store.properties(table) == {"mark": present, "owner_of_it": "logs"}
+        assert store.properties(kit.table()) == {}
+
+    def test_call_that_has_set_a_property_can_be_repeated(self, kit: StoreFixture, store: AnyStore) -> None:
+        table = kit.table()
+        for before, value in ((None, "1"), ("1", "2"), ("2", None)):
+            for _ in range(2):
+                assert store.set_property(table, "mark", before, value)
+            assert store.properties(table).get("mark") == value
+
+    @pytest.mark.parametrize(
+        ("name", "before", "value"),
+        [
+            ("buckets", None, "16"),
+            ("", None, "1"),
+            ("Mark", None, "1"),
+            ("mark1", None, "1"),
+            ("a:b", None, "1"),
+            ("mark\n", None, "1"),
+            ("mark", None, ""),
+            ("mark", "", "1"),
+        ],
+    )
+    def test_invalid_property_is_an_error(
+        self, store: AnyStore, table: str, name: str, before: str | None, value: str
+    ) -> None:
+        with pytest.raises(ValueError, match="propert"):
+            store.set_property(table, name, before, value)
+        assert store.properties(table) == {}
+
+    def test_properties_stay_when_the_table_is_created_and_changed(self, kit: StoreFixture, store: AnyStore) -> None:
+        name = kit.table()
+        assert store.set_property(name, "owner", None, "logs")
+        assert (store.families(name), store.describe_table(name), store.buckets(name)) == (None, None, None)
+        assert name not in store.tables()
+        for buckets in (16, None, 8):
+            store.ensure_table(TableSpec(name, (FamilySpec(b"f"),), buckets=buckets))
+            assert (store.properties(name), store.buckets(name)) == ({"owner": "logs"}, buckets)
+        if store.capabilities.creates_families:
+            store.ensure_table(TableSpec(name, (FamilySpec(b"g"),), buckets=8))
+            store.change_family(name, FamilySpec(b"f", versions=3))
+        store.record_buckets(name, None)
+        store = kit.reopened(store)
+        assert (store.properties(name), store.buckets(name)) == ({"owner": "logs"}, None)
+        assert store.set_property(name, "owner", "logs", None)
+        assert store.properties(name) == {}
+
+    def test_readers_see_properties(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        reader = kit.reader(store)
+        try:
+            for name in (table, kit.table()):
+                assert reader.properties(name) == {}
+                for before, value in ((None, "1"), ("1", "2"), ("2", "3")):
+                    assert store.set_property(name, "mark", before, value)
+                    assert reader.properties(name) == {"mark": value}
+        finally:
+            if reader is not store:
+                reader.close()
+
     @pytest.mark.parametrize(
         "never",
         [

@@ -1,7 +1,7 @@
 """What the store needs of a client of HBase; `thrift` and `rpc` each have one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from ingest.api import (
     BusyWait,
@@ -134,9 +134,9 @@ class HBaseClient(ABC):
         """
 
     @abstractmethod
-    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
+    def values(self, table: str, row: bytes, column: bytes) -> Mapping[bytes, bytes]:
         """
-        The value of a cell; None if there is no such cell or no such table.
+        The value of a cell, or those of a family: column -> value; none if there is no such cell or no such table.
 
         Raises:
             NoFamilyError: the table lacks the family.

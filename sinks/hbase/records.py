@@ -1,22 +1,26 @@
 """
 What the product records of tables in HBase, beside their schema: one row for each in a small table of its own.
 
-A table without buckets needs no row, and a cluster without such tables needs no table of records.
+The row has a cell for the number of buckets and one for each property, `t:NAME`. A cell is never deleted: an empty one
+stands for no value. A table without buckets and properties needs no row, and a cluster without such tables needs no
+table of records.
 """
 
 import contextlib
+from collections.abc import Mapping
 
-from ingest.api import BucketsDifferError, FamilySpec, IntegrityError, StoreRefusedError, TableSpec
-from ingest.api.notation import shown
+from ingest.api import BucketsDifferError, FamilySpec, IntegrityError, NoTableError, StoreRefusedError, TableSpec
+from ingest.api.notation import shown, shown_start
+from ingest.api.properties import BUCKETS
 from sinks.hbase.client import HBaseClient, NoFamilyError, TableExistsError
 
 RECORDS = "attr2hbase"
 """The table of records; its row keys are names of tables."""
 _FAMILY = b"t"
-_BUCKETS = b"t:buckets"
+_ANOTHER_VERSION = "use the version that wrote it, or a later one"
 
 
-def buckets_of(table: str, value: bytes | None) -> int | None:
+def buckets_of(table: str, value: bytes) -> int | None:
     """
     The number of buckets in the cell of a record; None for a table without buckets.
 
@@ -28,7 +32,7 @@ def buckets_of(table: str, value: bytes | None) -> int | None:
     if not value.isdigit():
         raise IntegrityError(
             f'the record of table "{table}" in table "{RECORDS}" is {shown(value)}, this version reads a number',
-            hint="use the version that wrote it, or a later one",
+            hint=_ANOTHER_VERSION,
         )
     return int(value)
 
@@ -46,7 +50,7 @@ class TableRecords:
         Raises:
             IntegrityError: another version wrote the record.
         """
-        return buckets_of(table, self._value(table))
+        return buckets_of(table, self._value(table, BUCKETS))
 
     def set_buckets(self, table: str, buckets: int | None) -> None:
         """
@@ -55,19 +59,65 @@ class TableRecords:
         Raises:
             BucketsDifferError: another client has recorded another number meanwhile.
         """
-        with contextlib.suppress(TableExistsError):  # the next read finds out whether an existing table is ours
-            self._client.create_table(TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
-        before = self._value(table)
-        wanted = b"" if buckets is None else b"%d" % buckets
-        if wanted == (before or b""):
-            return
-        was_written = self._client.replace(RECORDS, _row_of(table), _BUCKETS, before=before, value=wanted)
-        if not was_written and (found := self.buckets(table)) != buckets:
-            raise BucketsDifferError(table, buckets, found)
+        before = self._value(table, BUCKETS)
+        if not self._replace(table, BUCKETS, before, b"" if buckets is None else b"%d" % buckets):
+            raise BucketsDifferError(table, buckets, self.buckets(table))
 
-    def _value(self, table: str) -> bytes | None:
+    def properties(self, table: str) -> Mapping[str, str]:
+        """
+        The properties of a table, name -> value.
+
+        Raises:
+            IntegrityError: another version wrote one.
+        """
+        found = self._values(table, _FAMILY)
+        return {
+            column.removeprefix(_FAMILY + b":").decode(): _text_of(table, column, value)
+            for column, value in found.items()
+            if value and column != _column(BUCKETS)
+        }
+
+    def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
+        """Replace the value of a property if it is the one before; as `Store.set_property`."""
+        return self._replace(table, name, (before or "").encode(), (value or "").encode())
+
+    def _replace(self, table: str, name: str, before: bytes, value: bytes) -> bool:
+        """
+        Write a value if the present one is the one before, or the new one; empty is no value.
+
+        Returns:
+            Whether the record now has the value.
+        """
+        cell = self._cell(table, name)
+        if (cell or b"") == value:
+            return True
+        if (cell or b"") != before:
+            return False
+        if self._put(table, name, cell, value):
+            return True
+        # an earlier attempt, whose answer was lost, may have written it
+        return self._value(table, name) == value
+
+    def _put(self, table: str, name: str, cell: bytes | None, value: bytes) -> bool:
+        """Replace a cell in the table of records, which the first record creates."""
+        row, column = _row_of(table), _column(name)
         try:
-            return self._client.value(RECORDS, _row_of(table), _BUCKETS)
+            return self._client.replace(RECORDS, row, column, before=cell, value=value)
+        except NoTableError:
+            with contextlib.suppress(TableExistsError):  # another client has created it
+                self._client.create_table(TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
+        return self._client.replace(RECORDS, row, column, before=cell, value=value)
+
+    def _value(self, table: str, name: str) -> bytes:
+        """The value in a cell; empty for none."""
+        return self._cell(table, name) or b""
+
+    def _cell(self, table: str, name: str) -> bytes | None:
+        return self._values(table, _column(name)).get(_column(name))
+
+    def _values(self, table: str, column: bytes) -> Mapping[bytes, bytes]:
+        try:
+            return self._client.values(RECORDS, _row_of(table), column)
         except NoFamilyError as error:
             raise StoreRefusedError(
                 f'table "{RECORDS}" has no family "{_FAMILY.decode()}": it is not a table of table records',
@@ -79,3 +129,18 @@ class TableRecords:
 def _row_of(table: str) -> bytes:
     """The row of a table's record: `default:t` and `t` are one table."""
     return table.removeprefix("default:").encode()
+
+
+def _column(name: str) -> bytes:
+    return _FAMILY + b":" + name.encode()
+
+
+def _text_of(table: str, column: bytes, value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise IntegrityError(
+            f'cell {shown(column)} of the record of table "{table}" in table "{RECORDS}" is {shown_start(value)}, '
+            "this version reads text",
+            hint=_ANOTHER_VERSION,
+        ) from error

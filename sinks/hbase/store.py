@@ -1,7 +1,7 @@
 """HBase as a store."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from ingest.api import (
     ALL_TIMES,
@@ -21,6 +21,7 @@ from ingest.api import (
     TimeRange,
     WriteRejectedError,
 )
+from ingest.api.properties import check_property
 from sinks.hbase.client import HBaseClient, TableExistsError
 from sinks.hbase.records import RECORDS, TableRecords
 from sinks.hbase.settings import HBaseSettings
@@ -34,10 +35,10 @@ class HBaseStore(Store[HBaseSettings]):
     time-out the outcome is unknown: HBase may execute the call later.
 
     If HBase checks permissions, the user needs R, W and C on the tables; C to list their families. With a Thrift server
-    this is the server's user. If there is a table `attr2hbase`, which holds the table records of salted tables, the
-    user needs R on it; the user of `ingest table apply` also needs W, and the right to create it. Missing permissions,
-    and a table that is missing, disabled, read only or over its space quota, block the pipeline until an operator acts;
-    no event fails.
+    this is the server's user. If there is a table `attr2hbase`, which holds the table records of salted tables and of
+    tables with properties, the user needs R on it. A user that writes a record, as that of `ingest table apply`, also
+    needs W, and the right to create it. Missing permissions, and a table that is missing, disabled, read only or over
+    its space quota, block the pipeline until an operator acts; no event fails.
     """
 
     kind = "hbase"
@@ -124,6 +125,15 @@ class HBaseStore(Store[HBaseSettings]):
         if buckets is not None and found not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found)
         self._records.set_buckets(table, buckets)
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The properties in the table's record; one call."""
+        return self._records.properties(table)
+
+    def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
+        """Replace the value of a property if it is the one before; two calls, a read and a check-and-put."""
+        check_property(name, before, value)
+        return self._records.set_property(table, name, before, value)
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

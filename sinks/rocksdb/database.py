@@ -3,7 +3,7 @@
 import os
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -170,6 +170,16 @@ class Database:
         opened.records[table] = record
         self.generation += 1
 
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The properties of a table, which need not exist."""
+        root = self.current().root
+        return self.guarded(lambda: tables.read_properties(root, table))
+
+    def record_properties(self, table: str, properties: Mapping[str, str]) -> None:
+        """Replace the properties of a table; readers see them without reopening the database."""
+        root = self.writable().root
+        self.guarded(lambda: tables.write_properties(root, table, properties, self._synced))
+
     def _has_caught_up(self, opened: Opened) -> bool:
         try:
             opened.root.try_catch_up_with_primary()
@@ -200,7 +210,7 @@ class Database:
             with open_private(self.path / OWNER, "wb") as file:
                 file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             if root.get(tables.FORMAT_KEY) is None:
-                root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
+                root.put(tables.FORMAT_KEY, tables.FORMATS[0], self._synced)
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
         if not self.read_only:
             for table, record in opened.records.items():

@@ -1,6 +1,6 @@
 """The embedded store: HBase's rules on one folder of RocksDB."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, cast
@@ -26,6 +26,7 @@ from ingest.api import (
     split_column,
 )
 from ingest.api.notation import shown
+from ingest.api.properties import check_property, with_property
 from ingest.clock import now_ms
 from sinks.rocksdb import table_file
 from sinks.rocksdb.database import Database
@@ -202,6 +203,21 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             raise BucketsDifferError(table, buckets, record.buckets)
         with self._releasing_on_error():
             self._database.record_table(table, record._replace(buckets=buckets))
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The properties of the table."""
+        return self._database.properties(table)
+
+    def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
+        """Replace the value of a property if it is the one before; always with a sync."""
+        check_property(name, before, value)
+        self._database.writable()
+        with self._releasing_on_error():
+            present = self._database.properties(table)
+            changed = with_property(present, name, before, value)
+            if changed is not None and changed != present:
+                self._database.record_properties(table, changed)
+        return changed is not None
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

@@ -1,20 +1,26 @@
 """Tables and families: one RocksDB column family for each table, and a record of its specification."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
-from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteOptions
+from rocksdict import DBCompressionType, DBRecoveryMode, Options, Rdict, WriteBatch, WriteOptions
 
 from ingest.api import FamilySpec, IntegrityError
 from ingest.api.notation import shown
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
-FORMAT = b"3"
-"""Incremented with every change of the keys or records; a store of another format is refused."""
+FORMATS = (b"3", b"4")
+"""
+Those that this version reads; a store of another format is refused.
+
+A new one begins with every change of the keys or records. A store begins with the first of these. The first property of
+a table makes it the second: versions that do not know properties must not write to the table.
+"""
 _TABLE_KEY = b"table:"
+_PROPERTIES_KEY = b"properties:"
 
 WRITE_BUFFER_BYTES = 32 << 20
 """Of one table: flushed files are large, and ten tables fit into a small driver."""
@@ -125,9 +131,9 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
         IntegrityError: the store has another format, or a record cannot be read.
     """
     found = database.get(FORMAT_KEY)
-    if found is not None and found != FORMAT:
+    if found is not None and found not in FORMATS:
         raise IntegrityError(
-            f"the store has format {shown(found)}, this version reads {shown(FORMAT)}",
+            f"the store has format {shown(found)}, this version reads {' and '.join(map(shown, FORMATS))}",
             hint="use the version that wrote it",
         )
     tables: dict[str, TableRecord] = {}
@@ -145,3 +151,25 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
             raise IntegrityError(f'the record of table "{name}" cannot be read: {error}') from error
         cursor.next()
     return tables
+
+
+def write_properties(database: Rdict, table: str, properties: Mapping[str, str], options: WriteOptions) -> None:
+    """Write the properties of a table, which need not exist, and the format of stores with properties, atomically."""
+    batch = WriteBatch(raw_mode=True)
+    batch.put(FORMAT_KEY, FORMATS[-1])
+    batch.put(_PROPERTIES_KEY + table.encode(), json.dumps(properties).encode())
+    database.write(batch, options)
+
+
+def read_properties(database: Rdict, table: str) -> Mapping[str, str]:
+    """
+    The properties of a table, name -> value.
+
+    Raises:
+        IntegrityError: they cannot be read.
+    """
+    found = database.get(_PROPERTIES_KEY + table.encode())
+    try:
+        return {} if found is None else dict(json.loads(found).items())
+    except (ValueError, AttributeError) as error:
+        raise IntegrityError(f'the properties of table "{table}" cannot be read: {error}') from error

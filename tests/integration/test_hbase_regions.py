@@ -57,7 +57,7 @@ def test_increments_add_up(client: RpcClient) -> None:
     client.create_table(spec)
     assert client.increment(spec.name, b"a", b"f:q", 5) == 5
     assert client.increment(spec.name, b"a", b"f:q", -7) == -2
-    assert client.value(spec.name, b"a", b"f:q") == (-2).to_bytes(8, "big", signed=True)
+    assert client.values(spec.name, b"a", b"f:q") == {b"f:q": (-2).to_bytes(8, "big", signed=True)}
     with pytest.raises(WriteRejectedError):
         client.increment(spec.name, b"a", b"nosuch:q", 1)
     client.apply(spec.name, [Put(b"b", {b"f:q": b"text"}, 1)])

@@ -1,7 +1,7 @@
 """HBase with its own protocol."""
 
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from ingest.api import (
     ALL_TIMES,
@@ -147,13 +147,14 @@ class RpcClient(HBaseClient):
         """Alter a family of a live table."""
         self._master.change_family(table, family)
 
-    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
-        """The value of a cell."""
+    def values(self, table: str, row: bytes, column: bytes) -> Mapping[bytes, bytes]:
+        """The value of a cell, or those of a family."""
         try:
             found = self._reader.get_columns(table, row, [column], 1, ALL_TIMES)
         except NotFoundError:
-            return None
-        return found.cells[0].value if found is not None else None
+            return {}
+        cells = () if found is None else found.cells
+        return {cell.family + b":" + cell.qualifier: cell.value for cell in cells}
 
     def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
         """Write a cell if its value is still the one before."""

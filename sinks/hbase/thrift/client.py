@@ -1,6 +1,6 @@
 """HBase through its Thrift servers."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from ingest.api import (
     FamilySpec,
@@ -136,23 +136,23 @@ class ThriftClient(HBaseClient):
                 raise SchemaError(error.message, hint=error.hint) from error.__cause__
             raise
 
-    def value(self, table: str, row: bytes, column: bytes) -> bytes | None:
-        """The value of a cell."""
+    def values(self, table: str, row: bytes, column: bytes) -> Mapping[bytes, bytes]:
+        """The value of a cell, or those of a family."""
         if table not in self._existing:
             # a get from a missing table would leave a stack trace in the server's log
             if not self._connection.read(table, "getTableRegions", table.encode()):
-                return None
+                return {}
             self._existing.add(table)
         try:
-            cells = self._connection.read(table, "get", table.encode(), row, column, {})
+            rows = self._connection.read(table, "getRowWithColumns", table.encode(), row, [column], {})
         except NotFoundError:
             self._existing.discard(table)
-            return None
+            return {}
         except StoreRefusedError as error:
             if _is_about_family(error, table):
                 raise NoFamilyError(error.message) from error.__cause__
             raise
-        return cells[0].value if cells else None
+        return {name: cell.value for found in rows for name, cell in found.columns.items()}
 
     def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
         """Write a cell if its value is still the one before."""

@@ -1,11 +1,18 @@
-"""Table records: what their cell may be, and how it is written."""
+"""Table records: what their cells may be, and how they are written."""
 
-from collections.abc import Callable
 from unittest.mock import MagicMock, create_autospec
 
 import pytest
 
-from ingest.api import BucketsDifferError, IntegrityError, Put, StoreRefusedError
+from ingest.api import (
+    BucketsDifferError,
+    FamilySpec,
+    IntegrityError,
+    NoTableError,
+    Put,
+    StoreRefusedError,
+    TableSpec,
+)
 from sinks.hbase import store
 from sinks.hbase.client import HBaseClient, NoFamilyError, TableExistsError
 from sinks.hbase.records import TableRecords, buckets_of
@@ -15,7 +22,7 @@ from sinks.writing.retry import Retry
 from sinks.writing.sending import DirectSender
 
 
-@pytest.mark.parametrize(("value", "buckets"), [(None, None), (b"", None), (b"16", 16), (b"256", 256)])
+@pytest.mark.parametrize(("value", "buckets"), [(b"", None), (b"16", 16), (b"256", 256)])
 def test_cell_is_a_number_of_buckets(value, buckets):
     assert buckets_of("t", value) == buckets
 
@@ -28,55 +35,173 @@ def test_record_of_another_version_is_refused(value):
     assert caught.value.hint == "use the version that wrote it, or a later one"
 
 
+class RecordsTable:
+    """
+    The table of records of a cluster.
+
+    Attributes:
+        cells: of all rows, column -> value; None if there is no such table.
+        writes: arguments of the check-and-puts that have changed a cell.
+        lost_answers: number of the next check-and-puts that are attempted twice, since the first answer is lost.
+        meanwhile: what another client writes to the cell just before the next check-and-put.
+    """
+
+    def __init__(self) -> None:
+        self.cells: dict[bytes, dict[bytes, bytes]] | None = None
+        self.writes: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+        self.lost_answers = 0
+        self.meanwhile: bytes | None = None
+
+    def values(self, table: str, row: bytes, column: bytes) -> dict[bytes, bytes]:
+        assert table == "attr2hbase"
+        cells = (self.cells or {}).get(row, {})
+        return {name: value for name, value in cells.items() if column in {name, name.partition(b":")[0]}}
+
+    def create_table(self, spec: TableSpec) -> None:
+        assert spec == TableSpec("attr2hbase", (FamilySpec(b"t"),))
+        if self.cells is not None:
+            raise TableExistsError("it exists")
+        self.cells = {}
+
+    def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
+        if self.cells is None:
+            raise NoTableError(f'there is no table "{table}"')
+        cells = self.cells.setdefault(row, {})
+        if self.meanwhile is not None:
+            cells[column], self.meanwhile = self.meanwhile, None
+        if cells.get(column) != before:
+            return False
+        cells[column] = value
+        self.writes.append((row, column, before, value))
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return self.replace(table, row, column, before=before, value=value)
+        return True
+
+
 @pytest.fixture
-def client() -> MagicMock:
-    """A client of a cluster with a table of records, which has none yet."""
+def cluster() -> RecordsTable:
+    return RecordsTable()
+
+
+@pytest.fixture
+def client(cluster: RecordsTable) -> MagicMock:
+    """A client of the cluster."""
     made: MagicMock = create_autospec(HBaseClient, instance=True)
-    made.create_table.side_effect = TableExistsError("it exists")
-    made.value.return_value = None
+    for method in ("values", "create_table", "replace"):
+        getattr(made, method).side_effect = getattr(cluster, method)
     return made
 
 
-def replacing(client: MagicMock, value: bytes, *, was_written: bool) -> Callable[..., bool]:
-    """A check-and-put after which the cell has a value, whoever wrote it."""
-
-    def replace(*_cell: object, **_values: object) -> bool:
-        client.value.return_value = value
-        return was_written
-
-    return replace
+@pytest.fixture
+def records(client: MagicMock) -> TableRecords:
+    return TableRecords(client)
 
 
 class TestSetBuckets:
-    def test_first_record_of_a_table(self, client):
-        client.replace.side_effect = replacing(client, b"16", was_written=True)
-        TableRecords(client).set_buckets("default:t", 16)
-        client.replace.assert_called_once_with("attr2hbase", b"t", b"t:buckets", before=None, value=b"16")
-        assert TableRecords(client).buckets("t") == 16
+    def test_first_record_of_a_table(self, cluster, records):
+        assert records.buckets("t") is None
+        records.set_buckets("default:t", 16)
+        assert cluster.writes == [(b"t", b"t:buckets", None, b"16")]
+        assert records.buckets("t") == 16
 
-    def test_record_that_is_there_is_not_written(self, client):
-        client.value.return_value = b"16"
-        TableRecords(client).set_buckets("t", 16)
-        client.replace.assert_not_called()
+    def test_record_that_is_there_is_not_written(self, cluster, records):
+        cluster.cells = {b"t": {b"t:buckets": b"16"}}
+        records.set_buckets("t", 16)
+        assert cluster.writes == []
 
-    def test_attempt_whose_answer_was_lost_has_written_the_record(self, client):
-        client.replace.side_effect = replacing(client, b"16", was_written=False)
-        TableRecords(client).set_buckets("t", 16)
+    def test_removed_record_is_an_empty_cell(self, cluster, records):
+        cluster.cells = {b"t": {b"t:buckets": b"16"}}
+        records.set_buckets("t", None)
+        assert (cluster.cells, records.buckets("t")) == ({b"t": {b"t:buckets": b""}}, None)
+        records.set_buckets("t", None)
+        records.set_buckets("t", 8)
+        assert [before for *_, before, _ in cluster.writes] == [b"16", b""]
 
-    def test_record_of_another_client(self, client):
-        client.replace.side_effect = replacing(client, b"8", was_written=False)
+    def test_attempt_whose_answer_was_lost_has_written_the_record(self, cluster, records):
+        cluster.lost_answers = 1
+        records.set_buckets("t", 16)
+        assert records.buckets("t") == 16
+
+    def test_record_of_another_client(self, cluster, records):
+        cluster.meanwhile = b"8"
         with pytest.raises(BucketsDifferError):
-            TableRecords(client).set_buckets("t", 16)
+            records.set_buckets("t", 16)
+
+
+class TestProperties:
+    def test_property_is_a_cell_beside_the_buckets(self, cluster, client, records):
+        cluster.cells = {b"t": {b"t:buckets": b"16"}}
+        assert records.set_property("default:t", "mark", None, "é")
+        assert records.set_property("t", "mark", "é", "2")
+        assert records.set_property("t", "owner", None, "logs")
+        assert cluster.cells == {b"t": {b"t:buckets": b"16", b"t:mark": b"2", b"t:owner": b"logs"}}
+        client.values.reset_mock()
+        assert records.properties("t") == {"mark": "2", "owner": "logs"}
+        client.values.assert_called_once_with("attr2hbase", b"t", b"t")
+        assert records.buckets("t") == 16
+
+    def test_first_property_creates_the_table_of_records(self, cluster, client, records):
+        assert records.properties("t") == {}
+        assert not records.set_property("t", "mark", "1", "2")
+        assert cluster.cells is None
+        assert records.set_property("t", "mark", None, "1")
+        assert records.set_property("u", "mark", None, "1")
+        assert cluster.cells == {b"t": {b"t:mark": b"1"}, b"u": {b"t:mark": b"1"}}
+        # creating tables is a right of its own
+        client.create_table.assert_called_once()
+
+    def test_another_client_creates_the_table_of_records_meanwhile(self, cluster, client, records):
+        def created_before(spec: TableSpec) -> None:
+            cluster.cells = {b"t": {b"t:mark": b"0"}}
+            cluster.create_table(spec)
+
+        client.create_table.side_effect = created_before
+        assert not records.set_property("t", "mark", None, "1")
+        assert records.properties("t") == {"mark": "0"}
+
+    def test_removed_property_is_an_empty_cell(self, cluster, records):
+        cluster.cells = {b"t": {b"t:mark": b"1"}}
+        assert records.set_property("t", "mark", "1", None)
+        assert (cluster.cells, records.properties("t")) == ({b"t": {b"t:mark": b""}}, {})
+        assert records.set_property("t", "mark", None, "2")
+        assert cluster.writes[-1] == (b"t", b"t:mark", b"", b"2")
+
+    @pytest.mark.parametrize(("before", "value"), [(None, "2"), ("1", "2"), ("1", None)])
+    def test_attempt_whose_answer_was_lost_has_set_the_property(self, cluster, records, before, value):
+        cluster.cells = {} if before is None else {b"t": {b"t:mark": before.encode()}}
+        cluster.lost_answers = 1
+        assert records.set_property("t", "mark", before, value)
+        assert records.set_property("t", "mark", before, value)
+        assert len(cluster.writes) == 1
+        assert records.properties("t").get("mark") == value
+
+    def test_another_client_sets_the_property_meanwhile(self, cluster, records):
+        cluster.cells = {}
+        for meanwhile, has_value in ((b"other", False), (b"mine", True)):
+            cluster.cells.clear()
+            cluster.meanwhile = meanwhile
+            assert records.set_property("t", "owner", None, "mine") is has_value
+            assert records.properties("t") == {"owner": meanwhile.decode()}
+        assert cluster.writes == []
+
+    def test_property_of_another_version_is_refused(self, cluster, records):
+        cluster.cells = {b"t": {b"t:mark": b"\xff"}}
+        with pytest.raises(IntegrityError, match='cell "t:mark" of the record of table "t" in table "attr2hbase" is '):
+            records.properties("t")
+        assert records.buckets("t") is None
 
 
 class TestOtherTableWithTheNameOfTheRecords:
     @pytest.fixture(autouse=True)
     def _other_table(self, client):
-        client.value.side_effect = NoFamilyError("no family t")
+        client.values.side_effect = NoFamilyError("no family t")
 
     def test_it_is_named(self, client):
         with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
             TableRecords(client).buckets("events")
+        with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
+            TableRecords(client).set_property("events", "mark", None, "1")
 
     def test_no_row_is_refused(self, client, monkeypatch):
         monkeypatch.setattr(store, "_client", lambda _settings: client)

@@ -507,7 +507,7 @@ def test_store_of_another_format_is_refused(store, folder):
     database.open()
     database.opened().root.put(FORMAT_KEY, b"99")
     database.close()
-    with pytest.raises(IntegrityError, match='the store has format "99"'):
+    with pytest.raises(IntegrityError, match='the store has format "99", this version reads "3" and "4"'):
         store.open()
 
 

@@ -121,13 +121,13 @@ def test_cell_is_replaced_if_it_has_the_expected_value(cluster: OneCell) -> None
     assert replace(cluster, None, b"1")
     assert replace(cluster, b"1", b"2")
     assert not replace(cluster, b"1", b"3")
-    assert cluster.client.value("t", b"a", b"f:q") == b"2"
+    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"2"}
 
 
 def test_replace_whose_first_answer_is_lost_returns_false_though_the_cell_is_written(cluster: OneCell) -> None:
     cluster.lost_answers = 1
     assert not replace(cluster, None, b"1")
-    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"1"}
     assert [request.method for request in cluster.server.requests].count("Mutate") == 2
 
 
@@ -142,7 +142,7 @@ def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None
     cluster.has_table = False
     with pytest.raises(NoTableError):
         replace(cluster, None, b"1")
-    assert cluster.client.value("t", b"a", b"f:q") is None
+    assert cluster.client.values("t", b"a", b"f:q") == {}
 
 
 def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> None:
@@ -161,7 +161,7 @@ def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) ->
 
 def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
     cluster.value, cluster.throttled = b"1", 2
-    assert cluster.client.value("t", b"a", b"f:q") == b"1"
+    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"1"}
     assert [request.method for request in cluster.server.requests].count("Get") == 3
     assert cluster.client.take_busy_waits() == []
 

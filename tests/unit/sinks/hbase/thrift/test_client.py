@@ -55,7 +55,7 @@ class OtherTable:
     def getTableRegions(self, _name: bytes) -> list[object]:  # noqa: N802 - of the interface
         return [REGION(startKey=b"")]
 
-    def get(self, *_arguments: object) -> None:
+    def getRowWithColumns(self, *_arguments: object) -> None:  # noqa: N802 - of the interface
         raise HBaseIOError(message=NO_FAMILY)
 
 
@@ -70,5 +70,5 @@ def test_cell_of_a_family_that_the_table_lacks(settings: HBaseSettings) -> None:
     client = ThriftClient(settings)
     client.open()
     with pytest.raises(NoFamilyError):
-        client.value("attr2hbase", b"events", b"t:buckets")
+        client.values("attr2hbase", b"events", b"t:buckets")
     client.close()
