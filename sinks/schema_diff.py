@@ -6,7 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from ingest.api import FamilySpec, SchemaError, Store, TableSpec
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import check_plain_rows, check_stored_rows, has_rows, misplaced_row
+from sinks.table_records import ensure_declared
 
 Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | None
 """One side of a difference: an option, a row key, split points, or a whole family or table; None if absent."""
@@ -24,6 +26,7 @@ class Aspect(StrEnum):
     UNDECLARED = "undeclared"
     SPLITS = "splits"
     DISTRIBUTE = "distribute"
+    UPDATES = "updates"
     MISPLACED = "misplaced"
 
 
@@ -81,7 +84,7 @@ class Difference:
         """How it can be reconciled in this store, which is open."""
         if not self.is_drift:
             return Remedy.NOTHING
-        if self.aspect is Aspect.DISTRIBUTE:
+        if self.aspect in {Aspect.DISTRIBUTE, Aspect.UPDATES}:
             return Remedy.NEW_TABLE if has_rows(store, self.table) else Remedy.EMPTY_ONLY
         if self.aspect is Aspect.MISPLACED:
             return Remedy.NEW_TABLE
@@ -144,7 +147,11 @@ def differences_in(store: Store[Any], declared: TableSpec) -> list[Difference]:
     """
     found = store.describe_table(declared.name)
     result = differences(declared, found)
-    if found is not None and declared.buckets is not None and found.buckets == declared.buckets:
+    updates = RowFormat.recorded(store, declared.name).updates
+    if found is not None and declared.updates != updates:
+        result.append(Difference(declared.name, Aspect.UPDATES, None, declared.updates or None, updates or None))
+    is_salted = found is not None and declared.buckets is not None and found.buckets == declared.buckets
+    if is_salted and not updates and declared.buckets is not None:
         row = misplaced_row(store, declared.name, declared.buckets)
         if row is not None:
             result.append(Difference(declared.name, Aspect.MISPLACED, None, declared.buckets, row))
@@ -178,9 +185,9 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
             _adopt(store, declared, found.buckets)
         except SchemaError as error:
             return SchemaChanges((), tuple(before), (error,))
-    if any(difference.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE} for difference in before):
+    if any(one.aspect in {Aspect.TABLE, Aspect.FAMILY, Aspect.DISTRIBUTE, Aspect.UPDATES} for one in before):
         try:
-            store.ensure_table(declared)
+            ensure_declared(store, declared)
         except SchemaError as error:
             refused.append(error)
     existing = {} if found is None else {family.name: family for family in found.families}

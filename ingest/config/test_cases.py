@@ -6,7 +6,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import Durability, Model, option
-from ingest.config.options import Text
+from ingest.config.tables import Text
 
 _PriorityName = Literal["FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 

@@ -7,8 +7,10 @@ from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableS
 from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
 from ingest.plan.assemble import Plan, family_registry, may_delete
+from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import stored_key
+from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.mutator import BufferedMutator
@@ -81,7 +83,7 @@ class DryStore:
         store = MemoryStore(clock_ms=now_ms)
         store.open()
         for spec in declared.values():
-            store.ensure_table(spec)
+            ensure_declared(store, spec)
         capabilities = Capabilities(
             written_by_driver=False,
             creates_families=settings.unsupported_reason is None,
@@ -96,6 +98,7 @@ class DryStore:
             deletes=may_delete(plan, name),
             families=None if settings.creates_tables else _OpenTables(store, frozenset(declared)),
             max_put_bytes=settings.max_put_bytes,
+            updates={table: live_merging(each) for table, each in plan.updates.get(name, {}).items()},
         )
         driver = DriverStore(store)
         self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared))

@@ -13,14 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingest.api import (
-    CatalogError,
     Committer,
     Decoding,
-    Decorator,
     Event,
-    FanOut,
     FileStore,
-    Model,
     OnError,
     Settings,
     SinkContext,
@@ -34,13 +30,14 @@ from ingest.api import (
     Tombstones,
 )
 from ingest.catalog import Catalog
-from ingest.config.model import Component, Configuration, Pipeline, names_of
+from ingest.config.model import Component, Configuration, Pipeline, TableUpdates, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
-from ingest.plugins.guard import FATAL, describe_exception
-from ingest.plugins.loader import PluginFile, class_at
+from ingest.plan.creating import create
+from ingest.plan.updates import live_merging, updates_of
+from ingest.plugins.loader import PluginFile
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, MapperSettings
 
@@ -68,6 +65,7 @@ class Plan:
         state_dir: of the service, absolute.
         is_replay: the plan replays dead letters or a time range.
         files: plugin modules beside the pipeline file.
+        updates: store -> table -> its deferred updates, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
     """
@@ -82,6 +80,7 @@ class Plan:
     stores: Mapping[str, Component[StoreSettings]]
     files: tuple[PluginFile, ...] = ()
     existing: str = "replace"
+    updates: Mapping[str, Mapping[str, TableUpdates]] = field(default_factory=dict)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
@@ -120,6 +119,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         },
         files=catalog.files,
         existing=pipeline.existing,
+        updates=updates_of(configuration, sinks, catalog),
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
     )
@@ -150,7 +150,7 @@ def live_source(component: Component[SourceSettings], context: SourceContext, ca
         CatalogError: a plugin cannot be imported, or created with its settings.
     """
     catalog.load("sources", component.kind)
-    return cast("Source[Any]", _create(replace(catalog.located("sources", component), name=component.kind), context))
+    return cast("Source[Any]", create(replace(catalog.located("sources", component), name=component.kind), context))
 
 
 def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
@@ -167,7 +167,7 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
     return Chain(
         [
             BoundDecorator(
-                _create(component),
+                create(component),
                 component.name,
                 _condition(component.settings, plan),
                 component.on_error,
@@ -181,7 +181,7 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
 
 def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]]:
     """The sinks of a plan that write to stores, as components and mappers; the stores are not created."""
-    return [(component, _create(component)) for component in plan.sinks if component.settings.store_name is not None]
+    return [(component, create(component)) for component in plan.sinks if component.settings.store_name is not None]
 
 
 def plugin_task_sinks(plan: Plan) -> "dict[str, PluginTaskSink]":
@@ -195,7 +195,7 @@ def plugin_task_sinks(plan: Plan) -> "dict[str, PluginTaskSink]":
     from ingest.pipeline.plugin_sinks import task_sink_of
 
     return {
-        plan.destination_of(component): task_sink_of(component, _create(component), context)
+        plan.destination_of(component): task_sink_of(component, create(component), context)
         for component, context in _plugin_sinks(plan)
     }
 
@@ -205,7 +205,7 @@ def sink_committers(plan: Plan) -> dict[str, Committer]:
     from ingest.pipeline.plugin_sinks import committer_of
 
     return {
-        plan.destination_of(component): committer_of(component, _create(component), context)
+        plan.destination_of(component): committer_of(component, create(component), context)
         for component, context in _plugin_sinks(plan)
     }
 
@@ -219,7 +219,7 @@ def sink_checks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[
 def _check_sink(component: Component[SinkSettings], context: SinkContext) -> str:
     from ingest.pipeline.plugin_sinks import check_sink
 
-    return check_sink(component, _create(component), context)
+    return check_sink(component, create(component), context)
 
 
 def _plugin_sinks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], SinkContext]]:
@@ -235,7 +235,7 @@ def live_decoder(plan: Plan) -> Decoder:
 
 def live_store(component: Component[StoreSettings]) -> Store[Any]:
     """A store, not yet open."""
-    return cast("Store[Any]", _create(component))
+    return cast("Store[Any]", create(component))
 
 
 def live_task(plan: Plan) -> "Task":
@@ -327,7 +327,11 @@ def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mappi
 
 
 def store_writer(
-    component: Component[StoreSettings], *, buffer_bytes: int, deletes: bool
+    component: Component[StoreSettings],
+    *,
+    buffer_bytes: int,
+    deletes: bool,
+    updates: Mapping[str, TableUpdates] = MappingProxyType({}),
 ) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
     from sinks.writing.mutator import BufferedMutator
@@ -349,6 +353,7 @@ def store_writer(
         buffer_bytes=buffer_bytes,
         deletes=deletes,
         max_put_bytes=component.settings.max_put_bytes,
+        updates={table: live_merging(each) for table, each in updates.items()},
     )
     return mutator, staging
 
@@ -356,7 +361,9 @@ def store_writer(
 def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The same, for all sinks of a plan that write to a store."""
     buffer_bytes = max(sink.settings.write_buffer_size for sink in plan.mapped_to(name))
-    return store_writer(plan.stores[name], buffer_bytes=buffer_bytes, deletes=may_delete(plan, name))
+    return store_writer(
+        plan.stores[name], buffer_bytes=buffer_bytes, deletes=may_delete(plan, name), updates=plan.updates.get(name, {})
+    )
 
 
 def may_delete(plan: Plan, store: str) -> bool:
@@ -370,29 +377,3 @@ def _deletes(plan: Plan, settings: MapperSettings) -> bool:
 
 def _condition(settings: Settings, plan: Plan) -> Condition | None:
     return None if settings.when is None else Condition.parse(settings.when, plan.timezone)
-
-
-def _create(component: Component[Model], *arguments: object) -> Any:
-    component_class = class_at(component.path)
-    if not component.provider:
-        return component_class(component.settings, *arguments)
-    try:
-        created = component_class(component.settings, *arguments)
-        _check_created(created, component)
-    except FATAL:
-        raise
-    except BaseException as error:
-        about = describe_exception(error, component_class.__module__, component.provider)
-        raise CatalogError(
-            f'"{component.name}" cannot be created: {about}',
-            code="bad_plugin",
-            hint="call super().__init__(settings) in its constructor; files that it reads must exist here too",
-        ) from error
-    return created
-
-
-def _check_created(created: Any, component: Component[Model]) -> None:
-    if getattr(created, "settings", None) is not component.settings:
-        raise TypeError("its attribute `settings` is not the settings it was given")
-    if isinstance(created, Decorator | FanOut) and not isinstance(created.drop_reason, str):
-        raise TypeError(f"its drop_reason is {created.drop_reason!r}; it must be a str")

@@ -27,7 +27,8 @@ class _Requirement:
 
 def packed(plan: Plan) -> bytes:
     """The plan as bytes, for `unpacked`."""
-    components = (*plan.decorators, *plan.sinks, *plan.stores.values())
+    processors = [each.processor for tables in plan.updates.values() for each in tables.values()]
+    components = (*plan.decorators, *plan.sinks, *plan.stores.values(), *processors)
     requirements = [
         _Requirement(component.name, component.path, component.provider)
         for component in components

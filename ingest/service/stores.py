@@ -11,6 +11,7 @@ from typing import Any
 from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import Plan, family_registry, live_store, sink_committers
+from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.staging import remove_leftovers
@@ -42,7 +43,7 @@ class SharedStores:
 
     def used_by(self, plan: Plan, opened: ExitStack) -> dict[str, DriverStore]:
         """
-        The stores of a pipeline that only the driver may write or that create families, until `opened` closes.
+        The stores of a pipeline that the driver writes, creates families in or keeps marks in, until `opened` closes.
 
         Raises:
             CatalogError: a plugin cannot be created with its settings.
@@ -75,7 +76,7 @@ class SharedStores:
             if store.capabilities.written_by_driver and name in configuration.stores:
                 with store.held() as opened:
                     for table in declared_in(name, configuration.tables.values()).values():
-                        opened.ensure_table(table)
+                        ensure_declared(opened, table)
         with self._lock:
             self._configuration, self._plans = configuration, plans
 
@@ -102,7 +103,7 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
 def _of_driver(plan: Plan) -> Iterator[tuple[str, Store[Any]]]:
     for name, component in plan.stores.items():
         store = live_store(component)
-        if store.capabilities.written_by_driver or store.capabilities.creates_families:
+        if store.capabilities.written_by_driver or store.capabilities.creates_families or name in plan.updates:
             yield name, store
 
 
@@ -111,7 +112,7 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
         if not store.capabilities.written_by_driver:
             return
         for table in declared_in(name, configuration.tables.values()).values():
-            store.ensure_table(table)
+            ensure_declared(store, table)
         for pipeline in pipelines:
             # only with the store open: until then another process may own it and read them
             for is_replay in (False, True):
@@ -155,7 +156,8 @@ def committers_of(configuration: Configuration, plan: Plan, stores: Mapping[str,
     for name, component in plan.stores.items():
         store = stores.get(name)
         declared = declared_in(name, configuration.tables.values())
-        families = None if store is None else family_registry(plan, name, store, declared)
+        creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
+        families = family_registry(plan, name, store, declared) if store is not None and creates else None
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committers[name] = StoreCommitter(store, families, staged, declared=declared)

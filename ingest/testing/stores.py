@@ -285,7 +285,7 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
         mutations = [with_prefix(prefix, mutation) for mutation in call]
         reference.apply(table, mutations)
         store.apply(
-            table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution)
+            table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution.stored)
         )
     for scan in [Scan(), *scans]:
         prefixed = scan_with_prefix(prefix, scan)

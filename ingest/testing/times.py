@@ -115,8 +115,8 @@ class TimeRangeContract(TableContract):
         assert reader.distribution is not None
         keys = [b"u%02d_%s" % (user, name) for user in range(12) for name in (b"in", b"out")]
         puts = [Put(key, {b"g:q": b"%d" % at}, at) for key in keys for at in (10, 20, 30)]
-        store.apply(distributed, with_stored_keys(puts, reader.distribution))
-        store.apply(distributed, with_stored_keys([Delete(keys[0], 20)], reader.distribution))
+        store.apply(distributed, with_stored_keys(puts, reader.distribution.stored))
+        store.apply(distributed, with_stored_keys([Delete(keys[0], 20)], reader.distribution.stored))
         fuzzy = (FuzzyPattern.parse("u??_in"),)
         for reverse in (False, True):
             scan = Scan(fuzzy=fuzzy, versions=2, times=TimeRange(10, 30), limit=5, reverse=reverse)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
 from sinks.rowkeys.row_format import RowFormat
+from sinks.table_records import record_updates
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.staging import PLAIN, FileFormat
 
@@ -93,6 +94,8 @@ class FamilyRegistry:
             created = tuple(FamilySpec(name) for name in [*sorted(missing & own), *requested[:available]])
             # only `table apply` changes the buckets of a table that exists
             is_created = found is None and table in self._declared
+            if is_created:
+                record_updates(store, spec)
             buckets = spec.buckets if is_created else store.buckets(table)
             store.ensure_table(TableSpec(table, spec.families + created, spec.splits, buckets))
         if len(requested) > available:

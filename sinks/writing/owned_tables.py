@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ingest.api import ConflictError, Store, TableSpec, UpdatesDifferError
-from sinks.rowkeys.row_format import UPDATES
-from sinks.scanning.stored_rows import has_rows
+from ingest.api import ConflictError, Store, TableSpec
+from sinks.table_records import record_updates
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
 
@@ -113,23 +112,3 @@ class OwnedTables:
             code="other_owner",
             hint="end one of the two pipelines; run the other with --take-over",
         )
-
-
-def record_updates(store: Store[Any], declared: TableSpec) -> None:
-    """
-    Record how the updates of a table are merged, before it has rows.
-
-    Args:
-        store: open for writing.
-        declared: the table's declaration; without updates it is compared only.
-
-    Raises:
-        UpdatesDifferError: the table has rows that were written in another way.
-    """
-    recorded = store.properties(declared.name).get(UPDATES)
-    if (recorded or "") == declared.updates:
-        return
-    if store.families(declared.name) is not None and has_rows(store, declared.name):
-        raise UpdatesDifferError(declared.name, declared.updates, recorded or "")
-    if not store.set_property(declared.name, UPDATES, recorded, declared.updates or None):
-        raise UpdatesDifferError(declared.name, declared.updates, store.properties(declared.name).get(UPDATES) or "")

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
+from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Put, stronger
+from ingest.api.notation import shown
 from sinks.updates.keys import MAX_ORIGINAL_BYTES, UpdateKey, encoded_row, start_of
 from sinks.updates.merging import Merging
 
@@ -85,5 +86,15 @@ class UpdateFold:
                 code="row_key_too_long",
                 hint="shorten it, for example with a hash of the long part",
             )
-        updates = self._tables[table].updates(put.columns)
-        return updates if before is None else self._tables[table].added(before, updates)
+        merging = self._tables[table]
+        updates = merging.updates(put.columns)
+        if before is None:
+            return updates
+        folded = before | updates
+        for column in updates.keys() & before.keys():
+            if merging.applies_to(column):
+                try:
+                    folded[column] = merging.merge([before[column], updates[column]])
+                except NotMergeableError as error:
+                    raise MappingError(f"{shown(column)}: {error}", code="not_mergeable") from error
+        return folded

@@ -92,7 +92,8 @@ def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Ite
         return
     recorded = store.buckets(declared.name)
     if recorded == declared.buckets:
-        yield from () if recorded is None else _misplaced(store, declared.name, recorded, subject)
+        if recorded is not None and not declared.updates:
+            yield from _misplaced(store, declared.name, recorded, subject)
         return
     if store.capabilities.creates_tables and not _has_rows(store, declared.name):
         return  # the start records the declared number

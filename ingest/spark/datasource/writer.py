@@ -21,6 +21,7 @@ from ingest.api import (
     Batch,
     BucketsDifferError,
     ConfigError,
+    ConflictError,
     FileStore,
     MappingError,
     Put,
@@ -39,6 +40,7 @@ from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
 from sinks.rowkeys.row_format import RowFormat
+from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.staging import FileFormat, remove_leftovers
@@ -158,7 +160,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
     else:
         with _owned(component) as store:
             if table.declared is not None:
-                store.ensure_table(table.declared)
+                ensure_declared(store, table.declared)
             found = store.families(table.name)
             if found is None:
                 raise missing_table(table.name, store.tables())

@@ -1,0 +1,40 @@
+"""Creates the components of a plan."""
+
+from typing import Any
+
+from ingest.api import CatalogError, Decorator, FanOut, Model
+from ingest.config.model import Component
+from ingest.plugins.guard import FATAL, describe_exception
+from ingest.plugins.loader import class_at
+
+
+def create(component: Component[Model], *arguments: object) -> Any:
+    """
+    A component of a plan, constructed with its settings.
+
+    Raises:
+        CatalogError: a plugin cannot be created with its settings.
+    """
+    component_class = class_at(component.path)
+    if not component.provider:
+        return component_class(component.settings, *arguments)
+    try:
+        created = component_class(component.settings, *arguments)
+        _check_created(created, component)
+    except FATAL:
+        raise
+    except BaseException as error:
+        about = describe_exception(error, component_class.__module__, component.provider)
+        raise CatalogError(
+            f'"{component.name}" cannot be created: {about}',
+            code="bad_plugin",
+            hint="call super().__init__(settings) in its constructor; files that it reads must exist here too",
+        ) from error
+    return created
+
+
+def _check_created(created: Any, component: Component[Model]) -> None:
+    if getattr(created, "settings", None) is not component.settings:
+        raise TypeError("its attribute `settings` is not the settings it was given")
+    if isinstance(created, Decorator | FanOut) and not isinstance(created.drop_reason, str):
+        raise TypeError(f"its drop_reason is {created.drop_reason!r}; it must be a str")

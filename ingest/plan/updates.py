@@ -1,0 +1,39 @@
+"""Tables with deferred updates, in a plan."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingest.api import SinkSettings
+from ingest.catalog import Catalog
+from ingest.config.model import Component, Configuration, TableUpdates
+from ingest.plan.creating import create
+from sinks.updates.merging import Merging
+
+
+def updates_of(
+    configuration: Configuration, sinks: Sequence[Component[SinkSettings]], catalog: Catalog
+) -> dict[str, dict[str, TableUpdates]]:
+    """Store -> table -> its deferred updates, for the tables that the sinks name."""
+    found: dict[str, dict[str, TableUpdates]] = {}
+    for sink in sinks:
+        table = configuration.tables.get(sink.settings.fixed_table or "")
+        if table is not None and table.updates is not None and table.store == sink.settings.store_name:
+            found.setdefault(table.store, {})[table.name] = located_updates(table.updates, catalog)
+    return found
+
+
+def located_updates(updates: TableUpdates, catalog: Catalog) -> TableUpdates:
+    """
+    The deferred updates of a table, for a plan or `live_merging`.
+
+    Raises:
+        CatalogError: the processor cannot be imported.
+    """
+    catalog.load("processors", updates.processor.kind)
+    processor = catalog.located("processors", updates.processor)
+    return replace(updates, processor=replace(processor, name=processor.kind))
+
+
+def live_merging(updates: TableUpdates) -> Merging:
+    """How the update rows of a table are merged."""
+    return Merging(create(updates.processor), updates.columns)

@@ -1,0 +1,42 @@
+"""What a declaration says of a table that is recorded before the table is created."""
+
+from typing import Any
+
+from ingest.api import Store, TableSpec, UpdatesDifferError
+from sinks.rowkeys.row_format import UPDATES
+from sinks.scanning.stored_rows import has_rows
+
+
+def ensure_declared(store: Store[Any], declared: TableSpec) -> None:
+    """
+    Create a declared table, or its missing families, with its record.
+
+    Args:
+        store: open for writing.
+        declared: the table's declaration.
+
+    Raises:
+        SchemaError: as `Store.ensure_table`; the table has rows and other deferred updates.
+    """
+    record_updates(store, declared)
+    store.ensure_table(declared)
+
+
+def record_updates(store: Store[Any], declared: TableSpec) -> None:
+    """
+    Record how the updates of a table are merged, before it has rows.
+
+    Args:
+        store: open for writing.
+        declared: the table's declaration; without updates it is compared only.
+
+    Raises:
+        UpdatesDifferError: the table has rows that were written in another way.
+    """
+    recorded = store.properties(declared.name).get(UPDATES)
+    if (recorded or "") == declared.updates:
+        return
+    if store.families(declared.name) is not None and has_rows(store, declared.name):
+        raise UpdatesDifferError(declared.name, declared.updates, recorded or "")
+    if not store.set_property(declared.name, UPDATES, recorded, declared.updates or None):
+        raise UpdatesDifferError(declared.name, declared.updates, store.properties(declared.name).get(UPDATES) or "")
