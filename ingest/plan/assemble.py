@@ -53,7 +53,6 @@ if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from sinks.writing.sending import Sender
     from sinks.writing.staging import StagingWriter
 
-
 C = TypeVar("C", bound=Settings)
 
 
