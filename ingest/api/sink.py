@@ -3,9 +3,10 @@ The contract of a sink: a task sink writes in the tasks of a micro-batch, a comm
 
 A `Sink` creates both. Sinks that write to one store share a task sink and a committer, which are built in.
 
-One micro-batch: on the driver `Committer.prepare`; in each task `begin`, the events, `split_end`, `flush`; on the
-driver `Committer.commit`; then the micro-batch is acknowledged. A process may be killed between any two of these. The
-micro-batch then runs again with the same records and the same time, perhaps divided among other tasks.
+One micro-batch: on the driver `Committer.prepare`; in each task `begin`, for each split `split_start`, the events and
+`split_end`, then `flush`; on the driver `Committer.commit`; then the micro-batch is acknowledged. A process may be
+killed between any two of these. The micro-batch then runs again with the same records and the same time, perhaps
+divided among other tasks.
 
 Source: Flink's SinkWriter and Committer, Spark's DataWriter and BatchWrite (DataSourceV2).
 """
@@ -95,10 +96,12 @@ class TaskSpec:
         patience_s: how long a call may be in flight before the task reports that it is blocked.
         prepared: name of a destination -> what its committer prepared.
         sinks_by_record: place of a record -> names of its sinks; other records are written to all sinks.
-        split_per_record: each record is a split of its own, since the records were not read together: no decorator may
-            compare one with another.
+        split_per_record: each record is a split of its own, also in `splits`, since the records were not read together:
+            no decorator may compare one with another.
         max_failures: a task stops after more failed records than this, since they exceed the error budget by
             themselves; None without a limit.
+        splits: the first place of each split of the micro-batch, sorted; the rank of a split is its index, the same in
+            every attempt. Empty if no destination needs the ranks.
     """
 
     batch: Batch
@@ -108,6 +111,7 @@ class TaskSpec:
     sinks_by_record: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
     split_per_record: bool = False
     max_failures: int | None = None
+    splits: tuple[RecordPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +132,9 @@ class TaskSink(ABC):
     """
     Writes to a destination in a task: to a store that several sinks share, or to the destination of one sink.
 
-    Called by one thread; a worker process reuses it for many micro-batches. Order: `begin`, then the events with
-    `split_end` after those of each split, then `flush`; that is a flush cycle. A flush cycle may be abandoned at any
-    point; the next `begin` discards it. `close` may be called twice.
+    Called by one thread; a worker process reuses it for many micro-batches. Order: `begin`, then for each split
+    `split_start` (if the splits have ranks), its events and `split_end`, then `flush`; that is a flush cycle. A flush
+    cycle may be abandoned at any point; the next `begin` discards it. `close` may be called twice.
 
     An exception that is no IngestError is a fault of the sink: it stops the pipeline with `sink_failed`, which names
     the sink, and is not retried. One of `close` is logged.
@@ -138,7 +142,11 @@ class TaskSink(ABC):
 
     @property
     def has_splits(self) -> bool:
-        """Whether `split_end` is called after each split; otherwise all events of a flush cycle may be one split."""
+        """
+        Whether `split_end` is called after each split; otherwise all events of a flush cycle may be one split.
+
+        With `TaskSpec.splits` it is called after each split in any case.
+        """
         return type(self).split_end is not TaskSink.split_end
 
     @abstractmethod
@@ -153,6 +161,14 @@ class TaskSink(ABC):
 
         Raises:
             IngestError: the destination cannot be written to now.
+        """
+
+    def split_start(self, rank: int) -> None:
+        """
+        Start a split, before its first event. Called only with `TaskSpec.splits`: otherwise splits have no ranks.
+
+        Args:
+            rank: of the split; no other call in the attempt, in any task, has the same.
         """
 
     def split_end(self) -> None:

@@ -1,7 +1,7 @@
 """The contract of every source: Kafka, files and those of plugins."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from ingest.api.component import ComponentBase
 from ingest.api.errors import IngestError
+from ingest.api.event import RecordPlace
 from ingest.api.settings import Model
 
 RECORD_SCHEMA = (
@@ -167,7 +168,8 @@ class Source(ComponentBase[S]):
     Records in a fixed order, each with a place that never changes, as a streaming DataFrame of Spark.
 
     A source lives on the driver. Order: constructed (no I/O), then before each start of the query `identity` and
-    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by one thread.
+    `frame`; `data_loss` and `unavailable` while a query runs; `close` once, also without a frame. Called by one thread,
+    except for `splits`, which the thread of the query calls.
 
     The frame has the columns of `RECORD_SCHEMA`. Spark requests offsets from the reader and reads the records between
     two offsets. Between the same two offsets a reader always returns the same records, in the same order, with the same
@@ -177,7 +179,8 @@ class Source(ComponentBase[S]):
     A split is the part of a micro-batch that one reader reads in order: a Kafka partition, or one range of a file. A
     split has one topic and one partition, and its offsets rise. A task may read several splits one after the other: a
     change of topic or partition starts the next split. Two splits of one topic and partition, such as two ranges of a
-    file, count as one split if a task reads them directly after each other.
+    file, count as one split if a task reads them directly after each other, unless the sinks need the ranks of the
+    splits (`splits`).
 
     Spark keeps the positions and acknowledges a batch in its checkpoint; a source acknowledges nothing itself. It may
     copy positions elsewhere, as the Kafka source commits them to the consumer group. It never skips records silently:
@@ -248,6 +251,27 @@ class Source(ComponentBase[S]):
             PositionLostError: the system no longer has the records after the positions.
             SourceUnavailableError: it cannot be reached now; the caller waits and tries again.
         """
+
+    def splits(self, batch_id: int) -> Iterable[RecordPlace] | None:  # noqa: ARG002 - for sources that can compute it
+        """
+        The first place of each split of a micro-batch; None if the source cannot compute them.
+
+        Called only if a sink needs the ranks of the splits, before the tasks of the micro-batch. A source computes them
+        from the offsets of the micro-batch and of the one before (`SourceContext.positions`), so they are the same for
+        each attempt, also after a restart.
+
+        A place is the topic, the partition and an offset that is not above that of the first record, and is above those
+        of all earlier splits of the partition. A split without records may be included. One input partition of Spark
+        reads a split as a whole.
+
+        Args:
+            batch_id: its number; its end is in `Positions.end_offsets`.
+
+        Raises:
+            CheckpointError: the checkpoint is damaged.
+            StoreUnavailableError: the checkpoint cannot be read now.
+        """
+        return None
 
     def data_loss(self) -> IngestError | None:
         """

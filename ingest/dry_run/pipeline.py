@@ -14,6 +14,7 @@ from ingest.dry_run.shown import Output
 from ingest.dry_run.stores import DryStore
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.splits import first_places, ranked
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import Plan, live_bindings, live_chain, live_decoder
@@ -101,7 +102,12 @@ class DryRun:
         while batch := list(islice(numbered, MAX_EVENTS)):
             records.load(batch)
             run_until_durable(
-                MicroBatch(f"{batch[0][0]}", observer.batch_time_ms, f"{batch[0][0]}"),
+                MicroBatch(
+                    name=f"{batch[0][0]}",
+                    time_ms=observer.batch_time_ms,
+                    attempts=f"{batch[0][0]}",
+                    splits=ranked(first_places(records.records)) if plan.needs_splits else (),
+                ),
                 {name: store.committer for name, store in stores.items()},
                 InProcessHost(task, records.records),
             )

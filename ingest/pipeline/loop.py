@@ -71,6 +71,7 @@ class MicroBatch:
     sinks_by_record: Mapping[RecordPlace, frozenset[str]] = field(default_factory=dict)
     split_per_record: bool = False
     max_failures: int | None = None
+    splits: tuple[RecordPlace, ...] = ()
 
 
 def run_until_durable(
@@ -115,6 +116,7 @@ def run_until_durable(
             sinks_by_record=micro_batch.sinks_by_record,
             split_per_record=micro_batch.split_per_record,
             max_failures=micro_batch.max_failures,
+            splits=micro_batch.splits,
         )
         with _abort_on_error(committers, batch):
             receipts = host.run_tasks(spec, on_one_slot=was_blocked)

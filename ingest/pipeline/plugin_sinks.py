@@ -56,6 +56,11 @@ class PluginTaskSink(TaskSink):
         with _named(self._component, "begin"):
             self._writer.begin(spec, prepared, counts)
 
+    def split_start(self, rank: int) -> None:
+        """Start a split."""
+        with _named(self._component, "split_start"):
+            self._writer.split_start(rank)
+
     def split_end(self) -> None:
         """End a split."""
         with _named(self._component, "split_end"):

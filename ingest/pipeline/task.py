@@ -6,8 +6,6 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Protocol
 
 from ingest import failpoint
@@ -28,11 +26,11 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, sink_timeout
 from ingest.plugins.guard import describe_exception, reraise_fatal
 from ingest.receipt import Receipt, TaskStatus
 
-_PARTITION = itemgetter(0, 1)  # topic and partition of a record
 _SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
 
 
@@ -159,8 +157,8 @@ class Task:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit:
-                for split in self._splits(failpoint.at_first("after_poll", records)):
-                    self._run_split(split)
+                for rank, split in self._splits(failpoint.at_first("after_poll", records)):
+                    self._run_split(rank, split)
             receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
             self._after_last_send()
         except IngestError as error:
@@ -185,17 +183,20 @@ class Task:
         for destination in self._destinations.values():
             destination.close()
 
-    def _splits(self, records: Iterable[Record]) -> Iterable[Iterable[Record]]:
-        """The records by split; one split for all unless a decorator or a destination depends on its end."""
-        if not self._by_split:
-            return (records,)
+    def _splits(self, records: Iterable[Record]) -> Iterable[Split]:
+        """The records by split; one split for all unless a decorator or a destination depends on the splits."""
+        if self._spec.splits:
+            return by_rank(records, self._spec.splits)
         if self._spec.split_per_record and self._chain.has_splits:
-            return ((record,) for record in records)
-        return (split for _, split in groupby(records, _PARTITION))
+            return ((None, (record,)) for record in records)
+        return by_split(records) if self._by_split else ((None, records),)
 
-    def _run_split(self, records: Iterable[Record]) -> None:
+    def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
         self._chain.split_start()
+        if rank is not None:
+            for destination in self._destinations.values():
+                destination.split_start(rank)
         for record in self._with_selected_sinks(records) if self._spec.sinks_by_record else records:
             counts.records += 1
             try:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from sinks.writing.sending import Sender
     from sinks.writing.staging import StagingWriter
 
-
 C = TypeVar("C", bound=Settings)
 
 
@@ -64,6 +63,7 @@ class Plan:
         stores: name -> store, for the stores its sinks use.
         state_dir: of the service, absolute.
         is_replay: the plan replays dead letters or a time range.
+        needs_splits: a destination needs the ranks of the splits, so the driver computes `TaskSpec.splits`.
         files: plugin modules beside the pipeline file.
         updates: store -> table -> its deferred updates, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
@@ -84,6 +84,7 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
+    needs_splits: bool = False
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

@@ -108,6 +108,11 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",
     ),
+    "split_mismatch": (
+        IngestError,
+        "A task read records that are in no split of the micro-batch, or a split in several parts.",
+    ),
+    "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (
         IngestError,
         "A micro-batch has more than 64 MiB of dead letters.",

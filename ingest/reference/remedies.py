@@ -80,6 +80,8 @@ REMEDIES: Mapping[str, str] = {
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
+    "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "
+    "bug. Inputs of `explain` and `test` need a place each.",
     "catalog": "Install the package or module in the message, or correct the name.",
     "checkpoint": "Restore the checkpoint from a backup, or follow the hint of the message to start without it.",
     "config": "Correct the file; `ingest validate` lists all its problems.",
@@ -181,6 +183,7 @@ REMEDIES: Mapping[str, str] = {
     "too_large": "Raise the limit in the message, or correct the producer; then replay the dead letters.",
     "too_many_columns": "Raise `max_per_row`, or set fewer attributes.",
     "too_many_open_files": "Raise the limit of the process: `ulimit -n`, or `LimitNOFILE=`.",
+    "too_many_splits": "Read fewer partitions in one pipeline, or put the lines of small files together.",
     "too_many_parts": "Raise `max_events` of `explode`, or correct the producer.",
     "topic_deleted": "Create the topic, move the checkpoint away, then run `ingest run --start-from earliest`.",
     "topic_recreated": "Move the checkpoint away, then run `ingest run --start-from earliest`.",

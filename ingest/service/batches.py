@@ -5,8 +5,7 @@ from contextlib import ExitStack
 
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath
-from ingest.service.group import kafka_offsets
-from ingest.service.kafka_source import first_offsets
+from ingest.service.kafka_source import offset_ranges
 from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.state import state_of
@@ -37,11 +36,7 @@ class BatchRecorder:
             StoreUnavailableError: not possible now; the caller repeats the call.
             IntegrityError: the disk fails.
         """
-        checkpoint = self._checkpoint
-        ends = kafka_offsets(checkpoint.end_offsets(batch_id))
-        begins = kafka_offsets(checkpoint.end_offsets(batch_id - 1) if batch_id else first_offsets(checkpoint))
-        # Spark reads a partition that is new in this batch from offset 0
-        ranges = {part: (begins.get(part, 0), end) for part, end in ends.items() if end > begins.get(part, 0)}
+        ranges = offset_ranges(self._checkpoint, batch_id)
         topics = {topic for topic, _ in ranges}
         if not topics <= self._ids.keys():
             self._ids = self._topic_ids.known()

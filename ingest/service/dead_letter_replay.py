@@ -14,6 +14,7 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import Components
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
 from ingest.service.replay_lock import replay_lock
@@ -70,6 +71,7 @@ class DeadLetterReplay:
             f"{time.monotonic_ns()}",
             sinks_by_record=sinks_by_record,
             split_per_record=True,
+            splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
         )
         return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
 

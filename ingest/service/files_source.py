@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.api import Example, NotFoundError, Source
+from ingest.api import Example, NotFoundError, RecordPlace, Source
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.lines import files_at
 
@@ -61,3 +61,11 @@ class FilesSource(Source[FilesSourceSettings]):
         from ingest.spark.streaming.reading import read_files
 
         return read_files(session, self.settings, self.context.max_records)
+
+    def splits(self, batch_id: int) -> list[RecordPlace]:
+        """The ranges of files of the micro-batch."""
+        from ingest.spark.streaming.files_reader import ranges_between
+
+        positions = self.context.positions
+        begin = positions.end_offsets(batch_id - 1) if batch_id else {}
+        return [piece.first_place for piece in ranges_between(begin, positions.end_offsets(batch_id))]

@@ -6,7 +6,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.api import ConfigError, ConflictError, Example, IngestError, NotFoundError, PositionLostError, Source
+from ingest.api import (
+    ConfigError,
+    ConflictError,
+    Example,
+    IngestError,
+    NotFoundError,
+    PositionLostError,
+    RecordPlace,
+    Source,
+)
 from ingest.durable import file_errors
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
@@ -16,6 +25,7 @@ from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
 from ingest.spark.jars import connector_jars
+from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -127,6 +137,10 @@ class KafkaSource(Source[KafkaSourceSettings]):
         except IngestError as error:  # the group is only a copy
             _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
 
+    def splits(self, batch_id: int) -> list[RecordPlace]:
+        """The first offset of each partition that has offsets in the micro-batch."""
+        return first_places(offset_ranges(self._checkpoint, batch_id))
+
     def data_loss(self) -> IngestError | None:
         """The error if a topic was deleted and recreated while it was read."""
         return None if self._committer is None else self._committer.data_loss()
@@ -237,6 +251,25 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     if not isinstance(content, dict):
         raise checkpoint.damaged(path, "contains no offsets")
     return content
+
+
+def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[tuple[str, int], tuple[int, int]]:
+    """
+    The offsets that Spark has planned for a batch, of the partitions that have any; see `OffsetRanges`.
+
+    Raises:
+        CheckpointError: the offsets of the batch or of the one before are damaged or missing.
+        StoreUnavailableError: a file cannot be read now.
+    """
+    ends = kafka_offsets(checkpoint.end_offsets(batch_id))
+    begins = kafka_offsets(checkpoint.end_offsets(batch_id - 1) if batch_id else first_offsets(checkpoint))
+    # Spark reads a partition that is new in this batch from offset 0
+    return {part: (begins.get(part, 0), end) for part, end in ends.items() if end > begins.get(part, 0)}
+
+
+def first_places(ranges: OffsetRanges) -> list[RecordPlace]:
+    """The splits of a micro-batch of Kafka records, as `Source.splits`."""
+    return [(topic, partition, begin) for (topic, partition), (begin, _) in ranges.items()]
 
 
 def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:

@@ -196,6 +196,8 @@ class LivePipeline:
             observer=self.observer,
             record=self._record,
             check_owner=self._checkpoint.check_locked,
+            needs_splits=self._plan.needs_splits,
+            splits=self._source.splits,
             max_tasks=max_tasks(session),
             limiter=RateLimiter(self._pipeline.max_rate),
             back_pressure=back_pressure,

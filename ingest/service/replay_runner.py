@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from ingest.catalog import Catalog
@@ -14,6 +15,7 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.kafka_source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
 from ingest.service.replay_plan import Piece
@@ -83,6 +85,7 @@ class ReplayRunner:
             publish=dead_letters.publish,
             observer=self._observer,
             check_owner=check_owner,
+            needs_splits=plan.needs_splits,
             max_tasks=host.max_tasks(self._session),
             limiter=limiter,
             hide=configuration.masks.hide,
@@ -100,7 +103,7 @@ class ReplayRunner:
             IngestError: it cannot be made durable, or `stop` was called.
         """
         frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
-        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name)
+        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))
         return self._observer.counts
 
     def until_possible(self, action: Callable[[], T]) -> T:

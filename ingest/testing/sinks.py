@@ -31,6 +31,7 @@ from ingest.plugins.contract import check_component
 __all__ = ["SinkContract", "SinkKit"]
 
 _MAX_ATTEMPTS = 5
+_SPLITS = tuple(("topic", task, 0) for task in range(10))  # one for each task
 _attempts = itertools.count()
 
 
@@ -113,7 +114,9 @@ class _Start:
     def write(self, number: int, batch: Batch, prepared: bytes, events: Sequence[Event]) -> None:
         """Run a task up to its flush."""
         writer = self.writer(number)
-        writer.begin(TaskSpec(batch, task_id=f"{number}-{next(_attempts)}"), prepared, WriteCounts())
+        spec = TaskSpec(batch, task_id=f"{number}-{next(_attempts)}", splits=_SPLITS)
+        writer.begin(spec, prepared, WriteCounts())
+        writer.split_start(number)
         for event in events:
             assert writer.write(event) is None
         writer.split_end()

@@ -107,6 +107,6 @@ class SourceContract:
         assert first != dict(kit.make(kit.another).identity())
 
     def test_methods_of_the_contract_keep_their_arguments(self, kit: SourceKit) -> None:
-        for name in ("identity", "frame", "data_loss", "unavailable", "close", "jars", "check"):
+        for name in ("identity", "frame", "splits", "data_loss", "unavailable", "close", "jars", "check"):
             expected = list(inspect.signature(getattr(Source, name)).parameters)
             assert list(inspect.signature(getattr(kit.source, name)).parameters) == expected

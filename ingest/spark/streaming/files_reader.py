@@ -23,14 +23,18 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ingest.api import RECORD_SCHEMA, PositionLostError
+from ingest.api import RECORD_SCHEMA, PositionLostError, RecordPlace
 from ingest.sources.file_names import path_of
 from ingest.sources.lines import GONE, PARTITION, files_at, is_gzip, lines_of, size_and_time, unread
 from ingest.spark.streaming.removed_files import RemovedFiles
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS, COLUMNS
 
 BATCH_BYTES = 64 * 1024 * 1024  # of files in one micro-batch: some seconds of work in bounded memory
-RANGE_BYTES = 16 * 1024 * 1024  # of one task: even one large file gives several tasks
+RANGE_BYTES = 16 * 1024 * 1024
+"""
+Size of a range: even one large file gives several tasks. Part of the format of checkpoints (`checkpoint.FORMAT`): with
+another size a micro-batch that runs again after an upgrade has other splits.
+"""
 
 Files = dict[str, dict[str, int]]
 """Text of a path -> {size, mtime_ms, position}: bytes up to `position` have been read."""
@@ -47,6 +51,11 @@ class FileRange(InputPartition):
     mtime_ms: int
     start: int
     stop: int
+
+    @property
+    def first_place(self) -> RecordPlace:
+        """The first place of the range as a split."""
+        return self.path, PARTITION, self.start
 
 
 class FilesDataSource(DataSource):
@@ -167,15 +176,8 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def partitions(self, start: Offset, end: Offset) -> list[FileRange]:
-        """The ranges of one micro-batch, one for each task."""
-        ranges = []
-        for path, file in sorted(_files(end).items()):
-            begin = start.get(path, {}).get("position", 0)
-            width = file["size"] if is_gzip(path) else RANGE_BYTES
-            for first in range(begin, file["position"], max(width, 1)):
-                stop = min(first + width, file["position"])
-                ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop))
-        return ranges
+        """The ranges of one micro-batch; a task reads one or several, each as a whole."""
+        return ranges_between(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one range, in batches bounded by rows and bytes."""
@@ -193,6 +195,18 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 offsets, lines, size = [], [], 0
         if lines:
             yield _arrow(piece, offsets, lines)
+
+
+def ranges_between(start: Offset, end: Offset) -> list[FileRange]:
+    """The ranges of files of the micro-batch between two offsets, each of which is a split."""
+    ranges = []
+    for path, file in sorted(_files(end).items()):
+        begin = start.get(path, {}).get("position", 0)
+        width = file["size"] if is_gzip(path) else RANGE_BYTES
+        for first in range(begin, file["position"], max(width, 1)):
+            stop = min(first + width, file["position"])
+            ranges.append(FileRange(path, file["size"], file["mtime_ms"], first, stop))
+    return ranges
 
 
 def _files(offset: Offset) -> Files:

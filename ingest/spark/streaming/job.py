@@ -9,7 +9,7 @@ same time.
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Protocol, TypeVar
@@ -19,13 +19,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ingest import failpoint
-from ingest.api import Committer, Disposition, IngestError, LifecycleError, TaskSpec
+from ingest.api import Committer, ConfigError, Disposition, IngestError, LifecycleError, RecordPlace, TaskSpec
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import current_level, logger
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.pipeline.splits import ranked
 from ingest.receipt import Counts, Receipt, receipts_of
 from ingest.spark.errors import translated
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -86,6 +87,8 @@ class Job(LoopHost):
         check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of `publish` and
             `record`, and each acknowledgement; retried in the same way, so the batch waits for a file system that does
             not answer.
+        needs_splits: whether a destination needs the ranks of the splits, as `Plan.needs_splits`.
+        splits: see `Source.splits`; for the batches of a query.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
             40 ms; None for one task for each partition.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
@@ -111,6 +114,8 @@ class Job(LoopHost):
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
         check_owner: Callable[[], None] = lambda: None,
+        needs_splits: bool = False,
+        splits: Callable[[int], Iterable[RecordPlace] | None] = lambda _batch_id: None,
         task_name: str | None = None,
         max_tasks: int | None = None,
         limiter: RateLimiter | None = None,
@@ -128,6 +133,8 @@ class Job(LoopHost):
         self._observer = observer
         self._record = record
         self._check_owner = check_owner
+        self._needs_splits = needs_splits
+        self._splits = splits
         self._max_tasks = max_tasks
         self._limiter = limiter or RateLimiter(None)
         self._back_pressure = back_pressure or BackPressure()
@@ -200,7 +207,7 @@ class Job(LoopHost):
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
                     batch_time_ms = self._batch_times.of(batch_id)
-                self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms))
+                self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms), partial(self._splits, batch_id))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error
@@ -217,7 +224,14 @@ class Job(LoopHost):
         finally:
             self.idle.set()
 
-    def run_batch(self, frame: DataFrame, batch_id: int, batch_time_ms: int, name: str) -> None:
+    def run_batch(
+        self,
+        frame: DataFrame,
+        batch_id: int,
+        batch_time_ms: int,
+        name: str,
+        splits: Callable[[], Iterable[RecordPlace] | None],
+    ) -> None:
         """
         Run one micro-batch until its rows, its dead letters and its entry in the batch log are durable.
 
@@ -226,8 +240,11 @@ class Job(LoopHost):
             batch_id: number for the dead letters and the batch log.
             batch_time_ms: the batch time.
             name: see `ingest.api.Batch`.
+            splits: returns the first place of each split, as `Source.splits`; called if a destination needs the ranks.
 
         Raises:
+            ConfigError: a destination needs the ranks, and the source cannot compute the splits.
+            TooManySplitsError: there are more than 2^20 splits.
             IngestError: it cannot be made durable; the tables may have a part of it.
         """
         started = self._clock()
@@ -238,6 +255,7 @@ class Job(LoopHost):
             # unique to this start: an earlier one may still run the same batch
             attempts=f"{self._started_ns}-{batch_id}",
             max_failures=self._error_budget.max_failures(batch_time_ms),
+            splits=self._ranked(splits) if self._needs_splits else (),
         )
         self._frame = frame
         counts, dead_letters = run_until_durable(
@@ -257,6 +275,15 @@ class Job(LoopHost):
         self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
+
+    def _ranked(self, splits: Callable[[], Iterable[RecordPlace] | None]) -> tuple[RecordPlace, ...]:
+        places = self.until_possible(splits)
+        if places is None:
+            raise ConfigError(
+                f'the source of pipeline "{self._pipeline}" cannot compute the splits of a micro-batch',
+                hint="a table with deferred updates needs them: `splits` of the source must return them",
+            )
+        return ranked(places)
 
     def _as_owner(self, action: Callable[[], None]) -> None:
         """Run an action after a check of the owner, so that a retry does not write after a takeover."""

@@ -20,7 +20,7 @@ from ingest.receipt import Counts
 from ingest.service.stores import committers_of
 from tests.support.sinks import LINES, PIPELINE
 
-BATCH = MicroBatch("1000", 1_000, "1")
+BATCH = MicroBatch("1000", 1_000, "1", splits=(("a.log", 0, 0),))
 
 
 @pytest.fixture
@@ -113,6 +113,7 @@ def replace_call(monkeypatch: pytest.MonkeyPatch, half: str, call: str, answer: 
     [
         ("Lines", "writer"),
         ("LinesWriter", "begin"),
+        ("LinesWriter", "split_start"),
         ("LinesWriter", "split_end"),
         ("LinesWriter", "flush"),
         ("Lines", "committer"),

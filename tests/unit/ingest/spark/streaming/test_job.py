@@ -19,6 +19,7 @@ from decorators.split import Split
 from decorators.template import Value
 from ingest.api import (
     Batch,
+    ConfigError,
     ConflictError,
     Decoding,
     ErrorBudgetSpentError,
@@ -26,6 +27,7 @@ from ingest.api import (
     IngestError,
     OnError,
     Record,
+    RecordPlace,
     Scan,
     Store,
     StoreUnavailableError,
@@ -38,6 +40,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
 from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.pipeline.splits import TooManySplitsError
 from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
 from ingest.receipt import Counts, Receipt, TaskStatus
@@ -223,6 +226,8 @@ class Bench:
         self.batch_times = BatchTimes(folder / "times", lambda: 5_000)
         self.record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None
         self.check_owner: Callable[[], None] = lambda: None
+        self.needs_splits = False
+        self.splits: Callable[[int], Iterable[RecordPlace] | None] = lambda _batch_id: None
         self.limiter = RateLimiter(None)
         self.back_pressure = BackPressure()
         self.job = self.job_of(self.plan)
@@ -247,6 +252,8 @@ class Bench:
             observer=self.observer,
             record=self.record,
             check_owner=self.check_owner,
+            needs_splits=self.needs_splits,
+            splits=self.splits,
             max_tasks=self.max_tasks,
             limiter=self.limiter,
             back_pressure=self.back_pressure,
@@ -606,12 +613,70 @@ def test_time_of_batches_is_added_over_the_starts_of_a_query(tmp_path: Path):
 def test_worker_keeps_the_plans_of_a_pipeline_and_its_replay(tmp_path: Path):
     bench = Bench(tmp_path)
     replay = bench.job_of(replace(bench.plan, is_replay=True), "p+replay")
-    bench.job.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0")
+    bench.job.run_batch(Frame([records(("a", "1:2"))]), 0, 5_000, "0", lambda: None)
     live = worker._live["p"]
-    replay.run_batch(Frame([records(("b", "1:2"))]), 0, 5_000, "0")
+    replay.run_batch(Frame([records(("b", "1:2"))]), 0, 5_000, "0", lambda: None)
     assert worker._live["p"] is live
     assert worker._live["p+replay"][0] != live[0]
     assert bench.keys() == [b"a", b"b"]
+
+
+@dataclass
+class SpecFrame(Frame):
+    """Collects the splits of each attempt's spec."""
+
+    found: list[object] = field(default_factory=list)
+
+    def run(self, number: int, records: list[Record]) -> Iterable[pa.RecordBatch]:
+        self.found.append(self.function.args[3].splits)
+        return super().run(number, records)
+
+
+def test_tasks_of_every_attempt_get_the_splits(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.needs_splits = True
+    unavailable = [StoreUnavailableError("the disk does not answer")]
+
+    def splits(batch_id: int) -> list[RecordPlace]:
+        if unavailable:
+            raise unavailable.pop()
+        return [("ticks", 1, batch_id), ("ticks", 0, 0)]
+
+    bench.splits = splits
+    frame = SpecFrame([records(*TICK), []])
+    bench.job_of(bench.plan).on_batch(frame, 7)
+    # the first attempt finds that families are missing
+    assert frame.found == [(("ticks", 0, 0), ("ticks", 1, 7))] * 4
+    assert bench.observer.reported[0] == "store_unavailable"
+    assert bench.keys() == [b"a", b"b"]
+
+
+def test_splits_are_computed_only_if_a_destination_needs_them(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.splits = lambda _batch_id: pytest.fail("not needed")
+    frame = SpecFrame([records(*TICK)])
+    bench.job_of(bench.plan).on_batch(frame, 0)
+    assert set(frame.found) == {()}
+
+
+def test_source_without_splits_is_refused_before_the_tasks(tmp_path: Path):
+    bench = Bench(tmp_path)
+    bench.needs_splits = True
+    frame = SpecFrame([records(*TICK)])
+    with pytest.raises(ConfigError, match='the source of pipeline "p" cannot compute the splits'):
+        bench.job_of(bench.plan).on_batch(frame, 0)
+    assert frame.attempts == 0
+
+
+def test_too_many_splits_are_refused_before_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ingest.pipeline.splits.MAX_SPLITS", 1)
+    bench = Bench(tmp_path)
+    bench.needs_splits = True
+    bench.splits = lambda _batch_id: [("ticks", 0, 0), ("ticks", 1, 0)]
+    frame = SpecFrame([records(*TICK)])
+    with pytest.raises(TooManySplitsError):
+        bench.job_of(bench.plan).on_batch(frame, 0)
+    assert frame.attempts == 0
 
 
 def test_batch_that_writes_nothing_leaves_no_folder(tmp_path: Path):

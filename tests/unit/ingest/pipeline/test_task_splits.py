@@ -1,0 +1,114 @@
+"""The calls of a task sink at the start and the end of splits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from decorators.reservoir_sampler import ReservoirSampler
+from ingest.api import Batch, Event, OnError, Record, RecordPlace, SinkResult, TaskSink, TaskSpec, WriteCounts
+from ingest.dead_letters.buffer import DeadLetterBuffer
+from ingest.masks import Masks
+from ingest.pipeline.chain import BoundDecorator, Chain
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
+from ingest.pipeline.task import SinkBinding, Task
+from ingest.pipeline.time_limit import TimeLimit
+from ingest.receipt import TaskStatus
+from ingest.sources.decoding import Decoder
+
+TWO_RANGES = (("/x", 0, 0), ("/x", 0, 16), ("t", 0, 3))
+RECORDS = [("/x", 0, 0), ("/x", 0, 9), ("/x", 0, 16), ("t", 0, 3), ("t", 0, 4)]
+
+
+class Calls(TaskSink):
+    """A task sink that notes its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+
+    @property
+    def has_splits(self) -> bool:
+        """Splits matter only if they have ranks."""
+        return False
+
+    def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
+        self.calls = []
+
+    def split_start(self, rank: int) -> None:
+        self.calls.append(f"start {rank}")
+
+    def write(self, event: Event) -> str | None:
+        self.calls.append(event.origin.offset)
+        return None
+
+    def split_end(self) -> None:
+        self.calls.append("end")
+
+    def flush(self) -> SinkResult:
+        return SinkResult()
+
+    def close(self) -> None:
+        pass
+
+
+def task_of(sink: Calls, *decorators: BoundDecorator) -> Task:
+    return Task(
+        pipeline="p",
+        fingerprint="f",
+        decode=Decoder().decode,
+        chain=Chain(decorators),
+        bindings=[SinkBinding("calls", sink.write, OnError.STOP)],
+        destinations={"calls": sink},
+        on_error=OnError.STOP,
+        dead_letters=DeadLetterBuffer(Masks()),
+        time_limit=TimeLimit([]),
+    )
+
+
+def records_at(places: Sequence[RecordPlace]) -> list[Record]:
+    return [Record(*place, b"k", b"v", 1_000) for place in places]
+
+
+def spec_of(splits: tuple[RecordPlace, ...]) -> TaskSpec:
+    return TaskSpec(Batch("1", 1_000, "1"), splits=splits)
+
+
+def test_split_start_and_end_enclose_the_events_of_each_split():
+    sink = Calls()
+    receipt = task_of(sink).run(records_at(RECORDS), spec_of(TWO_RANGES))
+    assert receipt.status is TaskStatus.DURABLE
+    assert sink.calls == ["start 0", 0, 9, "end", "start 1", 16, "end", "start 2", 3, 4, "end"]
+
+
+def test_without_splits_there_is_no_split_start():
+    sink = Calls()
+    task_of(sink).run(records_at(RECORDS), spec_of(()))
+    assert sink.calls == [0, 9, 16, 3, 4, "end"]
+
+
+def test_buffered_events_are_written_before_their_split_ends():
+    sampler = ReservoirSampler(ReservoirSampler.settings_class()(k=9))
+    sink = Calls()
+    task_of(sink, BoundDecorator(sampler, "sampler")).run(records_at(RECORDS), spec_of(TWO_RANGES))
+    assert sink.calls == ["start 0", 0, 9, "end", "start 1", 16, "end", "start 2", 3, 4, "end"]
+
+
+def test_records_that_were_not_read_together_have_a_rank_each():
+    sink = Calls()
+    places = [("t", 0, 3), ("t", 0, 9), ("t", 1, 0)]
+    task_of(sink).run(records_at(places), replace(spec_of(tuple(places)), split_per_record=True))
+    assert sink.calls == ["start 0", 3, "end", "start 1", 9, "end", "start 2", 0, "end"]
+
+
+def test_record_outside_of_all_splits_stops_the_task():
+    receipt = task_of(Calls()).run(records_at([("/x", 0, 0), ("/y", 0, 0)]), spec_of(TWO_RANGES))
+    assert (receipt.status, receipt.code) == (TaskStatus.STOP, "split_mismatch")
+
+
+def test_every_attempt_has_the_splits_of_the_micro_batch():
+    sink = Calls()
+    host = InProcessHost(task_of(sink), records_at([("/y", 0, 0)]))
+    with pytest.raises(StoppedError) as stopped:
+        run_until_durable(MicroBatch("1", 1_000, "1", splits=TWO_RANGES), {}, host)
+    assert stopped.value.code == "split_mismatch"
