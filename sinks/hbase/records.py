@@ -71,11 +71,11 @@ class TableRecords:
             IntegrityError: another version wrote one.
         """
         found = self._values(table, _FAMILY)
-        return {
-            column.removeprefix(_FAMILY + b":").decode(): _text_of(table, column, value)
+        return dict(
+            _property_of(table, column, value)
             for column, value in found.items()
             if value and column != _column(BUCKETS)
-        }
+        )
 
     def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
         """Replace the value of a property if it is the one before; as `Store.set_property`."""
@@ -135,9 +135,10 @@ def _column(name: str) -> bytes:
     return _FAMILY + b":" + name.encode()
 
 
-def _text_of(table: str, column: bytes, value: bytes) -> str:
+def _property_of(table: str, column: bytes, value: bytes) -> tuple[str, str]:
+    """Name and value of the property in a cell."""
     try:
-        return value.decode()
+        return column.removeprefix(_FAMILY + b":").decode(), value.decode()
     except UnicodeDecodeError as error:
         raise IntegrityError(
             f'cell {shown(column)} of the record of table "{table}" in table "{RECORDS}" is {shown_start(value)}, '

@@ -14,10 +14,10 @@ from sinks.rocksdb.reading import at_key
 FORMAT_KEY = b"format"
 FORMATS = (b"3", b"4")
 """
-Those that this version reads; a store of another format is refused.
+The formats that this version reads; a store of another format is refused. Changes of keys or records add a format.
 
-A new one begins with every change of the keys or records. A store begins with the first of these. The first property of
-a table makes it the second: versions that do not know properties must not write to the table.
+A new store has the first of these. The first property of a table makes it the second, so that a version which does not
+know properties cannot write to the table.
 """
 _TABLE_KEY = b"table:"
 _PROPERTIES_KEY = b"properties:"

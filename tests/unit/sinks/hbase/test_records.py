@@ -185,9 +185,10 @@ class TestProperties:
             assert records.properties("t") == {"owner": meanwhile.decode()}
         assert cluster.writes == []
 
-    def test_property_of_another_version_is_refused(self, cluster, records):
-        cluster.cells = {b"t": {b"t:mark": b"\xff"}}
-        with pytest.raises(IntegrityError, match='cell "t:mark" of the record of table "t" in table "attr2hbase" is '):
+    @pytest.mark.parametrize("cell", [(b"t:mark", b"\xff"), (b"t:\xff", b"1")])
+    def test_property_of_another_version_is_refused(self, cluster, records, cell):
+        cluster.cells = {b"t": dict([cell])}
+        with pytest.raises(IntegrityError, match='" of the record of table "t" in table "attr2hbase" is '):
             records.properties("t")
         assert records.buckets("t") is None
 

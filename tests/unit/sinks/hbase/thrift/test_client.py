@@ -1,8 +1,9 @@
-"""A cell, as a Thrift server returns it."""
+"""Cells as a Thrift server returns them, and check-and-puts whose answer is lost."""
 
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,17 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
+from ingest.api import StoreUnavailableError
 from sinks.hbase.client import NoFamilyError
 from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift.client import ThriftClient
-from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError
+from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError, ThriftMutation
 
 NO_FAMILY = (Path(__file__).parent / "captured" / "no_family-get.txt").read_text().partition("\n\n")[2]
 REGION = Hbase.getTableRegions_result.thrift_spec[0][2][1]
+ROW = Hbase.getRowWithColumns_result.thrift_spec[0][2][1]
+CELL = Hbase.get_result.thrift_spec[0][2][1]
 
 
 class ThriftServer:
@@ -59,16 +64,86 @@ class OtherTable:
         raise HBaseIOError(message=NO_FAMILY)
 
 
-@pytest.fixture
-def settings() -> Iterator[HBaseSettings]:
-    server = ThriftServer(OtherTable())
+class OneRow:
+    """
+    A cluster with a table of one row.
+
+    Attributes:
+        cells: column -> value.
+        lost_answers: number of the next check-and-puts that are executed, but whose connection breaks then.
+    """
+
+    def __init__(self) -> None:
+        self.cells: dict[bytes, bytes] = {}
+        self.lost_answers = 0
+
+    def getTableRegions(self, _name: bytes) -> list[object]:  # noqa: N802 - of the interface
+        return [REGION(startKey=b"")]
+
+    def getRowWithColumns(  # noqa: N802 - of the interface
+        self, _name: bytes, row: bytes, columns: list[bytes], _attributes: object
+    ) -> list[object]:
+        cells = {
+            column: CELL(value=value, timestamp=1)
+            for column, value in self.cells.items()
+            if {column, column.partition(b":")[0]} & set(columns)
+        }
+        return [ROW(row=row, columns=cells)] if cells else []
+
+    def checkAndPut(  # noqa: N802 - of the interface
+        self,
+        _name: bytes,
+        _row: bytes,
+        column: bytes,
+        before: bytes | None,
+        put: ThriftMutation,
+        _attributes: object,
+    ) -> bool:
+        is_equal = self.cells.get(column) == before
+        if is_equal:
+            self.cells[column] = put.value
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise ConnectionError("the server was killed")
+        return is_equal
+
+
+@contextmanager
+def serving(handler: object) -> Iterator[HBaseSettings]:
+    server = ThriftServer(handler)
     yield HBaseSettings(host="127.0.0.1", port=server.port, timeout="10s")
     server.close()
 
 
-def test_cell_of_a_family_that_the_table_lacks(settings: HBaseSettings) -> None:
-    client = ThriftClient(settings)
-    client.open()
-    with pytest.raises(NoFamilyError):
-        client.values("attr2hbase", b"events", b"t:buckets")
-    client.close()
+def test_cell_of_a_family_that_the_table_lacks() -> None:
+    with serving(OtherTable()) as settings:
+        client = ThriftClient(settings)
+        client.open()
+        with pytest.raises(NoFamilyError):
+            client.values("attr2hbase", b"events", b"t:buckets")
+        client.close()
+
+
+def test_values_of_a_cell_and_of_a_family() -> None:
+    row = OneRow()
+    with serving(row) as settings, closing(ThriftClient(settings)) as client:
+        client.open()
+        assert client.values("attr2hbase", b"events", b"t") == {}
+        row.cells = {b"t:buckets": b"16", b"t:mark": b"\xff"}
+        assert client.values("attr2hbase", b"events", b"t") == row.cells
+        assert client.values("attr2hbase", b"events", b"t:buckets") == {b"t:buckets": b"16"}
+        assert client.values("attr2hbase", b"events", b"t:owner") == {}
+
+
+@pytest.mark.parametrize(("before", "value"), [(None, "1"), ("1", "2"), ("1", None)])
+def test_property_whose_answer_was_lost_is_set_when_the_call_is_repeated(before: str | None, value: str | None) -> None:
+    row = OneRow()
+    row.cells = {} if before is None else {b"t:mark": before.encode()}
+    with serving(row) as settings, closing(HBaseStore(settings)) as store:
+        store.open()
+        row.lost_answers = 1
+        with pytest.raises(StoreUnavailableError):
+            store.set_property("events", "mark", before, value)
+        assert store.set_property("events", "mark", before, value)
+        assert not store.set_property("events", "mark", "0", "3")
+        assert store.properties("events") == ({} if value is None else {"mark": value})
