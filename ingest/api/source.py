@@ -1,7 +1,7 @@
 """The contract of every source: Kafka, files and those of plugins."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -151,6 +151,8 @@ class SourceContext:
         positions: its positions.
         max_records: maximum number of records of a micro-batch under the pipeline's `max_rate`; None without one. A
             source that cannot limit its micro-batches ignores it: the pipeline then waits longer after each.
+        resume_at: the offset at which a query without an acknowledged batch starts, in the form of
+            `Positions.end_offsets`, since the tables of the pipeline are complete up to there; None to start elsewhere.
     """
 
     pipeline: str
@@ -158,6 +160,7 @@ class SourceContext:
     start_from: str | None
     positions: Positions
     max_records: int | None = field(default=None, kw_only=True)
+    resume_at: Callable[[], Mapping[str, object] | None] = field(default=lambda: None, kw_only=True)
 
 
 S = TypeVar("S", bound=SourceSettings)
@@ -188,12 +191,14 @@ class Source(ComponentBase[S]):
 
     Attributes:
         takes_start: whether the source supports `start_from`; all others refuse it.
+        takes_offset: whether the source supports `SourceContext.resume_at`, which tables with deferred updates need.
         resume_from: the `start_from` that resumes at the acknowledged positions without the checkpoint; None without
             such a copy of the positions.
     """
 
     settings_base = SourceSettings
     takes_start: ClassVar[bool] = False
+    takes_offset: ClassVar[bool] = False
     resume_from: ClassVar[str | None] = None
 
     def __init__(self, settings: S, context: SourceContext) -> None:

@@ -63,7 +63,6 @@ class Plan:
         stores: name -> store, for the stores its sinks use.
         state_dir: of the service, absolute.
         is_replay: the plan replays dead letters or a time range.
-        needs_splits: a destination needs the ranks of the splits, so the driver computes `TaskSpec.splits`.
         files: plugin modules beside the pipeline file.
         updates: store -> table -> its deferred updates, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
@@ -84,7 +83,11 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
-    needs_splits: bool = False
+
+    @property
+    def needs_splits(self) -> bool:
+        """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
+        return bool(self.updates)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

@@ -3,7 +3,7 @@
 import glob
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.api import Example, NotFoundError, RecordPlace, Source
 from ingest.sources.files import FilesSourceSettings
@@ -31,6 +31,7 @@ class FilesSource(Source[FilesSourceSettings]):
     """
 
     kind = "files"
+    takes_offset = True
     examples = (
         Example("all log files of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
         Example("lines that are JSON envelopes", settings="{path: ./data, format: json}"),
@@ -60,12 +61,17 @@ class FilesSource(Source[FilesSourceSettings]):
         """The stream of lines."""
         from ingest.spark.streaming.reading import read_files
 
-        return read_files(session, self.settings, self.context.max_records)
+        return read_files(session, self.settings, self.context.max_records, self._first_offset())
 
     def splits(self, batch_id: int) -> list[RecordPlace]:
         """The ranges of files of the micro-batch."""
         from ingest.spark.streaming.files_reader import ranges_between
 
         positions = self.context.positions
-        begin = positions.end_offsets(batch_id - 1) if batch_id else {}
+        begin = positions.end_offsets(batch_id - 1) if batch_id else self._first_offset()
         return [piece.first_place for piece in ranges_between(begin, positions.end_offsets(batch_id))]
+
+    def _first_offset(self) -> dict[str, Any]:
+        """Where a query without an acknowledged batch starts: at the marks of its tables, else with no file read."""
+        is_first = self.context.positions.newest_commit() is None
+        return dict((self.context.resume_at() if is_first else None) or {})

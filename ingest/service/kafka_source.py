@@ -46,6 +46,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
 
     kind = "kafka"
     takes_start = True
+    takes_offset = True
     resume_from = "group"
     examples = (
         Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
@@ -202,6 +203,9 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     hint=f'omit --start-from, or move "{self._checkpoint.folder}" away first',
                 )
             return self.settings.start
+        resume_at = self.context.resume_at()
+        if resume_at is not None:
+            return Start("offsets", offsets=_by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
         with closing(GroupOffsets(self.settings, self.group)) as group:
             entries = group.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}
@@ -222,14 +226,18 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     hint="copy the offsets of the previous group, or use --start-from earliest, which applies to all "
                     "pipelines of the file without a checkpoint",
                 )
-            offsets: dict[str, dict[int, int]] = {}
-            for (topic, partition), offset in committed.items():
-                offsets.setdefault(topic, {})[partition] = offset
-            return Start("offsets", offsets=offsets, text="group")
+            return Start("offsets", offsets=_by_topic(committed), text="group")
         try:
             return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
             raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
+
+
+def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        found.setdefault(topic, {})[partition] = offset
+    return found
 
 
 def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:

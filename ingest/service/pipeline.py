@@ -28,6 +28,7 @@ from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
+from ingest.service.tables import claim_tables, owned_tables
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -36,6 +37,8 @@ from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.reading import Session, record_frame
 from ingest.spark.streaming.timed_caller import TimedCaller
+from sinks.updates.marks import TableMark
+from sinks.writing.owned_tables import OwnedTables
 
 _log = logger(__name__)
 
@@ -89,6 +92,7 @@ class LivePipeline:
         committers: Mapping[str, Committer],
         dead_letters: DeadLetterQueue,
         record: Callable[[int, int], None],
+        tables: OwnedTables,
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -100,6 +104,7 @@ class LivePipeline:
         self._committers = committers
         self._dead_letters = dead_letters
         self._record = record
+        self._tables = tables
         self._opened = opened
         self._session: Session | None = None
         self._query: PipelineQuery | None = None
@@ -140,6 +145,8 @@ class LivePipeline:
         assert session is not None  # noqa: S101 - for mypy: set with the query
         for committer in self._committers.values():
             committer.recover()
+        if self._tables:
+            claim_tables(self._tables, self._source, self._checkpoint, self._times)
         self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
         frame = record_frame(self._source.frame(session), self._source.kind)
         # only now: the checks above may refuse the checkpoint
@@ -194,7 +201,8 @@ class LivePipeline:
             ),
             publish=self._publish,
             observer=self.observer,
-            record=self._record,
+            record=self._log,
+            is_complete=self._tables.is_complete,
             check_owner=self._checkpoint.check_locked,
             needs_splits=self._plan.needs_splits,
             splits=self._source.splits,
@@ -203,6 +211,12 @@ class LivePipeline:
             back_pressure=back_pressure,
             hide=self._shared.configuration.masks.hide,
         )
+
+    def _log(self, batch_id: int, batch_time_ms: int) -> None:
+        """Log a durable batch; then move the marks, the last act before the acknowledgement."""
+        self._record(batch_id, batch_time_ms)
+        if self._tables:
+            self._tables.move(TableMark(batch_time_ms, self._checkpoint.end_offsets(batch_id)))
 
     def _publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         try:
@@ -244,6 +258,8 @@ def build_pipeline(
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
         every_s = 0.0 if shared.once else pipeline.trigger_every_s
+        stores = shared.stores.used_by(plan, opened)
+        tables = owned_tables(shared.configuration, plan, stores)
         source = open_source(
             shared.catalog,
             pipeline,
@@ -252,8 +268,8 @@ def build_pipeline(
             start_from,
             shared.metrics,
             max_records=records_per_batch(pipeline.max_rate, every_s),
+            resume_at=tables.resume_at,
         )
-        stores = shared.stores.used_by(plan, opened)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
         committers = committers_of(shared.configuration, plan, stores)
@@ -274,6 +290,7 @@ def build_pipeline(
             committers=committers,
             dead_letters=dead_letters,
             record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
+            tables=tables,
             opened=opened.pop_all(),
         )
 

@@ -1,6 +1,6 @@
 """Sources on the driver: their context, how they are opened, and where they start without a checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class DriverContext(SourceContext):
     metrics: Metrics
 
 
-def open_source(
+def open_source(  # noqa: PLR0913 - the fields of a context
     catalog: Catalog,
     pipeline: Pipeline,
     checkpoint: Checkpoint,
@@ -37,6 +37,7 @@ def open_source(
     metrics: Metrics,
     *,
     max_records: int | None = None,
+    resume_at: Callable[[], Mapping[str, object] | None] = lambda: None,
 ) -> Source[Any]:
     """
     The source of a pipeline; not yet connected. The arguments are those of its context.
@@ -57,6 +58,7 @@ def open_source(
         start_from,
         checkpoint,
         max_records=max_records,
+        resume_at=resume_at,
         checkpoint=checkpoint,
         times=times,
         metrics=metrics,

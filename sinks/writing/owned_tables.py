@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConflictError, Store, TableSpec
+from sinks.scanning.update_rows import take_back
 from sinks.table_records import record_updates
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
@@ -60,6 +61,24 @@ class OwnedTables:
         """
         marks = [TableMark.from_text(text, table) for (_, table), text in self._marks.items() if text is not None]
         return min(marks, key=lambda mark: mark.time_ms) if marks and len(marks) == len(self._marks) else None
+
+    def resume_at(self) -> Mapping[str, object] | None:
+        """The offsets up to which all tables are complete; None if a table has no mark."""
+        mark = self.mark()
+        return None if mark is None else mark.offsets
+
+    def take_back(self) -> None:
+        """
+        Delete the updates above the oldest mark, before a new checkpoint reads their events again.
+
+        Raises:
+            ConflictError: as `sinks.scanning.update_rows.take_back`.
+            StoreError: a store is unavailable.
+        """
+        mark = self.mark()
+        for name, spec in self._declared():
+            with self._stores[name].held() as store:
+                take_back(store, spec.name, 0 if mark is None else mark.time_ms)
 
     def is_complete(self, time_ms: int) -> bool:
         """Whether a micro-batch of this time is at or below the mark of each table."""

@@ -70,14 +70,16 @@ class BatchTimes:
         """
         Make the first batch later than the times in the notes of an earlier checkpoint; other texts are ignored.
 
+        Several calls have the effect of one with all notes.
+
         Raises:
             StoreUnavailableError: the newest of these times cannot be stored now.
             IntegrityError: the disk failed.
         """
-        times = [int(note) for note in notes if note.isdecimal()]
-        if times:
-            with file_errors(self._folder / _FLOOR):
-                write_durably(self._folder / _FLOOR, str(max(times)).encode())
+        newest = max((int(note) for note in notes if note.isdecimal()), default=0)
+        with file_errors(self._folder / _FLOOR):
+            if newest > (self._read(_FLOOR) or 0):
+                write_durably(self._folder / _FLOOR, str(newest).encode())
 
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))

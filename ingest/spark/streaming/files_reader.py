@@ -11,6 +11,7 @@ Finished files as a stream: each line is a record, as `ingest.sources.lines` def
   path remains (see `removed_files`).
 """
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class FileRange(InputPartition):
 
 
 class FilesDataSource(DataSource):
-    """Spark's data source; its options are `path` (a file, a folder or a glob), `max_event_bytes` and `max_records`."""
+    """Spark's data source; its options are `path`, `max_event_bytes`, `max_records` and `first_offset`."""
 
     @classmethod
     def name(cls) -> str:
@@ -74,7 +75,10 @@ class FilesDataSource(DataSource):
         """The reader of offsets, ranges and records."""
         limit = self.options.get("max_records")
         return FilesReader(
-            self.options["path"], int(self.options["max_event_bytes"]), None if limit is None else int(limit)
+            self.options["path"],
+            int(self.options["max_event_bytes"]),
+            None if limit is None else int(limit),
+            json.loads(self.options.get("first_offset", "{}")),
         )
 
 
@@ -87,17 +91,21 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         max_event_bytes: see `ingest.sources.lines.lines_in`.
         max_records: maximum number of lines of a micro-batch, which are then counted when it is planned; None without
             one. A gzip file is read as a whole, and ends the micro-batch.
+        first_offset: where a query without a checkpoint starts; None if no file has been read.
     """
 
-    def __init__(self, path: str, max_event_bytes: int, max_records: int | None = None) -> None:
+    def __init__(
+        self, path: str, max_event_bytes: int, max_records: int | None = None, first_offset: Offset | None = None
+    ) -> None:
         self._path = path
         self._max_event_bytes = max_event_bytes
         self._max_records = max_records
+        self._first_offset = first_offset or {}
         self._target: Files | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """The empty offset: nothing has been read."""
-        return {}
+        """Where a query without a checkpoint starts."""
+        return self._first_offset
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The maximum size of one micro-batch."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
@@ -119,13 +120,28 @@ def _common_options(source: kafka.KafkaSourceSettings) -> dict[str, str]:
     }
 
 
-def read_files(session: SparkSession, source: files.FilesSourceSettings, max_records: int | None = None) -> DataFrame:
-    """A stream of the lines of finished files; a micro-batch has at most `max_records`, or a whole gzip file."""
+def read_files(
+    session: SparkSession,
+    source: files.FilesSourceSettings,
+    max_records: int | None = None,
+    first_offset: Mapping[str, object] = MappingProxyType({}),
+) -> DataFrame:
+    """
+    A stream of the lines of finished files.
+
+    Args:
+        session: Spark's.
+        source: which files.
+        max_records: maximum of a micro-batch, unless it is a whole gzip file; None without one.
+        first_offset: where a query without a checkpoint starts; empty to read all files.
+    """
     session.dataSource.register(FilesDataSource)  # a second time replaces the first
     reader = session.readStream.format(FilesDataSource.name())
     limits = {"max_event_bytes": str(source.max_event_bytes)}
     if max_records is not None:
         limits["max_records"] = str(max_records)
+    if first_offset:
+        limits["first_offset"] = json.dumps(dict(first_offset))
     return reader.options(path=source.path, **limits).load()
 
 

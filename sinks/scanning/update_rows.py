@@ -1,0 +1,99 @@
+"""Update rows of a table, as stored: scans and deletes by their keys, with and without buckets."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from ingest.api import ConflictError, Delete, Mutation, Scan, Store
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.stored_keys import scan_stored
+from sinks.updates.groups import UpdateRow
+from sinks.updates.keys import UpdateKey, last_start_of, time_of
+
+_DELETES = 1_000  # of one call
+
+
+def update_rows(
+    store: Store[Any], table: str, rows: RowFormat, start: bytes = b"", stop: bytes | None = None
+) -> Iterator[UpdateRow]:
+    """
+    The update rows of a range, one bucket after the other, in the order of their keys.
+
+    Whoever iterates must exhaust or close it.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        rows: row format of the table.
+        start: first key of update rows, inclusive, without a bucket.
+        stop: end of the range, exclusive; None for the end of the table.
+
+    Raises:
+        NotFoundError: there is no such table.
+        ValueError: a row is no update row.
+    """
+    distribution = Distribution.of(rows.buckets)
+    ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
+    for first, end in ranges:
+        with closing(scan_stored(store, table, Scan(start=first, stop=end), distribution)) as found:
+            for row in found:
+                yield UpdateRow.of(row)
+
+
+def delete_of(key: UpdateKey) -> Delete:
+    """The delete of an update row, whose cells have the batch time of its last start."""
+    return Delete(key.encoded(), time_of(key.last))
+
+
+def apply_to_updates(store: Store[Any], table: str, rows: RowFormat, mutations: Iterable[Mutation]) -> None:
+    """
+    Apply mutations of update rows, up to 1,000 in a call; all are durable when this returns.
+
+    Args:
+        store: open for writing.
+        table: its name.
+        rows: row format of the table.
+        mutations: their row keys are without a bucket.
+    """
+    stored_key = rows.stored_key()
+
+    def apply(found: list[Mutation]) -> None:
+        store.apply(table, found if stored_key is None else with_stored_keys(found, stored_key))
+
+    pending: list[Mutation] = []
+    for mutation in mutations:
+        pending.append(mutation)
+        if len(pending) == _DELETES:
+            apply(pending)
+            pending = []
+    if pending:
+        apply(pending)
+
+
+def take_back(store: Store[Any], table: str, time_ms: int) -> None:
+    """
+    Delete the updates of all micro-batches after a time; afterwards their events can be read again.
+
+    It reads the whole table. Killed at any point, it can run again.
+
+    Args:
+        store: open for writing.
+        table: its name; it may not exist.
+        time_ms: the mark of the table; 0 if it has none.
+
+    Raises:
+        ConflictError: a merged row has updates of both sides; nothing is deleted. No compaction writes such a row.
+    """
+    if store.families(table) is None:
+        return
+    rows, last = RowFormat.recorded(store, table), last_start_of(time_ms)
+    keys = (row.key for row in update_rows(store, table, rows))
+    above = [key for key in keys if key.last > last]
+    if any(key.start <= last for key in above):
+        raise ConflictError(
+            f'table "{table}" has merged updates from both sides of its mark, so those after it cannot be taken back',
+            hint="restore the checkpoint of its pipeline",
+        )
+    apply_to_updates(store, table, rows, map(delete_of, above))
