@@ -75,3 +75,12 @@ class Processor(ComponentBase[S]):
             NotMergeableError: one of them is no update of this processor, or the result has no representation, as a sum
                 beyond 64 bits. The updates then stay as they are.
         """
+
+    def result(self, update: bytes) -> bytes:
+        """
+        The value that a read returns for the merged update of a column; by default the update itself.
+
+        Raises:
+            NotMergeableError: it is no update of this processor; the read returns it as it is.
+        """
+        return update

@@ -1,0 +1,197 @@
+"""
+The compaction of one original row, as values: the merged rows to write, and the rows to delete after that.
+
+Each part replaces neighbouring update rows by one merged row. A compaction can be killed at any point and run again:
+
+- The merged row is durable before the rows that it covers are deleted. Until they are, they are leftovers, which no
+  read counts and which the next compaction deletes.
+- The row just written is never deleted, and a single row is not written again.
+
+Source: HBaseHUT's UpdatesProcessingMrJob and UpdatesProcessingUtil.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sinks.updates.groups import UpdateRow, with_leftovers
+from sinks.updates.keys import UpdateKey
+from sinks.updates.merging import MergedColumns, Merging, Unmerged
+
+_MIN_ROWS = 2
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRules:
+    """
+    Which update rows are merged.
+
+    Attributes:
+        bound: a row that covers this start or a later one stays as it is.
+        window: length of a window, in starts: rows are merged if all of their starts are in one window; 0 for a single
+            window. `start_of(ms, 0)` are the starts of a duration.
+        min_rows: number of rows that a window must have.
+        max_rows: rows that are held in memory; a window with more is compacted in parts.
+        max_bytes: their bytes, without the merged ones.
+        max_cell_bytes: largest merged value that the store accepts; None without a limit.
+
+    Raises:
+        ValueError: one of them is out of range.
+    """
+
+    bound: int
+    window: int = 0
+    min_rows: int = _MIN_ROWS
+    max_rows: int = 1_000
+    max_bytes: int = 32 * _MIB
+    max_cell_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_rows < _MIN_ROWS or self.window < 0 or self.max_rows < 1 or self.max_bytes < 1:
+            raise ValueError(f"out of range: {self}")
+
+    def window_of(self, key: UpdateKey) -> int | None:
+        """The number of the window of a row; None if it covers starts of several, so it merges with no other row."""
+        if not self.window:
+            return 0
+        number = key.start // self.window
+        return number if key.last // self.window == number else None
+
+
+class NotCompacted(NamedTuple):
+    """
+    Rows of a window that stay as they are, because columns of them cannot be merged.
+
+    Attributes:
+        row: the original row key.
+        first: first start of the rows.
+        last: last start of the rows.
+    """
+
+    row: bytes
+    first: int
+    last: int
+    unmerged: tuple[Unmerged, ...]
+
+
+class CompactionPart(NamedTuple):
+    """
+    A part of a compaction.
+
+    Attributes:
+        write: the merged row; durable before anything in `deletes` is deleted.
+        deletes: rows that `write` or a stored row covers.
+        left: rows of a window that could not be merged.
+    """
+
+    write: UpdateRow | None = None
+    deletes: tuple[UpdateKey, ...] = ()
+    left: NotCompacted | None = None
+
+
+def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: CompactionRules) -> Iterator[CompactionPart]:
+    """
+    The compaction of one original row, in parts.
+
+    The parts are carried out in order, each with its write before its deletes. The caller may put several together, of
+    this row or of others: all writes, then all deletes. While the parts are read, no more than `max_rows` rows are in
+    memory, or `min_rows` if that is more. After all parts have been carried out, another compaction has none but for
+    rows that could not be merged.
+
+    Args:
+        rows: of one original row, in the order of their keys; those from `bound` on may be left out.
+        merging: of the table.
+        rules: which rows are merged.
+    """
+    window = _Window(merging, rules, None)
+    for row, is_leftover in with_leftovers(rows):
+        if row.key.last >= rules.bound:
+            continue
+        if is_leftover:
+            window.leftovers.append(row.key)
+        else:
+            number = rules.window_of(row.key)
+            if number is None or number != window.number:
+                yield from window.end()
+                window = _Window(merging, rules, number)
+            window.add(row)
+        if window.is_full:
+            yield from window.parts()
+    yield from window.end()
+
+
+class _Window:
+    """
+    The rows of a window that have been read.
+
+    Attributes:
+        number: of the window; None for a row in several windows.
+        leftovers: keys of rows that a stored row covers.
+    """
+
+    def __init__(self, merging: Merging, rules: CompactionRules, number: int | None) -> None:
+        self.number = number
+        self.leftovers: list[UpdateKey] = []
+        self._rules = rules
+        self._merger = merging.merger()
+        self._covered: list[UpdateKey] = []  # the next merged row covers them; the first may be the last merged row
+        self._rows = 0
+        self._bytes = 0
+        self._left: NotCompacted | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds as many rows or bytes as it may."""
+        held = len(self._covered) + len(self.leftovers)
+        return held >= self._rules.max_rows or self._bytes >= self._rules.max_bytes
+
+    def add(self, row: UpdateRow) -> None:
+        """Add the next row that is no leftover."""
+        if self._left is not None:
+            self._left = self._left._replace(last=row.key.last)
+            return
+        self._merger.add(row.columns)
+        self._covered.append(row.key)
+        self._rows += 1
+        self._bytes += sum(len(column) + len(update) for column, update in row.columns.items())
+
+    def parts(self) -> Iterator[CompactionPart]:
+        """At most one part, for the rows so far; the merged row may merge with rows that follow."""
+        write: UpdateRow | None = None
+        if len(self._covered) >= _MIN_ROWS and self._rows >= self._rules.min_rows:
+            write = self._merged()
+        deletes, self.leftovers = self.leftovers, []
+        if write is not None:
+            deletes += self._covered
+            self._covered, self._bytes = [write.key], 0
+        if deletes:
+            yield CompactionPart(write, tuple(deletes))
+
+    def end(self) -> Iterator[CompactionPart]:
+        """The last parts."""
+        yield from self.parts()
+        if self._left is not None:
+            yield CompactionPart(left=self._left)
+
+    def _merged(self) -> UpdateRow | None:
+        first, last = self._covered[0], self._covered[-1]
+        columns, unmerged = _within(self._merger.merged(), self._rules.max_cell_bytes)
+        if unmerged:
+            self._left = NotCompacted(first.row, first.start, last.last, unmerged)
+            self._covered.clear()
+            self._bytes = 0
+            return None
+        return UpdateRow(UpdateKey(first.row, first.start, last.last), columns)
+
+
+def _within(merged: MergedColumns, max_cell_bytes: int | None) -> MergedColumns:
+    """The same, with columns that are too large for the store as unmerged ones."""
+    if max_cell_bytes is None:
+        return merged
+    too_large = (
+        Unmerged(column, f"the merged value has {len(value)} bytes; the store accepts {max_cell_bytes}")
+        for column, value in sorted(merged.columns.items())
+        if len(value) > max_cell_bytes
+    )
+    return merged._replace(unmerged=(*merged.unmerged, *too_large))

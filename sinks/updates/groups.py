@@ -1,0 +1,120 @@
+"""
+The update rows of one original row: which of them count, and what a read returns.
+
+A compaction writes a merged row and then deletes the rows that it covers. A crash in between, or a lost delete, leaves
+covered rows behind. They are recognised by their keys:
+
+1. Of rows with one start, only that with the largest end counts.
+2. A row whose start is not after the end of the last merged row that counts does not count.
+
+Source: HBaseHUT's UpdatesProcessingUtil and HutResultScanner.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple, Self
+
+from ingest.api import Row
+from sinks.updates.keys import UpdateKey
+from sinks.updates.merging import Merging, Unmerged
+
+
+class UpdateRow(NamedTuple):
+    """
+    An update row as stored.
+
+    Attributes:
+        columns: column (`family:qualifier`) -> update.
+    """
+
+    key: UpdateKey
+    columns: Mapping[bytes, bytes]
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """
+        The update row that a store has read; of several versions of a cell the newest.
+
+        Raises:
+            ValueError: the row key is not that of an update row.
+        """
+        columns: dict[bytes, bytes] = {}
+        for cell in row.cells:  # the newest version of a cell is the first
+            columns.setdefault(b"%b:%b" % (cell.family, cell.qualifier), cell.value)
+        return cls(UpdateKey.decoded(row.key), columns)
+
+
+class MergedRow(NamedTuple):
+    """
+    An original row as a read returns it.
+
+    Attributes:
+        first: first start of its updates.
+        last: last start of its updates.
+        columns: column -> value; of a column in `unmerged` the newest update.
+        unmerged: the columns whose updates cannot be merged.
+        update_rows: number of update rows that were merged.
+        leftovers: number of update rows that did not count, because a merged row covers them.
+    """
+
+    row: bytes
+    first: int
+    last: int
+    columns: dict[bytes, bytes]
+    unmerged: tuple[Unmerged, ...]
+    update_rows: int
+    leftovers: int
+
+
+def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRow]]]:
+    """
+    The groups of a scan: each original row key with its update rows, to be read before the next group.
+
+    Args:
+        rows: in the order of their keys.
+    """
+    return groupby(rows, key=lambda row: row.key.row)
+
+
+def with_leftovers(rows: Iterable[UpdateRow]) -> Iterator[tuple[UpdateRow, bool]]:
+    """
+    Each update row of one original row, and whether it is a leftover, which must not count.
+
+    Args:
+        rows: of one original row, in the order of their keys; one row is read ahead.
+    """
+    covered = 0  # last start that a merged row covers
+    pending: UpdateRow | None = None
+    for row in rows:
+        if pending is not None:
+            is_leftover = pending.key.start == row.key.start or pending.key.start <= covered
+            yield pending, is_leftover
+            covered = covered if is_leftover else max(covered, pending.key.end)
+        pending = row
+    if pending is not None:
+        yield pending, pending.key.start <= covered
+
+
+def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
+    """
+    An original row, merged of its update rows; None without rows.
+
+    The updates of a column that is in one row are not merged.
+
+    Args:
+        rows: of one original row, in the order of their keys.
+        merging: of the table.
+    """
+    merger = merging.merger()
+    first: UpdateKey | None = None
+    last = count = leftovers = 0
+    for row, is_leftover in with_leftovers(rows):
+        if is_leftover:
+            leftovers += 1
+            continue
+        merger.add(row.columns)
+        first, last, count = first or row.key, row.key.last, count + 1
+    if first is None:
+        return None
+    columns, unmerged = merging.results(merger.merged())
+    return MergedRow(first.row, first.start, last, columns, unmerged, count, leftovers)

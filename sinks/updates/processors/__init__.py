@@ -1,0 +1,1 @@
+"""The built-in processors: one file each, named as in YAML. None imports another."""

@@ -1,0 +1,38 @@
+"""Smallest numbers."""
+
+from collections.abc import Sequence
+
+from ingest.api import Processor, ProcessorExample
+from sinks.updates.numbers import NUMBER_FORMS, NumberSettings
+
+
+class Min(Processor[NumberSettings]):
+    """
+    Keep the smallest number; of equal ones, such as `1` and `1.0`, the oldest.
+
+    Source: own design.
+    """
+
+    kind = "min"
+    process_examples = (
+        ProcessorExample("numbers are compared, not texts", values=("9", "12", "-3.5"), merged="-3.5"),
+        ProcessorExample(
+            "binary numbers",
+            values=(b"\0\0\0\0\0\0\0\2", b"\xff\xff\xff\xff\xff\xff\xff\xff"),
+            merged=b"\xff\xff\xff\xff\xff\xff\xff\xff",
+            settings="{type: int64}",
+        ),
+        ProcessorExample("text is refused", values=("1", "2"), merged="1", refused=("", "many", "nan")),
+    )
+
+    def __init__(self, settings: NumberSettings) -> None:
+        super().__init__(settings)
+        self._form = NUMBER_FORMS[settings.type]
+
+    def update(self, value: bytes) -> bytes:
+        """The number."""
+        return self._form.update(value)
+
+    def merge(self, updates: Sequence[bytes]) -> bytes:
+        """The smallest number."""
+        return self._form.merge(updates, min)

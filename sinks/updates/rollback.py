@@ -1,0 +1,48 @@
+"""
+The rollback of the updates of an interval, for one original row.
+
+A merged row cannot be divided, so one that covers starts outside of the interval stays. The window of a compaction is
+the shortest interval that can be rolled back without such rows.
+
+Source: HBaseHUT's HTableUtil.rollback.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sinks.updates.groups import UpdateRow, with_leftovers
+from sinks.updates.keys import UpdateKey
+
+
+class Rollback(NamedTuple):
+    """
+    A rollback of one original row.
+
+    Attributes:
+        deletes: the rows to delete, leftovers first.
+        left: merged rows with updates both inside and outside of the interval, which stay.
+    """
+
+    deletes: tuple[UpdateKey, ...]
+    left: tuple[UpdateKey, ...]
+
+
+def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
+    """
+    The rollback of the updates from one start to another, both inclusive.
+
+    Leftovers are deleted first: if a deletion is interrupted, no row that a merged one covered counts again.
+
+    Args:
+        keys: of the update rows of one original row, in order.
+        first: first start of the interval.
+        last: last start of the interval.
+    """
+    deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
+    left: list[UpdateKey] = []
+    for (key, _), is_leftover in with_leftovers(UpdateRow(key, {}) for key in keys):
+        if first <= key.start and key.last <= last:
+            deletes[is_leftover].append(key)
+        elif not is_leftover and key.start <= last and first <= key.last:
+            left.append(key)
+    return Rollback((*deletes[True], *deletes[False]), tuple(left))
