@@ -239,7 +239,13 @@ class Binding:
 
 
 _CONDITIONS = (("when",), ("rules", "*", "when"))
-_SINGULAR = {"decorators": "decorator", "sinks": "sink", "stores": "store", "sources": "source"}
+_SINGULAR = {
+    "decorators": "decorator",
+    "sinks": "sink",
+    "stores": "store",
+    "sources": "source",
+    "processors": "processor",
+}
 
 
 def _convert_expanded(error: ValidationError, located: LocatedNode) -> bool:
