@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
 
 
-def submit(
+def submit(  # noqa: PLR0913 - its options
     out: Output,
     file: FileArgument,
     *,
