@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ingest.api import MappingError, NotMergeableError, Processor
 from ingest.api.notation import shown
 
-_MAX_UPDATES = 100
+_MAX_UPDATES = 32
 """Updates of a column that are held before they are merged; more take memory, fewer take calls."""
 
 
@@ -111,14 +111,16 @@ class RowMerger:
     """
     Merges the update rows of one row, added oldest first.
 
-    It holds at most 100 updates of a column, unless they cannot be merged: those are held until the end, because
-    updates that follow may make it possible, as a negative number after a sum beyond 64 bits.
+    It holds at most 32 updates of a column, unless they cannot be merged: those are held until the end, because updates
+    that follow may make it possible, as a negative number after a sum beyond 64 bits.
     """
+
+    __slots__ = ("_limits", "_merging", "_updates")
 
     def __init__(self, merging: Merging) -> None:
         self._merging = merging
         self._updates: dict[bytes, list[bytes]] = {}
-        self._limits: dict[bytes, int] = {}
+        self._limits: dict[bytes, int] | None = None  # of columns that could not be merged: updates before a new try
 
     def add(self, columns: Mapping[bytes, bytes]) -> None:
         """Add the columns of the next update row."""
@@ -130,8 +132,8 @@ class RowMerger:
                 updates[0] = update
             else:
                 updates.append(update)
-                if len(updates) > self._limits.get(column, _MAX_UPDATES) and self._merge(updates):
-                    self._limits[column] = 2 * len(updates)
+                if len(updates) > _MAX_UPDATES:
+                    self._shorten(column, updates)
 
     def merged(self) -> MergedColumns:
         """The columns of all rows so far; further rows may be added."""
@@ -140,6 +142,11 @@ class RowMerger:
             {column: updates[-1] for column, updates in self._updates.items()},
             tuple(Unmerged(column, reasons[column]) for column in sorted(reasons) if reasons[column]),
         )
+
+    def _shorten(self, column: bytes, updates: list[bytes]) -> None:
+        limits = self._limits or {}
+        if len(updates) > limits.get(column, 0) and self._merge(updates):
+            self._limits = limits | {column: 2 * len(updates)}
 
     def _merge(self, updates: list[bytes]) -> str:
         """Replace updates by one; if they cannot be merged, the reason."""

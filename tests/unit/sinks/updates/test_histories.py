@@ -90,6 +90,33 @@ def test_a_second_compaction_changes_nothing(history: list, earlier: list, last:
     assert all(UpdateKey.decoded(key).last // WINDOW == UpdateKey.decoded(key).start // WINDOW for key in table.stored)
 
 
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 3, "x"]), st.integers(0, 3)), max_size=20),
+    st.lists(compactions, max_size=4),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_value_that_cannot_be_merged_is_reported_before_and_after_compactions(history: list, later: list) -> None:
+    """The sums of all other columns are exact."""
+    table, start, totals, bad = UpdateTable(), 0, {}, set()
+    for gap, value, number in history:
+        start += gap
+        column = b"f:%d" % number
+        table.stored[UpdateKey(b"k", start).encoded()] = {column: str(value).encode()}
+        if value == "x":
+            bad.add(column)
+        else:
+            totals[column] = totals.get(column, 0) + value
+    for _, rules, calls in later:
+        table.compact(rules, calls=calls)
+        for found in table.read().values():
+            reported = {unmerged.column for unmerged in found.unmerged}
+            shown = {column: value for column, value in found.columns.items() if column not in bad}
+            assert shown == {column: b"%d" % total for column, total in totals.items() if column not in bad}
+            # a single update is returned as it is, and not checked
+            assert reported <= bad
+            assert {column for column in bad - reported if found.columns[column] != b"x"} == set()
+
+
 @given(histories, st.integers(0, 150), st.integers(0, 150))
 @settings(max_examples=200, deadline=None)
 def test_a_rollback_of_any_interval_reports_what_it_leaves(history: list, first: int, last: int) -> None:
