@@ -86,6 +86,9 @@ def test_a_sum_beyond_float64_is_refused() -> None:
     large = struct.pack(">d", 1.7e308)
     with pytest.raises(NotMergeableError, match="too large for float64"):
         FLOAT64.merge([large, large], FLOAT64.total)
+    negative = struct.pack(">d", -1.7e308)
+    assert FLOAT64.merge([large, large, negative, negative], FLOAT64.total) == bytes(8)
+    assert FLOAT64.merge([large, large, negative], FLOAT64.total) == large
 
 
 def test_a_decimal_sum_with_too_many_digits_is_refused() -> None:
