@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.updates.compaction import CompactionRules
+from sinks.updates.groups import UpdateRow, by_row, merged_row
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
@@ -75,6 +76,16 @@ def test_reads_return_what_all_updates_merged_at_once_would(history: list) -> No
                 for key in [key for key in model.updates if first * WINDOW <= key[1] <= last]:
                     del model.updates[key]
         assert table.values() == model.values()
+    for column in COLUMNS:
+        assert values_of(table, column) == {
+            row: values[column] for row, values in model.values().items() if column in values
+        }
+
+
+def values_of(table: UpdateTable, column: bytes) -> dict[bytes, bytes]:
+    """Row -> value, read without the other columns: a store returns no rows that have none of the columns."""
+    rows = [UpdateRow(row.key, {column: row.columns[column]}) for row in table.rows() if column in row.columns]
+    return {row: merged_row(group, MERGING).columns[column] for row, group in by_row(rows)}
 
 
 @given(st.lists(updates, max_size=30), st.lists(compactions, max_size=4), rules)
