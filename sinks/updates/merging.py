@@ -1,10 +1,14 @@
 """Merges the columns of update rows: those of a processor by the processor, all others by their newest value."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from reprlib import repr as short
+from typing import Any, NamedTuple, TypeVar
 
 from ingest.api import MappingError, NotMergeableError, Processor
 from ingest.api.notation import shown
+from ingest.plugins.guard import describe_exception
+
+A = TypeVar("A")
 
 _MAX_UPDATES = 32
 """Updates of a column that are held before they are merged; more take memory, fewer take calls."""
@@ -84,7 +88,7 @@ class Merging:
             if column in unmerged or not self.applies_to(column):
                 continue
             try:
-                columns[column] = self._processor.result(update)
+                columns[column] = self._called(self._processor.result, update)
             except NotMergeableError as error:
                 unmerged[column] = Unmerged(column, _reason(error))
         return MergedColumns(columns, tuple(unmerged[column] for column in sorted(unmerged)))
@@ -94,9 +98,18 @@ class Merging:
         One update of a column in place of several.
 
         Raises:
-            NotMergeableError: see `Processor.merge`.
+            NotMergeableError: see `Processor.merge`; or the processor has a bug.
         """
-        return self._processor.merge(updates)
+        return self._called(self._processor.merge, updates)
+
+    def _called(self, call: Callable[[A], bytes], argument: A) -> bytes:
+        try:
+            return _checked(call(argument), call)
+        except (NotMergeableError, MemoryError):
+            raise
+        except Exception as bug:  # a bug of a plugin must not hide the other columns and rows
+            about = describe_exception(bug, type(self._processor).__module__)
+            raise NotMergeableError(f'the processor "{self._processor.kind}" failed: {about}') from bug
 
     def _update(self, column: bytes, value: bytes) -> bytes:
         if not self.applies_to(column):
@@ -157,6 +170,12 @@ class RowMerger:
         except NotMergeableError as error:
             return _reason(error)
         return ""
+
+
+def _checked(found: object, call: Callable[[A], bytes]) -> bytes:
+    if not isinstance(found, bytes):
+        raise TypeError(f"{call.__name__} returned {short(found)}; it must return bytes")
+    return found
 
 
 def _reason(error: NotMergeableError) -> str:
