@@ -57,7 +57,8 @@ def _values(update: bytes) -> list[object]:
         if not isinstance(values, list):
             raise NotMergeableError(f"{shown_start(update)} is not a JSON array")
         for value in values:
-            from_notation(value)
+            if type(value) is not str:
+                from_notation(value)
     except (orjson.JSONDecodeError, DecodeError) as error:
         raise NotMergeableError(f"{shown_start(update)} is not an array of last_n: {error}") from error
     return values
