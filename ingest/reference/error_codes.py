@@ -255,6 +255,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         ReferenceFileError,
         "A reference file of a decorator is missing or damaged. No event is lost.",
     ),
+    "replay_unfinished": (
+        api.ConflictError,
+        "A replay into tables with deferred updates was interrupted; the pipeline starts after it is finished.",
+    ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),
     "separator_in_key": (

@@ -17,11 +17,10 @@ import orjson
 from ingest.api import ConflictError, IntegrityError, Record, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.durable import StatePath, file_errors, make_folder, write_durably
+from ingest.durable import file_errors, make_folder, write_durably
 from ingest.plan.assemble import Plan
 from ingest.service.pipeline import checkpoint_folder
-from ingest.service.tables import owned_tables
-from ingest.spark.state import state_of
+from ingest.service.tables import owned_tables, replay_file
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.updates.marks import TableMark
@@ -57,7 +56,7 @@ class UpdateReplay:
     ) -> None:
         self._fingerprint = pipeline.fingerprint
         self._clock = clock
-        self._path: StatePath = state_of(configuration) / "replays" / pipeline.name / "updates"
+        self._path = replay_file(configuration, pipeline.name)
         checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         checkpoint.lock()
         opened.callback(checkpoint.unlock)
