@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ingest.api import SinkSettings
+from ingest.api import SinkSettings, Store, UpdatesDifferError
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, TableUpdates
 from ingest.plan.creating import create
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.table_reader import UPDATES_HINT
 from sinks.updates.merging import Merging
 
 
@@ -37,3 +40,25 @@ def located_updates(updates: TableUpdates, catalog: Catalog) -> TableUpdates:
 def live_merging(updates: TableUpdates) -> Merging:
     """How the update rows of a table are merged."""
     return Merging(create(updates.processor), updates.columns)
+
+
+def recorded_merging(store: Store[Any], table: str, declared: TableUpdates | None, catalog: Catalog) -> Merging | None:
+    """
+    How the update rows of a table are merged, for a `TableReader`; None if it has none.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        declared: its deferred updates in the file; None if the file declares none.
+        catalog: has the processor.
+
+    Raises:
+        UpdatesDifferError: the table's record has deferred updates, and the file declares none, or others.
+    """
+    recorded = RowFormat.recorded(store, table).updates
+    if not recorded:
+        return None
+    identity = "" if declared is None else declared.identity()
+    if declared is None or identity != recorded:
+        raise UpdatesDifferError(table, identity, recorded, hint=UPDATES_HINT)
+    return live_merging(located_updates(declared, catalog))

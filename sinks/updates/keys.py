@@ -108,6 +108,19 @@ def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes,
     return prefix + _START.pack(first), stop
 
 
+def range_of(start: bytes, stop: bytes | None) -> tuple[bytes, bytes | None]:
+    """The range [start, stop) of keys of the update rows of a range of original row keys."""
+    return encoded_row(start) if start else b"", None if stop is None else encoded_row(stop)
+
+
+def divided_row(key: bytes) -> bytes | None:
+    """The original row that has update rows both before a key and from it on; None if there is no such row."""
+    at = key.find(b"\x00")
+    while at >= 0 and key[at + 1 : at + 2] == b"\xff":
+        at = key.find(b"\x00", at + 2)
+    return None if at < 0 or at + 1 == len(key) else _decoded_row(key[: at + 1])
+
+
 def _decoded_row(encoded: bytes) -> bytes:
     body = encoded[:-1]
     if body.count(b"\x00") != body.count(b"\x00\xff"):
