@@ -15,23 +15,35 @@ so an original row in two regions is always read until the keys are the same. If
 call, a row in that page may be merged of too few updates; HBase's own protocol has no such gap.
 """
 
-import heapq
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from ingest.api import ALL_TIMES, Cell, ConfigError, IntegrityError, Row, Scan, ScanCounts, Store, TimeRange, split_column
+from ingest.api import (
+    ALL_TIMES,
+    Cell,
+    ConfigError,
+    IntegrityError,
+    Row,
+    Scan,
+    ScanCounts,
+    Store,
+    TimeRange,
+    split_column,
+)
 from ingest.api.notation import shown_start
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.stored_keys import scan_stored
-from sinks.updates.groups import MergedRow, UpdateRow, by_row, merged_row
+from sinks.scanning.stored_keys import ranges_of, scan_stored, side_by_side
+from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, by_row, history_of, merged_row
 from sinks.updates.keys import divided_row, range_of, rows_of, time_of
 from sinks.updates.merging import Merging
+
+T = TypeVar("T")
 
 _PAGE_ROWS = 10_000  # of one original row
 _MAX_REVERSED = 1_000
@@ -57,16 +69,37 @@ class MergedRows:
         self._merging = merging
         self._distribution = Distribution.of(rows.buckets)
 
-    def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> MergedRow | None:
+    def get(
+        self,
+        row: bytes,
+        columns: Sequence[bytes] | None = None,
+        *,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
+    ) -> MergedRow | None:
         """
         One original row, or None if it has no such columns.
+
+        Raises:
+            ConfigError: several versions or a range of times were requested, which merged rows do not have.
+            NotFoundError: there is no such table.
+            IntegrityError: a row of the table is no update row.
+        """
+        _check(self._table, versions, times)
+        wanted = None if columns is None else tuple(columns)
+        return self._at_one_moment(row, wanted, ScanCounts(), self._merged)
+
+    def history(self, row: bytes, columns: Sequence[bytes] | None = None) -> list[HistoryEntry]:
+        """
+        The update rows of one original row, oldest first, and the values after each.
 
         Raises:
             NotFoundError: there is no such table.
             IntegrityError: a row of the table is no update row.
         """
         wanted = None if columns is None else tuple(columns)
-        return self._read_by_itself(row, wanted, ScanCounts())
+        rows: list[UpdateRow] = self._at_one_moment(row, wanted, ScanCounts(), list)
+        return list(history_of(rows, self._merging))
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
         """
@@ -83,7 +116,7 @@ class MergedRows:
             NotFoundError: there is no such table.
             IntegrityError: a row of the table is no update row.
         """
-        check_mergeable(self._table, scan.versions, scan.times)
+        _check(self._table, scan.versions, scan.times)
         return self._scan(scan, counts or ScanCounts())
 
     def in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
@@ -95,22 +128,18 @@ class MergedRows:
                 neither a prefix nor a limit.
             counts: as of `scan`.
         """
-        check_mergeable(self._table, scan.versions, scan.times)
+        _check(self._table, scan.versions, scan.times)
         return self._in_stored_range(scan, counts or ScanCounts())
 
     def _scan(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
-        start, stop = range_of(start, stop)
-        distribution = self._distribution
-        ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
-        with ExitStack() as opened:
-            parts = []
-            for first, end in ranges:
-                part = replace(scan, start=first, stop=end, prefix=b"", limit=None)
-                parts.append(opened.enter_context(closing(self._in_stored_range(part, counts))))
-            yield from islice(heapq.merge(*parts, key=attrgetter("row"), reverse=scan.reverse), scan.limit)
+        parts = (
+            self._in_stored_range(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
+            for first, end in ranges_of(self._distribution, *range_of(start, stop))
+        )
+        yield from side_by_side(parts, attrgetter("row"), reverse=scan.reverse, limit=scan.limit)
 
     def _in_stored_range(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
         own = ScanCounts()
@@ -124,7 +153,7 @@ class MergedRows:
                     if not scan.fuzzy or any(pattern.matches(row) for pattern in scan.fuzzy):
                         merged = merge(found)  # reads the first row that follows, too
                         if merged is None or not view or own.views != view or row in self._rows_in_two_regions:
-                            merged = self._read_by_itself(row, scan.columns, counts)
+                            merged = self._at_one_moment(row, scan.columns, counts, self._merged)
                     if merged is not None:
                         yield merged
             finally:
@@ -138,8 +167,14 @@ class MergedRows:
         found = list(islice(rows, _MAX_REVERSED + 1))
         return None if len(found) > _MAX_REVERSED else merged_row(reversed(found), self._merging)
 
-    def _read_by_itself(self, row: bytes, columns: tuple[bytes, ...] | None, counts: ScanCounts) -> MergedRow | None:
-        """An original row, of update rows that were there at one moment."""
+    def _at_one_moment(
+        self,
+        row: bytes,
+        columns: tuple[bytes, ...] | None,
+        counts: ScanCounts,
+        result: Callable[[Iterator[UpdateRow]], T],
+    ) -> T:
+        """The result for the update rows of an original row that were there at one moment; it reads all of them."""
         prefix = b"" if self._distribution is None else self._distribution.bucket(row)
         start, stop = rows_of(row)
         scan = Scan(start=prefix + start, stop=prefix + stop, columns=columns, page_rows=_PAGE_ROWS)
@@ -147,11 +182,11 @@ class MergedRows:
         while True:
             own, keys = ScanCounts(), _Keys()
             with closing(scan_stored(self._store, self._table, scan, self._distribution, own)) as stored:
-                merged = merged_row(keys.noting(self._update_rows(stored)), self._merging)
+                found = result(keys.noting(self._update_rows(stored)))
             counts.add(own)
             is_one_view = own.views == 1 and row not in self._rows_in_two_regions
             if is_one_view or keys.digest == before:
-                return merged
+                return found
             before = keys.digest
 
     def _update_rows(self, stored: Iterable[Row]) -> Iterator[UpdateRow]:
@@ -207,7 +242,7 @@ def row_of(merged: MergedRow) -> Row:
     return Row(merged.row, tuple(cells))
 
 
-def check_mergeable(table: str, versions: int, times: TimeRange) -> None:
+def _check(table: str, versions: int, times: TimeRange) -> None:
     """
     Refuse a read that merged rows cannot answer.
 

@@ -1,17 +1,15 @@
 """Gets and scans of one table by original row keys."""
 
-import heapq
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange, UpdatesDifferError
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.merged_rows import MergedRows, check_mergeable, row_of
-from sinks.scanning.stored_keys import get_stored, scan_stored
+from sinks.scanning.merged_rows import MergedRows, row_of
+from sinks.scanning.stored_keys import get_stored, scan_stored, side_by_side
 from sinks.updates.groups import MergedRow
 from sinks.updates.keys import original_of
 from sinks.updates.merging import Merging
@@ -69,8 +67,7 @@ class TableReader:
             NotFoundError: there is no such table.
         """
         if self.merged is not None:
-            check_mergeable(self._table, versions, times)
-            merged = self.merged.get(row, columns)
+            merged = self.merged.get(row, columns, versions=versions, times=times)
             return None if merged is None else row_of(merged)
         stored = row if self.distribution is None else self.distribution.stored(row)
         return get_stored(
@@ -113,13 +110,13 @@ class TableReader:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
-        with ExitStack() as opened:
-            buckets = []
-            for first, end in distribution.intervals(start, stop):
-                part = replace(scan, start=first, stop=end, prefix=b"")
-                rows = scan_stored(self._store, self._table, part, distribution, counts)
-                buckets.append(opened.enter_context(closing(rows)))
-            yield from islice(heapq.merge(*buckets, key=_key, reverse=scan.reverse), scan.limit)
+        parts = (
+            scan_stored(
+                self._store, self._table, replace(scan, start=first, stop=end, prefix=b""), distribution, counts
+            )
+            for first, end in distribution.intervals(start, stop)
+        )
+        yield from side_by_side(parts, _key, reverse=scan.reverse, limit=scan.limit)
 
 
 def _rows_of(found: Generator[MergedRow]) -> Generator[Row]:

@@ -81,6 +81,11 @@ def time_of(start: int) -> int:
     return start >> SPLIT_BITS
 
 
+def split_of(start: int) -> int:
+    """The rank of the split of a start in its micro-batch."""
+    return start & (MAX_SPLITS - 1)
+
+
 def last_start_of(time_ms: int) -> int:
     """The last start that a micro-batch of this time can write."""
     return start_of(time_ms, MAX_SPLITS - 1)

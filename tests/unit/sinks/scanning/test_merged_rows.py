@@ -81,8 +81,8 @@ def compact(store: MemoryStore, merging: Merging = SUM, rules: CompactionRules |
         apply_to_updates(store, TABLE, rows, map(delete_of, part.deletes))
 
 
-def values(store: MemoryStore, scan: Scan = Scan(), merging: Merging = SUM) -> dict[bytes, bytes]:
-    return {row.key: row.cells[0].value for row in TableReader(store, TABLE, merging).scan(scan)}
+def values(store: MemoryStore, scan: Scan | None = None) -> dict[bytes, bytes]:
+    return {row.key: row.cells[0].value for row in TableReader(store, TABLE, SUM).scan(scan or Scan())}
 
 
 @pytest.fixture(params=[None, 3], ids=["plain", "salted"])
