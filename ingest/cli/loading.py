@@ -98,13 +98,12 @@ def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], T
         NotFoundError: there is no such table.
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
-    from ingest.plan.updates import recorded_merging
+    from ingest.plan.updates import declared_updates, recorded_merging
     from sinks.scanning.table_reader import TableReader
 
     with _opened(out, file, table) as (configuration, catalog, store):
-        declared = configuration.tables.get(table)
-        merging = recorded_merging(store, table, None if declared is None else declared.updates, catalog)
-        reader = TableReader(store, table, merging)
+        declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
+        reader = TableReader(store, table, recorded_merging(store, table, declared))
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
         yield store, reader
 

@@ -85,7 +85,7 @@ class MergedRows:
             NotFoundError: there is no such table.
             IntegrityError: a row of the table is no update row.
         """
-        _check(self._table, versions, times)
+        check_mergeable(self._table, versions, times)
         wanted = None if columns is None else tuple(columns)
         return self._at_one_moment(row, wanted, ScanCounts(), self._merged)
 
@@ -116,7 +116,7 @@ class MergedRows:
             NotFoundError: there is no such table.
             IntegrityError: a row of the table is no update row.
         """
-        _check(self._table, scan.versions, scan.times)
+        check_mergeable(self._table, scan.versions, scan.times)
         return self._scan(scan, counts or ScanCounts())
 
     def in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
@@ -128,7 +128,7 @@ class MergedRows:
                 neither a prefix nor a limit.
             counts: as of `scan`.
         """
-        _check(self._table, scan.versions, scan.times)
+        check_mergeable(self._table, scan.versions, scan.times)
         return self._in_stored_range(scan, counts or ScanCounts())
 
     def _scan(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
@@ -242,7 +242,7 @@ def row_of(merged: MergedRow) -> Row:
     return Row(merged.row, tuple(cells))
 
 
-def _check(table: str, versions: int, times: TimeRange) -> None:
+def check_mergeable(table: str, versions: int, times: TimeRange) -> None:
     """
     Refuse a read that merged rows cannot answer.
 
@@ -253,7 +253,7 @@ def _check(table: str, versions: int, times: TimeRange) -> None:
     if what is not None:
         raise ConfigError(
             f'the rows of table "{table}" are merged of deferred updates and cannot be read with {what}',
-            hint="read the update rows, with --raw or the option raw of a DataFrameReader",
+            hint="read its update rows, with --raw or the option raw of a DataFrame",
         )
 
 

@@ -76,15 +76,23 @@ class RawRows:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
-        # without times: a merged row may be outside of them, and the rows that it covers inside
-        stored = replace(scan, prefix=b"", limit=None, fuzzy=(), times=ALL_TIMES)
         parts = (
-            self._part(replace(stored, start=first, stop=end), scan, counts)
+            self.in_stored_range(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
             for first, end in ranges_of(self._distribution, *range_of(start, stop))
         )
         yield from side_by_side(parts, attrgetter("row.key"), reverse=scan.reverse, limit=scan.limit)
 
-    def _part(self, part: Scan, scan: Scan, counts: ScanCounts | None) -> Generator[StoredUpdate]:
+    def in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[StoredUpdate]:
+        """
+        The same for a range of stored row keys.
+
+        Args:
+            scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
+                neither a prefix nor a limit.
+            counts: as of `scan`.
+        """
+        # without times: a merged row may be outside of them, and the rows that it covers inside
+        part = replace(scan, fuzzy=(), times=ALL_TIMES)
         with closing(scan_stored(self._store, self._table, part, self._distribution, counts)) as stored:
             rows = (RawRow(update_row(self._table, row).key, row.cells) for row in stored)
             for original, found in groupby(rows, key=attrgetter("key.row")):

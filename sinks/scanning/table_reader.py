@@ -14,7 +14,9 @@ from sinks.updates.groups import MergedRow
 from sinks.updates.keys import original_of
 from sinks.updates.merging import Merging
 
-UPDATES_HINT = "declare `updates` of the table as recorded, or read its update rows with --raw"
+UPDATES_HINT = (
+    "declare `updates` of the table as recorded, or read its update rows, with --raw or the option raw of a DataFrame"
+)
 
 
 class TableReader:

@@ -114,7 +114,7 @@ def test_column_that_cannot_be_merged_has_a_warning(ingest, store):
 def test_versions_and_times_need_raw(ingest, store, command, options: list[str]):
     refused = ingest(*command, *options)
     assert refused.code == 2
-    assert "read the update rows, with --raw" in refused.err
+    assert "read its update rows, with --raw or " in refused.err
     assert ingest(*command, *options, "--raw").code == 0
 
 
@@ -204,7 +204,7 @@ def test_file_declares_the_recorded_updates(ingest, store, declare, processor: s
         refused = ingest(*command)
         assert refused.code == 4
         assert f"but the file declares {declares}" in refused.err
-        assert "declare `updates` of the table as recorded, or read its update rows with --raw" in refused.err
+        assert "declare `updates` of the table as recorded, or read its update rows, with --raw or " in refused.err
     assert len(ingest(*SCAN, "--raw", *JSON).lines) == 5
 
 
