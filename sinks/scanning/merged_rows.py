@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -39,10 +39,11 @@ from ingest.api.notation import shown_start
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_keys import ranges_of, scan_stored, side_by_side
-from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, by_row, history_of, merged_row
-from sinks.updates.keys import divided_row, range_of, rows_of, time_of
+from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, history_of, merged_row
+from sinks.updates.keys import TIMES_BYTES, divided_row, original_of, range_of, rows_of, time_of
 from sinks.updates.merging import Merging
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 _PAGE_ROWS = 10_000  # of one original row
@@ -101,6 +102,11 @@ class MergedRows:
         rows: list[UpdateRow] = self._at_one_moment(row, wanted, ScanCounts(), list)
         return list(history_of(rows, self._merging))
 
+    def rows(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
+        """As `scan`, without what is known of the merge: the same as `row_of` of its rows, and faster."""
+        check_mergeable(self._table, scan.versions, scan.times)
+        return self._side_by_side(self._rows, attrgetter("key"), scan, counts or ScanCounts())
+
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
         """
         Original rows of a range, in byte order of their keys.
@@ -117,11 +123,11 @@ class MergedRows:
             IntegrityError: a row of the table is no update row.
         """
         check_mergeable(self._table, scan.versions, scan.times)
-        return self._scan(scan, counts or ScanCounts())
+        return self._side_by_side(self._merged_rows, attrgetter("row"), scan, counts or ScanCounts())
 
-    def in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[MergedRow]:
+    def rows_in_stored_range(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
-        The same for a range of stored row keys.
+        As `rows`, for a range of stored row keys.
 
         Args:
             scan: start and stop are stored keys that divide no original row, with buckets both in one bucket; there is
@@ -129,35 +135,76 @@ class MergedRows:
             counts: as of `scan`.
         """
         check_mergeable(self._table, scan.versions, scan.times)
-        return self._in_stored_range(scan, counts or ScanCounts())
+        return self._rows(scan, counts or ScanCounts())
 
-    def _scan(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
+    def _side_by_side(
+        self,
+        read: Callable[[Scan, ScanCounts], Generator[R]],
+        key: Callable[[R], bytes],
+        scan: Scan,
+        counts: ScanCounts,
+    ) -> Generator[R]:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
         parts = (
-            self._in_stored_range(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
+            read(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
             for first, end in ranges_of(self._distribution, *range_of(start, stop))
         )
-        yield from side_by_side(parts, attrgetter("row"), reverse=scan.reverse, limit=scan.limit)
+        yield from side_by_side(parts, key, reverse=scan.reverse, limit=scan.limit)
 
-    def _in_stored_range(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
-        own = ScanCounts()
+    def _rows(self, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+        with closing(self._found(scan, counts, Row if self._merging.returns_updates else None)) as found:
+            for each in found:
+                yield each if isinstance(each, Row) else row_of(each)
+
+    def _merged_rows(self, scan: Scan, counts: ScanCounts) -> Generator[MergedRow]:
+        with closing(self._found(scan, counts, None)) as found:
+            for each in found:
+                assert not isinstance(each, Row)  # noqa: S101 - for mypy: there is no function for single rows
+                yield each
+
+    def _found(
+        self, scan: Scan, counts: ScanCounts, single: Callable[[bytes, tuple[Cell, ...]], Row] | None
+    ) -> Generator[Row | MergedRow]:
+        """
+        The original rows of a range of stored row keys.
+
+        Args:
+            scan: as of `rows_in_stored_range`.
+            counts: as there.
+            single: makes the result for an original row with one update row, of the row key and the stored cells, which
+                have the batch time of the row's last start; if None, such a row is merged as any other.
+        """
+        own, divided = ScanCounts(), self._rows_in_two_regions
         stored = scan_stored(self._store, self._table, replace(scan, fuzzy=()), self._distribution, own)
         merge = self._merged_backward if scan.reverse else self._merged
         with closing(stored):
             try:
-                for row, found in by_row(self._update_rows(stored)):
-                    view = own.views
-                    merged = None
-                    if not scan.fuzzy or any(pattern.matches(row) for pattern in scan.fuzzy):
-                        merged = merge(found)  # reads the first row that follows, too
-                        if merged is None or not view or own.views != view or row in self._rows_in_two_regions:
-                            merged = self._at_one_moment(row, scan.columns, counts, self._merged)
+                for _, group in groupby(stored, _encoded_row):
+                    view, found = own.views, iter(group)
+                    first = next(found)
+                    row = self._original(first)
+                    if scan.fuzzy and not any(pattern.matches(row) for pattern in scan.fuzzy):
+                        continue
+                    second = next(found, None)  # reads the first row that follows, too, as does `merge`
+                    merged: Row | MergedRow | None
+                    if second is not None:
+                        merged = merge(self._update_rows(chain((first, second), found)))
+                    else:
+                        merged = merge(self._update_rows((first,))) if single is None else single(row, first.cells)
+                    if merged is None or not view or own.views != view or row in divided:
+                        merged = self._at_one_moment(row, scan.columns, counts, self._merged)
                     if merged is not None:
                         yield merged
             finally:
                 counts.add(own)
+
+    def _original(self, stored: Row) -> bytes:
+        try:
+            return original_of(stored.key)
+        except ValueError:
+            return update_row(self._table, stored).key.row
 
     def _merged(self, rows: Iterable[UpdateRow]) -> MergedRow | None:
         return merged_row(rows, self._merging)
@@ -180,13 +227,15 @@ class MergedRows:
         scan = Scan(start=prefix + start, stop=prefix + stop, columns=columns, page_rows=_PAGE_ROWS)
         before: int | None = None
         while True:
-            own, keys = ScanCounts(), _Keys()
+            own, keys = ScanCounts(), _Keys()  # of this reading
             with closing(scan_stored(self._store, self._table, scan, self._distribution, own)) as stored:
                 found = result(keys.noting(self._update_rows(stored)))
             counts.add(own)
             is_one_view = own.views == 1 and row not in self._rows_in_two_regions
-            if is_one_view or keys.digest == before:
+            if is_one_view or keys.digest == before or not keys.last_start:
                 return found
+            if before is None:  # without those written since, so that a busy row is read in the end
+                scan = replace(scan, stop=prefix + rows_of(row, last=keys.last_start)[1])
             before = keys.digest
 
     def _update_rows(self, stored: Iterable[Row]) -> Iterator[UpdateRow]:
@@ -207,15 +256,18 @@ class _Keys:
 
     Attributes:
         digest: of the keys so far.
+        last_start: of the last row so far; 0 without rows.
     """
 
     def __init__(self) -> None:
         self.digest = 0
+        self.last_start = 0
 
     def noting(self, rows: Iterable[UpdateRow]) -> Iterator[UpdateRow]:
         """The same rows; their keys are added."""
         for row in rows:
             self.digest = hash((self.digest, row.key.start, row.key.end))
+            self.last_start = row.key.start
             yield row
 
 
@@ -233,6 +285,10 @@ def update_row(table: str, row: Row) -> UpdateRow:
             f'table "{table}" has the row key {shown_start(row.key)}, which is not that of an update row',
             hint="another program writes to the table: delete the row, or copy the others into a new table",
         ) from error
+
+
+def _encoded_row(stored: Row) -> bytes:
+    return stored.key[:-TIMES_BYTES]
 
 
 def row_of(merged: MergedRow) -> Row:

@@ -1,7 +1,6 @@
 """Gets and scans of one table by original row keys."""
 
 from collections.abc import Generator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergedRows, row_of
 from sinks.scanning.stored_keys import get_stored, scan_stored, side_by_side
-from sinks.updates.groups import MergedRow
 from sinks.updates.keys import original_of
 from sinks.updates.merging import Merging
 
@@ -102,7 +100,7 @@ class TableReader:
             NotFoundError: there is no such table.
         """
         if self.merged is not None:
-            return _rows_of(self.merged.scan(scan, counts))
+            return self.merged.rows(scan, counts)
         if self.distribution is None:
             return self._store.scan(self._table, scan, counts)
         return self._merged(scan, self.distribution, counts)
@@ -119,11 +117,6 @@ class TableReader:
             for first, end in distribution.intervals(start, stop)
         )
         yield from side_by_side(parts, _key, reverse=scan.reverse, limit=scan.limit)
-
-
-def _rows_of(found: Generator[MergedRow]) -> Generator[Row]:
-    with closing(found):
-        yield from map(row_of, found)
 
 
 def _key(row: Row) -> bytes:

@@ -23,6 +23,8 @@ MAX_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - 17
 """Length of an original row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
 
 _TIMES = Struct(">qq")
+TIMES_BYTES = _TIMES.size
+"""Number of bytes after the encoded original row key."""
 _START = Struct(">q")
 _LAST_START = 2**63 - 1
 
@@ -63,12 +65,7 @@ class UpdateKey(NamedTuple):
         Raises:
             ValueError: it is not the key of an update row.
         """
-        start, end = _TIMES.unpack_from(key, len(key) - _TIMES.size) if len(key) > _TIMES.size else (0, 0)
-        row = key[: -_TIMES.size]
-        if start <= 0 or (end and end < start) or not row.endswith(b"\x00"):
-            raise ValueError("the row key is not that of an update row")
-        original = _decoded_row(row)
-        return cls(original, start, end)
+        return cls(*_parts_of(key))
 
 
 def start_of(time_ms: int, split: int) -> int:
@@ -103,7 +100,7 @@ def original_of(key: bytes) -> bytes:
     Raises:
         ValueError: it is not the key of an update row.
     """
-    return UpdateKey.decoded(key).row
+    return _parts_of(key)[0]
 
 
 def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes, bytes]:
@@ -126,8 +123,19 @@ def divided_row(key: bytes) -> bytes | None:
     return None if at < 0 or at + 1 == len(key) else _decoded_row(key[: at + 1])
 
 
+def _parts_of(key: bytes) -> tuple[bytes, int, int]:
+    row = key[:-TIMES_BYTES]
+    if row[-1:] == b"\x00":
+        start, end = _TIMES.unpack(key[-TIMES_BYTES:])
+        if start > 0 and (end == 0 or end >= start):
+            return _decoded_row(row), start, end
+    raise ValueError("the row key is not that of an update row")
+
+
 def _decoded_row(encoded: bytes) -> bytes:
-    body = encoded[:-1]
-    if body.count(b"\x00") != body.count(b"\x00\xff"):
+    row = encoded[:-1]
+    if b"\x00" not in row:
+        return row
+    if row.count(b"\x00") != row.count(b"\x00\xff"):
         raise ValueError("the row key is not that of an update row")
-    return body.replace(b"\x00\xff", b"\x00")
+    return row.replace(b"\x00\xff", b"\x00")

@@ -35,10 +35,9 @@ from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.families import check_families
-from sinks.scanning.merged_rows import MergedRows, check_mergeable, row_of
+from sinks.scanning.merged_rows import MergedRows, check_mergeable
 from sinks.scanning.raw_rows import RawRows, StoredUpdate
 from sinks.scanning.stored_keys import get_stored, scan_stored
-from sinks.updates.groups import MergedRow
 from sinks.updates.keys import split_of, time_of
 
 
@@ -137,7 +136,7 @@ class TableSourceReader(DataSourceReader):
         if merging is None:
             raise UpdatesDifferError(name, rows.updates, "")
         merged = MergedRows(store, name, rows, merging)
-        return lambda scan: _merged(merged.in_stored_range(scan))
+        return lambda scan: _without_intervals(merged.rows_in_stored_range(scan))
 
     def _plain(
         self, store: Store[Any], distribution: Distribution | None, scan: Scan
@@ -147,8 +146,7 @@ class TableSourceReader(DataSourceReader):
             if row is not None:
                 yield row, ()
             return
-        with closing(scan_stored(store, self._table.name, scan, distribution)) as found:
-            yield from ((row, ()) for row in found)
+        yield from _without_intervals(scan_stored(store, self._table.name, scan, distribution))
 
     def _row(self, store: Store[Any], stored: bytes, distribution: Distribution | None) -> Row | None:
         """One row, which a get reads with fewer calls than a scan."""
@@ -218,9 +216,9 @@ def _matches(key: bytes, patterns: Sequence[FuzzyPattern]) -> bool:
     return not patterns or any(pattern.matches(key) for pattern in patterns)
 
 
-def _merged(found: Generator[MergedRow]) -> Generator[tuple[Row, tuple[object, ...]]]:
+def _without_intervals(found: Generator[Row]) -> Generator[tuple[Row, tuple[object, ...]]]:
     with closing(found):
-        yield from ((row_of(merged), ()) for merged in found)
+        yield from ((row, ()) for row in found)
 
 
 def _with_intervals(found: Generator[StoredUpdate]) -> Generator[tuple[Row, tuple[object, ...]]]:

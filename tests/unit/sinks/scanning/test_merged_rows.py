@@ -21,6 +21,7 @@ from ingest.api import (
 )
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.scanning.merged_rows import row_of
 from sinks.scanning.table_reader import TableReader
 from sinks.scanning.update_rows import apply_to_updates, delete_of, update_rows
 from sinks.updates.compaction import CompactionRules, compaction_of
@@ -265,6 +266,9 @@ def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
     for row in found:
         cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
         assert cells == {column: _newest(written) for column, written in model[row.key].items()}
+    merged = TableReader(store, TABLE, LAST).merged
+    assert merged is not None
+    assert list(map(row_of, merged.scan(Scan(page_rows=page_rows, reverse=reverse)))) == found
 
 
 def _newest(written: list[bytes]) -> bytes:
