@@ -133,9 +133,9 @@ def _parts_of(key: bytes) -> tuple[bytes, int, int]:
 
 
 def _decoded_row(encoded: bytes) -> bytes:
-    row = encoded[:-1]
-    if b"\x00" not in row:
-        return row
-    if row.count(b"\x00") != row.count(b"\x00\xff"):
+    body = encoded[:-1]
+    if b"\x00" not in body:
+        return body
+    if body.count(b"\x00") != body.count(b"\x00\xff"):
         raise ValueError("the row key is not that of an update row")
-    return row.replace(b"\x00\xff", b"\x00")
+    return body.replace(b"\x00\xff", b"\x00")

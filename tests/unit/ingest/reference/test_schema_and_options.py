@@ -77,7 +77,7 @@ class TestPages:
             ("distribute", "mapping", "none"),
             ("distribute.hash", "whole number", "required"),
             ("updates", "mapping", "none"),
-            ("updates.processor", "text or mapping", "required"),
+            ("updates.processor", "text or mapping to any", "required"),
             ("updates.columns", "list of text", "[]"),
         ]
 

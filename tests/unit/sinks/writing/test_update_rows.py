@@ -136,6 +136,11 @@ def test_a_value_that_cannot_be_merged_fails_its_event_and_adds_nothing(store: R
     assert stored(store) == {(b"a", 0): {b"c:hits": b"2"}}
 
 
+def test_a_split_in_which_all_values_fail_writes_nothing(store: Refusing) -> None:
+    assert write(mutator_of(store), {0: [hit(b"a", b"many")], 1: [hit(b"a")]}) == ["not_a_number"]
+    assert stored(store) == {(b"a", 1): {b"c:hits": b"1"}}
+
+
 def test_an_event_with_several_rows_adds_none_of_them_if_one_cannot_be_merged(store: Refusing) -> None:
     mutator = mutator_of(store)
     mutator.begin(spec_of(BATCH_MS), Prepared(declared={"t": RowFormat(updates=SUMS)}), WriteCounts())
