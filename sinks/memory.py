@@ -133,8 +133,15 @@ class MemoryStore(Store[MemorySettings]):
         return self._visible(self._table(table), row, Scan(columns=wanted, versions=versions, times=times))
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
-        """Rows of a range; rows written while the scan runs may or may not be seen."""
-        yield from islice(self._rows(self._table(table), scan, counts or ScanCounts()), scan.limit)
+        """Rows of a range, page by page; each page is consistent in itself."""
+        found, counts = self._table(table), counts or ScanCounts()
+        rows = islice(self._rows(found, scan, counts), scan.limit)
+        has_more = True
+        while has_more:
+            counts.views += 1
+            page = list(islice(rows, scan.page_rows))
+            yield from page
+            has_more = len(page) == scan.page_rows
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""

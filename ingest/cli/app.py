@@ -14,6 +14,7 @@ from ingest.cli import (
     explain,
     get,
     graph,
+    history,
     import_flume,
     init,
     jars,
@@ -73,6 +74,7 @@ def application() -> typer.Typer:
     register(group, offsets.reset, "reset")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
+    register(commands, history.history, "history", "Store")
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")

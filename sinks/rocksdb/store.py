@@ -152,6 +152,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         wanted = scan.limit
         while wanted is None or wanted > 0:
             rows = scan.page_rows if wanted is None else min(wanted, scan.page_rows)
+            counts.views += 1
             page = self._page(table, scan, remaining, rows, counts)
             yield from page
             if remaining.is_empty:
