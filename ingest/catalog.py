@@ -2,10 +2,10 @@
 The registry of components: names to classes, each imported on first use.
 
 Built-in components are listed by import path, so looking one up imports only that one. Installed packages add
-components by entry points (`ingest.decorators`, `ingest.sinks`, `ingest.stores`, `ingest.sources`), a pipeline file by
-`plugins: [module]`: of a module the lists `DECORATORS`, `SINKS`, `STORES` and `SOURCES` are read or, without any of
-them, the classes with a `kind` that it defines. If several components have the same name, only the lookup of that name
-fails; the error lists all of them.
+components by entry points (`ingest.decorators`, `ingest.sinks`, `ingest.stores`, `ingest.sources`,
+`ingest.processors`), a pipeline file by `plugins: [module]`: of a module the lists `DECORATORS`, `SINKS`, `STORES`,
+`SOURCES` and `PROCESSORS` are read or, without any of them, the classes with a `kind` that it defines. If several
+components have the same name, only the lookup of that name fails; the error lists all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -287,5 +287,9 @@ def _builtin(component_type: str) -> Mapping[str, str]:
             import sinks
 
             return sinks.BUILTIN_SINKS
+        case "processors":
+            import sinks
+
+            return sinks.BUILTIN_PROCESSORS
         case _:
             return {name: component for name, (_, component) in _in_pairs(component_type).items()}

@@ -1,4 +1,4 @@
-"""What decorators, sinks, stores and sources have in common."""
+"""What decorators, sinks, stores, sources and processors have in common."""
 
 from abc import ABC
 from collections.abc import Iterator, Mapping

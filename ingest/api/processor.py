@@ -29,10 +29,10 @@ class ProcessorExample:
 
     Attributes:
         title: what it shows.
-        values: mapped by the sink, oldest first; text, or bytes when it is not text.
+        values: as the sink maps them, oldest first; text, or bytes when it is not text.
         merged: the cell that a read returns.
         settings: the options as YAML text.
-        refused: the values that the processor refuses; they are not in `merged`.
+        refused: further values, which the processor refuses.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Processor(ComponentBase[S]):
     """
 
     settings_base = Model
-    process_examples: ClassVar[tuple[ProcessorExample, ...]] = ()
+    merge_examples: ClassVar[tuple[ProcessorExample, ...]] = ()
 
     @abstractmethod
     def update(self, value: bytes) -> bytes:

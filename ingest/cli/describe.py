@@ -30,7 +30,8 @@ def describe(
     ] = None,
 ) -> None:
     """
-    List all decorators, sinks, stores and sources, or show one with its options and examples, or explain an error.
+    List all decorators, sinks, stores, sources and processors, or show one with its options and examples, or explain
+    an error.
 
     Functions of expressions have pages too; "expressions" shows the language and all functions. Keys of the file that
     are no components have pages: secrets, service, spark, tables, pipelines, dead_letters and tests.

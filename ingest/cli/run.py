@@ -27,6 +27,19 @@ StartOption = Annotated[
     ),
 ]
 
+TakeOverOption = Annotated[
+    bool,
+    typer.Option("--take-over", help="Take tables with deferred updates that another pipeline owns, which has ended."),
+]
+RecountOption = Annotated[
+    bool,
+    typer.Option(
+        "--recount",
+        help="Without a checkpoint, start where --start-from says although deferred updates are complete beyond it: "
+        "the events in between are counted again.",
+    ),
+]
+
 
 def run(
     out: Output,
@@ -34,6 +47,8 @@ def run(
     *,
     once: OnceOption = False,
     start_from: StartOption = None,
+    take_over: TakeOverOption = False,
+    recount: RecountOption = False,
 ) -> None:
     """
     Run the pipelines of a file until SIGTERM or Ctrl-C.
@@ -46,6 +61,7 @@ def run(
     from ingest.service.lifecycle import Stop
     from ingest.service.run import RunOptions
     from ingest.service.run import run as run_service
+    from ingest.service.tables import OwnerOptions
 
     configuration, catalog = loaded(out, file)
     out.problems(configuration.report)
@@ -57,7 +73,7 @@ def run(
         stop.on_signals(),
         RunProgress(out, list(configuration.pipelines), is_shown=once) as progress,
     ):
-        options = RunOptions(once, start_from, progress, dropped_lines)
+        options = RunOptions(once, start_from, progress, dropped_lines, OwnerOptions(take_over, recount))
         outcome = run_service(configuration, catalog, options, stop)
     for error in outcome.errors:
         _print_error(out, error)

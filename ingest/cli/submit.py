@@ -10,14 +10,14 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
-from ingest.cli.run import OnceOption, StartOption
+from ingest.cli.run import OnceOption, RecountOption, StartOption, TakeOverOption
 
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
 
 
-def submit(
+def submit(  # noqa: PLR0913 - its options
     out: Output,
     file: FileArgument,
     *,
@@ -32,6 +32,8 @@ def submit(
     ] = None,
     once: OnceOption = False,
     start_from: StartOption = None,
+    take_over: TakeOverOption = False,
+    recount: RecountOption = False,
 ) -> None:
     """
     Run the pipelines of a file with spark-submit, on the master the file names.
@@ -48,6 +50,7 @@ def submit(
     configuration, catalog = loaded(out, file)
     arguments = ["--once"] if once else []
     arguments += ["--start-from", start_from] if start_from is not None else []
+    arguments += [name for name, is_set in (("--take-over", take_over), ("--recount", recount)) if is_set]
     command = submit_command(configuration, catalog, Submission(file, arguments, archive), os.environ)
     if archive is not None and "://" not in archive:
         _pack(out, Path(archive), configuration, catalog)

@@ -69,10 +69,14 @@ class DistributeOptions(Model):
         return buckets
 
 
+ComponentText = Annotated[str | dict[str, object], WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})]
+"""A component as it is written: its name, or `name: {options}`; the binder checks it."""
+
+
 class UpdatesOptions(Model):
     """How the updates of a row are merged: rows are appended, and merged when they are read."""
 
-    processor: str | dict[str, object] = option(
+    processor: ComponentText = option(
         "Processor that merges the updates of a column, by its name or as `name: {options}`.", example="sum"
     )
     columns: list[str] = option(

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.api import CatalogError, Decorator, FanOut, Model
+from ingest.api import CatalogError, Decorator, FanOut, Model, Processor
 from ingest.api.component import names_settings
 from ingest.plugins.loader import class_at
 
@@ -15,7 +15,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]*")
 @dataclass(frozen=True, slots=True)
 class ComponentType:
     """
-    One of the four types of components.
+    One of the five types of components.
 
     Attributes:
         name: its key in a pipeline file, in the plural.
@@ -49,6 +49,7 @@ TYPES = {
         ComponentType("sinks", "sink", ("sinks.mapping.mapper:Mapper", "ingest.api:Sink")),
         ComponentType("stores", "store", ("ingest.api:Store",)),
         ComponentType("sources", "source", ("ingest.api:Source",)),
+        ComponentType("processors", "processor", ("ingest.api:Processor",)),
     )
 }
 
@@ -80,6 +81,8 @@ def check_component(component: type[Any], component_type: str, name: str) -> Non
         raise _broken(f'"{component.__qualname__}" has no docstring', "add one: `ingest describe` shows it")
     if issubclass(component, Decorator | FanOut) and not component.examples:
         raise _broken(f'"{component.__qualname__}" has no examples', "add some: see ingest.api.Example")
+    if issubclass(component, Processor) and not component.merge_examples:
+        raise _broken(f'"{component.__qualname__}" has no merge_examples', "add some: see ingest.api.ProcessorExample")
     _check_settings(component, contracts)
 
 

@@ -121,6 +121,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.DecorateError,
         "A decorator exceeded its time limit for this event, most likely a pattern that backtracks, or a loop.",
     ),
+    "delete_of_updates": (
+        api.MappingError,
+        "A rule deletes a row, family or column of a table with deferred updates.",
+    ),
     "delete_at_zero": (api.MappingError, "A delete has the timestamp before the event's, and 0 has none before it."),
     "disk_busy": (
         api.StoreUnavailableError,
@@ -170,6 +174,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
+    "not_mergeable": (api.MappingError, "A value cannot be added to the update of its column, as beyond 64 bits."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
@@ -217,6 +222,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A number does not fit into the required type.",
     ),
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
+    "other_owner": (
+        api.ConflictError,
+        "Another pipeline owns a table with deferred updates: it alone knows up to where they are complete.",
+    ),
     "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
     "other_version": (api.ConflictError, "The service runs a pipeline as an older version of the file describes it."),
     "out_of_memory": (

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ingest.api import CatalogError, Example, Model, NotFoundError, Settings
+from ingest.api import CatalogError, Example, Model, NotFoundError, Processor, ProcessorExample, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
 from ingest.expressions import FUNCTIONS, Function, quoted
@@ -61,7 +61,7 @@ class Page:
     The documentation of a component.
 
     Attributes:
-        component_type: decorators, sinks, stores or sources; functions, for a function of expressions.
+        component_type: decorators, sinks, stores, sources or processors; functions, for a function of expressions.
         text: the docstring; its first paragraph is the summary. For a plugin that cannot be used, the error.
         provider: the package and its version that provides it; "" if it is built in.
         is_broken: whether it cannot be used.
@@ -168,7 +168,7 @@ def page_of(catalog: Catalog, component_type: str, name: str, costs: Mapping[str
         stability=component.stability.value,
         text=_text(component),
         options=tuple(sorted(option_rows(settings), key=_rank(settings))),
-        examples=tuple(shown_example(component_type, name, example) for example in component.examples),
+        examples=_examples(component_type, name, component),
         provider=catalog.entry(component_type, name).provider,
         alias_of=catalog.alias_of(component_type, name),
         is_for_imports=catalog.is_for_imports(component_type, name),
@@ -210,7 +210,11 @@ def _default(value: object) -> str:
 
 
 def _result(value: str | bytes) -> str:
-    return readable(value if isinstance(value, bytes) else value.encode()) or "nothing"
+    return readable(_bytes(value)) or "nothing"
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()
 
 
 def cost_in(costs: Mapping[str, Any], decorator: str) -> Cost | None:
@@ -242,6 +246,21 @@ def _text(component: type) -> str:
     """The docstring without its section of arguments."""
     text = inspect.getdoc(component) or ""
     return text.partition("\nArgs:\n")[0].rstrip()
+
+
+def _examples(component_type: str, name: str, component: type[Any]) -> tuple[ShownExample, ...]:
+    if issubclass(component, Processor):
+        return tuple(shown_merge_example(name, example) for example in component.merge_examples)
+    return tuple(shown_example(component_type, name, example) for example in component.examples)
+
+
+def shown_merge_example(name: str, example: ProcessorExample) -> ShownExample:
+    """The lines of an example of a processor: its configuration, the values, and what a read returns."""
+    lines = [f"{name}: {example.settings}"]
+    for word, values in (("values", example.values), ("refused", example.refused), ("read", (example.merged,))):
+        for number, value in enumerate(values):
+            lines.append(f"{'' if number else word:<8}{readable(_bytes(value)) or '(empty)'}")
+    return ShownExample(example.title, tuple(lines))
 
 
 def shown_example(component_type: str, name: str, example: Example) -> ShownExample:

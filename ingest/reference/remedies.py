@@ -92,6 +92,7 @@ REMEDIES: Mapping[str, str] = {
     "decorate": "Correct the pipeline or the producer; then replay the dead letters.",
     "decorator_bug": _NO_BUG,
     "decorator_timeout": "Simplify the pattern or the loop; then replay the dead letters.",
+    "delete_of_updates": "Remove the rule, or write to a table without `updates`.",
     "delete_at_zero": "Give the event a later time, or use `timestamp: batch`.",
     "disk_busy": "Free memory, or stop the process that locks the file; the service resumes by itself.",
     "disk_denied": "Grant the permission to the service's user; the service resumes by itself.",
@@ -116,6 +117,8 @@ REMEDIES: Mapping[str, str] = {
     "kdc_unavailable": "Check the KDC, the network and /etc/krb5.conf; the service resumes by itself.",
     "kerberos_failed": "Correct the principals, the keytab or `qop` as the message says; a new keytab needs no "
     "restart.",
+    "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
+    "letter.",
     "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",
     "lifecycle": "Report the bug.",
@@ -146,6 +149,7 @@ REMEDIES: Mapping[str, str] = {
     "null_value": "Choose another `on_null`, or correct the producer.",
     "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",
     "os": "Correct the cause in the message, then run the command again.",
+    "other_owner": "Write to another table. If the other pipeline has ended for good, run with `--take-over`.",
     "other_replay": "Run the interrupted replay again with its options, or remove the file in the message.",
     "other_version": "Reload the service, or undo the change of the file.",
     "out_of_memory": "Raise the memory of the workers, or drop such events with `max_size`.",
@@ -194,5 +198,7 @@ REMEDIES: Mapping[str, str] = {
     "value_too_large": "Raise `max_value_bytes`, or shorten the value with `truncate`.",
     "write_rejected": "Read the dead letter for the reason, correct the pipeline, then replay it.",
     "wrong_schema": "Set the decorator's schema to that of the header; then replay the dead letters.",
+    "updates_changed": "Declare `updates` as they are recorded; the pipeline resumes by itself.",
+    "updates_differ": "Declare `updates` as they are recorded, or write to a new table.",
 }
 """Code or kind -> remedy, in one sentence."""

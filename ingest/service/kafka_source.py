@@ -205,6 +205,12 @@ class KafkaSource(Source[KafkaSourceSettings]):
             return self.settings.start
         resume_at = self.context.resume_at()
         if resume_at is not None:
+            if self.context.start_from is not None:
+                raise ConfigError(
+                    f'pipeline "{self.context.pipeline}" starts where the deferred updates of its tables end, '
+                    f'not at "{self.context.start_from}"',
+                    hint="omit --start-from; or run with --recount, and the events from there on are counted again",
+                )
             return Start("offsets", offsets=_by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
         with closing(GroupOffsets(self.settings, self.group)) as group:
             entries = group.committed_with_notes(topics)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
-from ingest.service.tables import claim_tables, owned_tables
+from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -37,8 +37,6 @@ from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.reading import Session, record_frame
 from ingest.spark.streaming.timed_caller import TimedCaller
-from sinks.updates.marks import TableMark
-from sinks.writing.owned_tables import OwnedTables
 
 _log = logger(__name__)
 
@@ -50,6 +48,7 @@ class Shared:
 
     Attributes:
         once: whether they read the existing records and end; a start then fails if anything is unavailable.
+        owner: options for their tables with deferred updates.
         follow: called with the totals of a pipeline after each durable batch.
     """
 
@@ -61,6 +60,7 @@ class Shared:
     stores: SharedStores
     once: bool
     follow: Callable[[str, Totals], None]
+    owner: OwnerOptions = field(default_factory=OwnerOptions)
 
 
 class LivePipeline:
@@ -92,7 +92,7 @@ class LivePipeline:
         committers: Mapping[str, Committer],
         dead_letters: DeadLetterQueue,
         record: Callable[[int, int], None],
-        tables: OwnedTables,
+        tables: PipelineTables,
         opened: ExitStack,
     ) -> None:
         self._shared = shared
@@ -145,8 +145,7 @@ class LivePipeline:
         assert session is not None  # noqa: S101 - for mypy: set with the query
         for committer in self._committers.values():
             committer.recover()
-        if self._tables:
-            claim_tables(self._tables, self._source, self._checkpoint, self._times)
+        self._tables.claim(self._source)
         self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
         frame = record_frame(self._source.frame(session), self._source.kind)
         # only now: the checks above may refuse the checkpoint
@@ -215,8 +214,7 @@ class LivePipeline:
     def _log(self, batch_id: int, batch_time_ms: int) -> None:
         """Log a durable batch; then move the marks, the last act before the acknowledgement."""
         self._record(batch_id, batch_time_ms)
-        if self._tables:
-            self._tables.move(TableMark(batch_time_ms, self._checkpoint.end_offsets(batch_id)))
+        self._tables.complete(batch_id, batch_time_ms)
 
     def _publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
         try:
@@ -259,7 +257,8 @@ def build_pipeline(
         recovery()
         every_s = 0.0 if shared.once else pipeline.trigger_every_s
         stores = shared.stores.used_by(plan, opened)
-        tables = owned_tables(shared.configuration, plan, stores)
+        owned = owned_tables(shared.configuration, plan, stores)
+        tables = PipelineTables(owned, checkpoint, times, pipeline.fingerprint, shared.owner)
         source = open_source(
             shared.catalog,
             pipeline,

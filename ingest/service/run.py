@@ -34,6 +34,7 @@ from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from ingest.service.tables import OwnerOptions
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import spark_conf, state_of
@@ -55,12 +56,14 @@ class RunOptions:
             `start`.
         follow: called with the totals of a pipeline after each durable batch.
         dropped_lines: returns the number of log lines dropped because stderr was not read.
+        owner: for tables with deferred updates.
     """
 
     once: bool = False
     start_from: str | None = None
     follow: Callable[[str, Totals], None] = field(default=lambda _pipeline, _totals: None)
     dropped_lines: Callable[[], int] = field(default=lambda: 0)
+    owner: OwnerOptions = field(default_factory=OwnerOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             SharedStores(configuration, plans.values()),
             options.once,
             options.follow,
+            options.owner,
         )
         wait = StateWait(state, stop, health, once=options.once)
         try:

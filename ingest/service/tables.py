@@ -1,45 +1,113 @@
-"""The tables with deferred updates of a pipeline, at its start."""
+"""The tables with deferred updates of a pipeline: claimed at its start, marked after each micro-batch."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ingest.api import ConfigError, Source
 from ingest.config.model import Configuration, declared_in
+from ingest.observe.logs import logger
 from ingest.plan.assemble import Plan
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.updates.marks import TableMark
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.owned_tables import OwnedTables
 
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerOptions:
+    """
+    Options of a run for tables with deferred updates.
+
+    Attributes:
+        take_over: take tables that another pipeline owns.
+        recount: let a new checkpoint start elsewhere than at the marks, so that events are counted again.
+    """
+
+    take_over: bool = False
+    recount: bool = False
+
+
+class PipelineTables:
+    """
+    The tables with deferred updates that the sinks of a pipeline name.
+
+    Called by one thread, except for `resume_at`.
+
+    Args:
+        fingerprint: of the pipeline's configuration.
+    """
+
+    def __init__(
+        self, tables: OwnedTables, checkpoint: Checkpoint, times: BatchTimes, fingerprint: str, options: OwnerOptions
+    ) -> None:
+        self._tables = tables
+        self._checkpoint = checkpoint
+        self._times = times
+        self._fingerprint = fingerprint
+        self._options = options
+
+    def claim(self, source: Source[Any]) -> None:
+        """
+        Claim the tables, and remove updates that would be counted twice.
+
+        Under a new checkpoint these are the updates above the marks, because the pipeline reads their events again. A
+        micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
+        updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next.
+
+        Raises:
+            ConfigError: the source cannot start at the marks.
+            IngestError: as `OwnedTables.claim` and `OwnedTables.take_back`.
+        """
+        if not self._tables:
+            return
+        self._tables.claim(take_over=self._options.take_over)
+        mark = self._tables.mark()
+        if mark is not None:
+            self._times.start_after([str(mark.time_ms)])
+        if not self._checkpoint.exists:
+            if mark is not None and not self._options.recount and not source.takes_offset:
+                raise ConfigError(
+                    f'source "{source.kind}" cannot start where the deferred updates of its tables end',
+                    hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
+                )
+            self._tables.take_back()
+            return
+        uncommitted = self._checkpoint.uncommitted()
+        if uncommitted is None or not self._checkpoint.is_changed(self._fingerprint):
+            return
+        if not self._tables.is_complete(self._times.of(uncommitted)):
+            _log.warning("updates of the last batch are removed: it runs with a new configuration", batch=uncommitted)
+            self._tables.take_back()
+            self._times.renew(uncommitted)
+
+    def resume_at(self) -> Mapping[str, object] | None:
+        """As `SourceContext.resume_at`."""
+        mark = None if self._options.recount else self._tables.mark()
+        return None if mark is None else mark.offsets
+
+    def is_complete(self, batch_time_ms: int) -> bool:
+        """Whether the tables have all updates of a micro-batch, so that it is acknowledged without running."""
+        return self._tables.is_complete(batch_time_ms)
+
+    def complete(self, batch_id: int, batch_time_ms: int) -> None:
+        """
+        Move the marks: the last act of a micro-batch before its acknowledgement.
+
+        Raises:
+            IngestError: as `OwnedTables.move`; the checkpoint is damaged.
+        """
+        if self._tables:
+            self._tables.move(TableMark(batch_time_ms, self._checkpoint.end_offsets(batch_id)))
+
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:
-    """The tables with deferred updates that the sinks of a pipeline name."""
+    """The tables with deferred updates that the sinks of a plan name."""
     tables = {}
     for name, updates in plan.updates.items():
         declared = declared_in(name, configuration.tables.values())
         tables[name] = [declared[table] for table in updates]
     return OwnedTables(plan.pipeline, stores, tables)
-
-
-def claim_tables(tables: OwnedTables, source: Source[Any], checkpoint: Checkpoint, times: BatchTimes) -> None:
-    """
-    Claim the tables of a pipeline; under a new checkpoint, remove the updates that are above their marks.
-
-    These belong to a micro-batch that was not acknowledged, and the new checkpoint starts at the marks, so its events
-    are read again.
-
-    Raises:
-        ConfigError: the source cannot start at the marks.
-        IngestError: as `OwnedTables.claim` and `OwnedTables.take_back`.
-    """
-    tables.claim()
-    mark = tables.mark()
-    if mark is not None:
-        times.start_after([str(mark.time_ms)])
-    if not checkpoint.exists:
-        if mark is not None and not source.takes_offset:
-            raise ConfigError(
-                f'source "{source.kind}" cannot start where the deferred updates of its tables end',
-                hint="restore the checkpoint, or write to a new table",
-            )
-        tables.take_back()

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from ingest.api import Event, EventError
+from ingest.api import Event, EventError, NotMergeableError, Processor
 from ingest.plugins.loader import class_at
 from ingest.testing.events import event_before, fields_of, files_of, random_events, settings_of
+from ingest.testing.merges import AnyProcessor, merge_uses
 from ingest.testing.splits import AnyDecorator, outcomes_of_split
 
 # names of builtin functions; Python code calls one of them in the end
@@ -46,11 +47,13 @@ def impurities_of(call: Callable[[], object]) -> set[str]:
 
 
 def outcome(call: Callable[[], object]) -> object:
-    """The result of a call, or the error of its event."""
+    """The result of a call, or the error of its event or updates."""
     try:
         return call()
     except EventError as error:
         return error.code, str(error)
+    except NotMergeableError as error:
+        return str(error)
 
 
 def decorated(decorator: AnyDecorator, event: Event) -> object:
@@ -61,8 +64,14 @@ def decorated(decorator: AnyDecorator, event: Event) -> object:
     return [(*fields_of(each), list(each.attributes)) for each in found]
 
 
-def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
-    """A call for each example's options and each of many unusual events; valid until the next one is yielded."""
+def uses(kind: type[AnyDecorator | AnyProcessor]) -> Iterator[Callable[[], object]]:
+    """
+    A call for each example's options and each of many unusual events, or of its values; valid until the next one is
+    yielded.
+    """
+    if issubclass(kind, Processor):
+        yield from merge_uses(kind)
+        return
     with files_of(kind.examples):
         for example in kind.examples:
             decorator = kind(settings_of(kind.settings_class(), example.settings))
@@ -70,12 +79,12 @@ def uses(kind: type[AnyDecorator]) -> Iterator[Callable[[], object]]:
                 yield lambda decorator=decorator, event=event: decorated(decorator, event.copy())  # type: ignore[misc]
 
 
-def digest(kind: type[AnyDecorator]) -> str:
-    """A digest of all outcomes of a decorator for its examples and for unusual events."""
+def digest(kind: type[AnyDecorator | AnyProcessor]) -> str:
+    """A digest of all outcomes of a decorator or processor for its examples, and for unusual events."""
     return hashlib.sha256(repr([outcome(use) for use in uses(kind)]).encode()).hexdigest()
 
 
-def digest_elsewhere(kind: type[AnyDecorator]) -> str:
+def digest_elsewhere(kind: type[AnyDecorator | AnyProcessor]) -> str:
     """
     The digest that another process computes, with another hash seed, zone and language.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-from ingest.api import ConflictError, Delete, Mutation, Scan, Store
+from ingest.api import ALL_TIMES, ConflictError, Delete, Mutation, Scan, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
@@ -16,7 +16,12 @@ _DELETES = 1_000  # of one call
 
 
 def update_rows(
-    store: Store[Any], table: str, rows: RowFormat, start: bytes = b"", stop: bytes | None = None
+    store: Store[Any],
+    table: str,
+    rows: RowFormat,
+    start: bytes = b"",
+    stop: bytes | None = None,
+    times: TimeRange = ALL_TIMES,
 ) -> Iterator[UpdateRow]:
     """
     The update rows of a range, one bucket after the other, in the order of their keys.
@@ -29,6 +34,7 @@ def update_rows(
         rows: row format of the table.
         start: first key of update rows, inclusive, without a bucket.
         stop: end of the range, exclusive; None for the end of the table.
+        times: of the cells.
 
     Raises:
         NotFoundError: there is no such table.
@@ -37,7 +43,7 @@ def update_rows(
     distribution = Distribution.of(rows.buckets)
     ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
     for first, end in ranges:
-        with closing(scan_stored(store, table, Scan(start=first, stop=end), distribution)) as found:
+        with closing(scan_stored(store, table, Scan(start=first, stop=end, times=times), distribution)) as found:
             for row in found:
                 yield UpdateRow.of(row)
 
@@ -76,7 +82,7 @@ def take_back(store: Store[Any], table: str, time_ms: int) -> None:
     """
     Delete the updates of all micro-batches after a time; afterwards their events can be read again.
 
-    It reads the whole table. Killed at any point, it can run again.
+    Killed at any point, it can run again.
 
     Args:
         store: open for writing.
@@ -89,7 +95,9 @@ def take_back(store: Store[Any], table: str, time_ms: int) -> None:
     if store.families(table) is None:
         return
     rows, last = RowFormat.recorded(store, table), last_start_of(time_ms)
-    keys = (row.key for row in update_rows(store, table, rows))
+    # cells have the time of the last start of their row, and HBase skips files without cells of that time
+    times = TimeRange(from_ms=time_ms + 1)
+    keys = (row.key for row in update_rows(store, table, rows, times=times))
     above = [key for key in keys if key.last > last]
     if any(key.start <= last for key in above):
         raise ConflictError(

@@ -62,11 +62,6 @@ class OwnedTables:
         marks = [TableMark.from_text(text, table) for (_, table), text in self._marks.items() if text is not None]
         return min(marks, key=lambda mark: mark.time_ms) if marks and len(marks) == len(self._marks) else None
 
-    def resume_at(self) -> Mapping[str, object] | None:
-        """The offsets up to which all tables are complete; None if a table has no mark."""
-        mark = self.mark()
-        return None if mark is None else mark.offsets
-
     def take_back(self) -> None:
         """
         Delete the updates above the oldest mark, before a new checkpoint reads their events again.

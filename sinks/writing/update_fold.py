@@ -39,8 +39,8 @@ class UpdateFold:
         Raises:
             MappingError: the processor cannot take a value, or the result has no representation; nothing is added.
         """
-        rows = self._rows.setdefault(table, {})
-        rows[put.row] = self._folded(table, put, rows.get(put.row))
+        columns = self._folded(table, put)
+        self._rows.setdefault(table, {})[put.row] = columns
         self._durabilities[table] = stronger(self._durabilities.get(table, put.durability), put.durability)
 
     def check(self, table: str, put: Put) -> None:
@@ -50,7 +50,7 @@ class UpdateFold:
         Raises:
             MappingError: as `add`.
         """
-        self._folded(table, put, self._rows.get(table, {}).get(put.row))
+        self._folded(table, put)
 
     def withdraw(self, table: str, row: bytes) -> None:
         """Delete the update row of this split, which an earlier attempt may have written."""
@@ -79,7 +79,8 @@ class UpdateFold:
         self._durabilities.clear()
         self._withdrawn.clear()
 
-    def _folded(self, table: str, put: Put, before: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
+    def _folded(self, table: str, put: Put) -> dict[bytes, bytes]:
+        """The columns of the update row after the values of an event are added."""
         if len(encoded_row(put.row)) - 1 > MAX_ORIGINAL_BYTES:
             raise MappingError(
                 f"the row key has {len(put.row)} bytes; with the times of an update it is too long",
@@ -88,6 +89,7 @@ class UpdateFold:
             )
         merging = self._tables[table]
         updates = merging.updates(put.columns)
+        before = self._rows.get(table, {}).get(put.row)
         if before is None:
             return updates
         folded = before | updates

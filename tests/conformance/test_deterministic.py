@@ -1,8 +1,8 @@
 """
 F34: a replay gives the same result as the first run.
 
-All examples of all decorators, functions and sinks, and many unusual events, run in two processes with different time,
-hash seed, time zone and language. No call uses a clock or randomness.
+All examples of all decorators, functions, sinks and processors, and many unusual events, run in two processes with
+different time, hash seed, time zone and language. No call uses a clock or randomness.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     """(name, call) of each use of each component or function."""
-    for path in decorators.BUILTIN.values():
+    for path in (*decorators.BUILTIN.values(), *sinks.BUILTIN_PROCESSORS.values()):
         kind = class_at(path)
         for use in purity.uses(kind):
             yield kind.kind, use
@@ -59,7 +59,7 @@ def test_two_processes_give_the_same_results() -> None:
         done = subprocess.run([sys.executable, __file__], env=env, capture_output=True, text=True, check=True)
         found.append(json.loads(done.stdout))
     assert found[0] == found[1]
-    assert {*decorators.BUILTIN, *sinks.BUILTIN_SINKS, *FUNCTIONS} == found[0].keys()
+    assert {*decorators.BUILTIN, *sinks.BUILTIN_SINKS, *sinks.BUILTIN_PROCESSORS, *FUNCTIONS} == found[0].keys()
 
 
 def test_no_clock_or_randomness_is_used() -> None:

@@ -14,12 +14,14 @@ GUIDE = ROOT / "docs" / "guides" / "plugins.md"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    plugin, file, test = re.findall(
+    plugin, file, test, processor, processor_test = re.findall(
         r"^```(?:python|yaml)\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
     (tmp_path / "steps.py").write_text(plugin)
     (tmp_path / "pipeline.yaml").write_text(file)
     (tmp_path / "test_steps.py").write_text(test)
+    (tmp_path / "longest.py").write_text(processor)
+    (tmp_path / "test_longest.py").write_text(processor_test)
     return tmp_path
 
 
@@ -28,7 +30,8 @@ def folder(tmp_path: Path) -> Path:
     [
         (("ingest", "validate", "pipeline.yaml"), 'decorator "level" is from "steps.py"'),
         (("ingest", "test", "pipeline.yaml"), "1 test passed"),
-        (("pytest", "-q", "-p", "no:cacheprovider"), " passed"),
+        (("pytest", "-q", "-p", "no:cacheprovider", "test_steps.py"), " passed"),
+        (("pytest", "-q", "-p", "no:cacheprovider", "test_longest.py"), " passed"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -41,7 +41,11 @@ USUAL = {
 @pytest.mark.parametrize(("component_type", "name"), COMPONENTS)
 def test_shown_examples_are_valid(component_type: str, name: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```yaml\n(.*?)\n```$", WRITTEN[f"{component_type}/{name}.md"], re.MULTILINE | re.DOTALL)
-    examples = getattr(CATALOG.load(component_type, name), "examples", ())
+    component = CATALOG.load(component_type, name)
+    examples = component.examples
+    if component_type == "processors":  # `tests/conformance/test_processors.py` runs them
+        assert len(blocks) == len(component.merge_examples)
+        return
     assert len(blocks) == len(examples)
     file = tmp_path / "pipeline.yaml"
     with files_of(examples):

@@ -56,6 +56,21 @@ class BatchTimes:
         with file_errors(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
+    def renew(self, batch_id: int) -> None:
+        """
+        Give a batch that was not acknowledged a later time.
+
+        Raises:
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: the time cannot be stored now; the earlier one stays.
+            IntegrityError: the disk failed.
+        """
+        with file_errors(self._folder / str(batch_id)):
+            time_ms = max(self._now_ms(), self._of(batch_id) + MIN_GAP_MS)
+            if self._newest is not None:
+                write_durably(self._newest, str(time_ms).encode())
+            write_durably(self._folder / str(batch_id), str(time_ms).encode())
+
     def note(self, batch_id: int) -> str:
         """
         The time of a batch as text, to be stored outside the checkpoint; "" if it has none.

@@ -33,7 +33,7 @@ class Count(Processor[CountSettings]):
     """
 
     kind = "count"
-    process_examples = (
+    merge_examples = (
         ProcessorExample("requests of a user", values=("/a", "", b"\xff", "/a"), merged="4"),
         ProcessorExample(
             "a counter as HBase's increment stores it",

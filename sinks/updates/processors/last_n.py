@@ -26,7 +26,7 @@ class LastN(Processor[LastNSettings]):
     """
 
     kind = "last_n"
-    process_examples = (
+    merge_examples = (
         ProcessorExample(
             "the last three statuses of a host",
             values=("200", "200", "404", "500"),

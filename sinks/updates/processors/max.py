@@ -14,13 +14,19 @@ class Max(Processor[NumberSettings]):
     """
 
     kind = "max"
-    process_examples = (
+    merge_examples = (
         ProcessorExample("numbers are compared, not texts", values=("9", "12", "-3.5"), merged="12"),
         ProcessorExample(
-            "binary numbers",
+            "whole numbers in binary form",
             values=(b"\0\0\0\0\0\0\0\2", b"\xff\xff\xff\xff\xff\xff\xff\xff"),
             merged=b"\0\0\0\0\0\0\0\2",
             settings="{type: int64}",
+        ),
+        ProcessorExample(
+            "measurements as binary numbers",
+            values=(b"?\xf8\0\0\0\0\0\0", b"\xc0\x04\0\0\0\0\0\0"),
+            merged=b"?\xf8\0\0\0\0\0\0",
+            settings="{type: float64}",
         ),
         ProcessorExample("text is refused", values=("1", "2"), merged="2", refused=("", "many", "nan")),
     )

@@ -29,7 +29,7 @@ class MergeJson(Processor[Model]):
     """
 
     kind = "merge_json"
-    process_examples = (
+    merge_examples = (
         ProcessorExample(
             "a profile from several events",
             values=('{"name": "Ann", "at": {"city": "Bern"}}', '{"at": {"zip": "3011"}, "visits": 1.50}'),
@@ -123,10 +123,10 @@ def _patch_of(update: bytes) -> dict[str, object]:
     except ValueError as error:
         raise NotMergeableError(f"{shown_start(update)} is not a JSON object: {error}") from error
     patches = content if isinstance(content, list) else [content]
-    if not patches or not all(isinstance(patch, dict) for patch in patches):
+    objects: list[dict[str, object]] = [patch for patch in patches if isinstance(patch, dict)]
+    if not patches or len(objects) < len(patches):
         raise NotMergeableError(f"{shown_start(update)} is not a JSON object, nor an array of some")
-    patch: dict[str, object] = reduce(_composed_objects, patches)
-    return patch
+    return reduce(_composed_objects, objects)
 
 
 def _parsed(text: bytes) -> object:
@@ -145,4 +145,5 @@ def _text(content: object) -> bytes:
 
 
 def _plain(value: object) -> object:
-    return orjson.Fragment(str(value)) if isinstance(value, NumberAsWritten) else dict(value)  # type: ignore[call-overload]
+    """A number or a replacement, for orjson."""
+    return dict(value) if isinstance(value, _Replacement) else orjson.Fragment(str(value))

@@ -18,7 +18,7 @@ class Sum(Processor[NumberSettings]):
     """
 
     kind = "sum"
-    process_examples = (
+    merge_examples = (
         ProcessorExample("hits of a page", values=("1", "1", "3"), merged="5"),
         ProcessorExample("amounts", values=("10", "-2.50", "0.25"), merged="7.75"),
         ProcessorExample(

@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from ingest.api import CatalogError, Decorator, Model, Sink, Source, Store
+from ingest.api import CatalogError, Decorator, Model, Processor, Sink, Source, Store
 from ingest.catalog import COMPONENT_TYPES, Catalog, Entry
 from ingest.plugins.loader import Plugin
 from ingest.sources.kafka import KafkaSourceSettings
+from sinks import BUILTIN_PROCESSORS
 from sinks.mapping.mapper import Mapper
 from tests.support.plugins import install, shout
 from tests.support.sinks import INDEXED, LINES
@@ -21,6 +22,21 @@ class Mine(Attr2HBase):
     "Write attributes, as attr2hbase does."
 
     kind = "mine"
+"""
+LONGEST = """\
+from ingest.api import Model, Processor, ProcessorExample
+
+class Longest(Processor[Model]):
+    "Keep the longest value."
+
+    kind = "longest"
+    merge_examples = (ProcessorExample("two", values=("a", "bb"), merged="bb"),)
+
+    def update(self, value):
+        return value
+
+    def merge(self, updates):
+        return max(updates, key=len)
 """
 
 
@@ -101,6 +117,19 @@ class TestPlugins:
         assert issubclass(catalog.load("sources", "ticking"), Source)
         assert "per_second" in catalog("sources", "ticking").model_fields
         assert Catalog([plugin("ticking_b", TICKING + "SOURCES = []\n")]).names("sources") == ("files", "kafka")
+
+    def test_processor_is_found_by_its_class_and_by_its_list(self, plugin):
+        catalog = Catalog([plugin("longest_a", LONGEST)])
+        assert issubclass(catalog.load("processors", "longest"), Processor)
+        assert catalog("processors", "longest") is Model
+        assert Catalog([plugin("longest_b", LONGEST + "PROCESSORS = []\n")]).names("processors") == tuple(
+            sorted(BUILTIN_PROCESSORS)
+        )
+
+    def test_processor_without_examples_is_refused(self, plugin):
+        catalog = Catalog([plugin("longest_c", LONGEST.replace("merge_examples", "others"))])
+        with pytest.raises(CatalogError, match='"Longest" has no merge_examples; add some'):
+            catalog.load("processors", "longest")
 
     def test_sink_is_found_by_its_class_and_by_its_list(self, plugin):
         catalog = Catalog([plugin("sinking_a", SINK)])
@@ -224,12 +253,12 @@ class TestPackages:
 
     @pytest.mark.parametrize(
         ("component_type", "text", "kind"),
-        [("sources", "TICKING", "ticking"), ("sinks", "SINK", "mine")],
-        ids=["source", "sink"],
+        [("sources", TICKING, "ticking"), ("sinks", SINK, "mine"), ("processors", LONGEST, "longest")],
+        ids=["source", "sink", "processor"],
     )
-    def test_entry_point_is_a_source_or_a_sink(self, packages, component_type, text, kind):
+    def test_entry_point_is_a_source_a_sink_or_a_processor(self, packages, component_type, text, kind):
         module = f"packaged_{kind}"
-        (packages / f"{module}.py").write_text({"TICKING": TICKING, "SINK": SINK}[text])
+        (packages / f"{module}.py").write_text(text)
         install(packages, "bringer", f"{kind} = {module}:{kind.title()}", group=f"ingest.{component_type}")
         assert Catalog().load(component_type, kind).kind == kind
         assert Catalog().entry(component_type, kind).provider == "bringer 1.0"

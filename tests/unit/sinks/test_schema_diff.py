@@ -4,7 +4,7 @@ import pytest
 
 from ingest.api import Capabilities, FamilySpec, Put, SchemaError, TableSpec
 from sinks.memory import MemoryStore
-from sinks.schema_diff import Aspect, Difference, Remedy, SchemaChanges, differences, reconcile
+from sinks.schema_diff import Aspect, Difference, Remedy, SchemaChanges, differences, differences_in, reconcile
 
 DAY_S = 86_400
 PLAIN = FamilySpec(b"f")
@@ -67,7 +67,22 @@ def test_table_without_drift_is_not_written():
         def describe_table(self, name: str) -> TableSpec:
             return TableSpec(name, (PLAIN, FamilySpec(b"undeclared")), (b"q",))
 
-    assert reconcile(ReadOnly(), TableSpec("t", (PLAIN,), (b"m",)), allow_data_loss=True) == SchemaChanges((), (), ())
+    store = ReadOnly()
+    store.open()
+    assert reconcile(store, TableSpec("t", (PLAIN,), (b"m",)), allow_data_loss=True) == SchemaChanges((), (), ())
+
+
+def test_updates_are_recorded_before_the_table_has_rows_and_never_after(store: MemoryStore):
+    plain, sums = TableSpec("t", (PLAIN,)), TableSpec("t", (PLAIN,), updates='{"processor": "sum"}')
+    assert [one.aspect for one in reconcile(store, sums, allow_data_loss=False).done] == [Aspect.TABLE]
+    assert differences_in(store, sums) == []
+    assert [one.remedy(store) for one in differences_in(store, plain)] == [Remedy.EMPTY_ONLY]
+    assert [one.aspect for one in reconcile(store, plain, allow_data_loss=False).done] == [Aspect.UPDATES]
+    reconcile(store, sums, allow_data_loss=False)
+    store.apply("t", [Put(b"a", {b"f:q": b"1"}, 1)])
+    changes = reconcile(store, plain, allow_data_loss=True)
+    assert [one.remedy(store) for one in changes.left] == [Remedy.NEW_TABLE]
+    assert [(error.code, error.exit_code) for error in changes.refused] == [("updates_differ", 4)]
 
 
 def test_remedies_depend_on_the_store(store: MemoryStore):

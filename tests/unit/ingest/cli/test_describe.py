@@ -3,11 +3,11 @@ import re
 import pytest
 
 from decorators import ALIASES
-from ingest.api import Example, Priority
+from ingest.api import Example, Priority, ProcessorExample
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.expressions import FUNCTIONS
 from ingest.reference.error_pages import error_pages
-from ingest.reference.pages import cost_in, shown_example
+from ingest.reference.pages import cost_in, shown_example, shown_merge_example
 
 
 def test_list_has_every_component(ingest):
@@ -128,6 +128,17 @@ def test_page_wraps_long_events_and_lists_removed_attributes():
 )
 def test_page_shows_the_outcome_of_an_example(component_type, example, lines):
     assert list(shown_example(component_type, "it", example).lines) == lines
+
+
+def test_page_shows_what_a_read_of_merged_values_returns():
+    example = ProcessorExample("two", values=("a", b"\xff"), merged="", settings="{n: 1}", refused=("x",))
+    assert shown_merge_example("it", example).lines == (
+        "it: {n: 1}",
+        "values  a",
+        r"        \xff",
+        "refused x",
+        "read    (empty)",
+    )
 
 
 def test_page_starts_with_own_and_required_options(ingest):

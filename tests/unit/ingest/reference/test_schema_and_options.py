@@ -76,6 +76,9 @@ class TestPages:
             ("splits", "list of text or mapping to text", "[]"),
             ("distribute", "mapping", "none"),
             ("distribute.hash", "whole number", "required"),
+            ("updates", "mapping", "none"),
+            ("updates.processor", "text or mapping to any", "required"),
+            ("updates.columns", "list of text", "[]"),
         ]
 
     def test_rows_with_units(self):

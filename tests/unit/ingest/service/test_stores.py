@@ -16,6 +16,7 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
 from ingest.service.stores import committers_of, driver_stores, refuse_cluster, staging_folder
+from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
@@ -195,7 +196,7 @@ def test_only_tables_of_the_pipeline_are_compared_with_their_records(tmp_path: P
     plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
     committer = committers_of(configuration, plan, {})["s"]
     committer.recover()
-    assert Prepared.unpacked(committer.prepare(Batch("1", 1, "1-0"), [])).buckets == {"plain": None}
+    assert Prepared.unpacked(committer.prepare(Batch("1", 1, "1-0"), [])).declared == {"plain": RowFormat()}
 
 
 def test_embedded_store_refuses_a_cluster_master(tmp_path: Path):

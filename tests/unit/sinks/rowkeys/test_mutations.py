@@ -10,7 +10,7 @@ def test_only_the_row_key_differs():
     delete = Delete(b"b", 6, b"f", b"q", durability=Durability.SKIP)
     distribution = Distribution(16)
 
-    stored_put, stored_delete = with_stored_keys([put, delete], distribution)
+    stored_put, stored_delete = with_stored_keys([put, delete], distribution.stored)
 
     assert stored_put == Put(distribution.stored(b"a"), {b"f:q": b"v"}, 7, durability=Durability.SKIP)
     assert stored_put.size_bytes == 12

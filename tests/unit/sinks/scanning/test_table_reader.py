@@ -38,7 +38,7 @@ def store():
     made = Watched()
     made.open()
     made.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=8))
-    made.apply("t", with_stored_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8)))
+    made.apply("t", with_stored_keys([Put(key, {b"f:q": key}, 1) for key in KEYS], Distribution(8).stored))
     return made
 
 
@@ -115,7 +115,7 @@ def test_rows_of_hbasewds_own_tests(start: int | None, stop: int | None, rows: i
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),), buckets=15))
     puts = [Put((origin + value).to_bytes(8, "big"), {b"f:q": b"v"}, 1) for value in values]
-    store.apply("t", with_stored_keys(puts, Distribution(15)))
+    store.apply("t", with_stored_keys(puts, Distribution(15).stored))
 
     def bound(value: int | None) -> bytes | None:
         return None if value is None else (origin + value).to_bytes(8, "big")

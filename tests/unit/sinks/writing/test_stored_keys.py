@@ -23,6 +23,7 @@ from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
@@ -126,7 +127,7 @@ def test_staged_files_have_stored_keys_up_to_the_limit(tmp_path: Path, count: in
     store.ensure_table(SPEC)
     staging = StagingWriter(RocksDBStore(RocksDBSettings(path="/nowhere")))
     sender = DirectSender(staging)
-    formats = Prepared.unpacked(Prepared(formats={"t": FileFormat(buckets=16)}).packed()).formats
+    formats = Prepared.unpacked(Prepared(formats={"t": FileFormat(rows=RowFormat(16))}).packed()).formats
     staging.begin(str(tmp_path / "task"), {"t": frozenset([b"f"])}, formats)
     sender.begin(10.0)
     written = [b"row-%05d" % number for number in range(count)]
@@ -164,32 +165,32 @@ def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int
 def test_table_whose_record_is_not_the_declared_number_is_not_written(
     store: MemoryStore, sender: Sender, recorded: int | None
 ):
-    sender.begin(10.0, {"t": 16})
+    sender.begin(10.0, {"t": RowFormat(16)})
     send(sender, put(b"a"))
     written = keys(store)
     store._tables["t"].buckets = recorded  # its record is lost
-    sender.begin(10.0, {"t": 16})
+    sender.begin(10.0, {"t": RowFormat(16)})
     with pytest.raises(BucketsChangedError, match=r"--adopt|hash: 8"):
         send(sender, put(b"b"))
     assert keys(store) == written
 
 
 def test_table_declared_without_buckets_is_not_written_in_buckets(store: MemoryStore, sender: Sender):
-    sender.begin(10.0, {"t": None})
+    sender.begin(10.0, {"t": RowFormat()})
     with pytest.raises(BucketsChangedError):
         send(sender, put(b"a"))
     assert keys(store) == []
 
 
 def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
-    sender.begin(10.0, {"absent": 16})
+    sender.begin(10.0, {"absent": RowFormat(16)})
     with pytest.raises(NoTableError):
         send(sender, put(b"a"), table="absent")
 
 
 def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemoryStore):
     committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
-    assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).buckets == {"t": 8}
+    assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).declared == {"t": RowFormat(8)}
     with pytest.raises(BucketsChangedError):
         committer.probe(packed_probe("t", [put(b"a")]), 10.0)
     committer.close()

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for number in range(ROWS)
         ]
         puts.append(Put(_key(0), {b"m:t": b"new"}, 2_000))
-        store.apply(table, puts if buckets is None else with_stored_keys(puts, Distribution(buckets)))
+        store.apply(table, puts if buckets is None else with_stored_keys(puts, Distribution(buckets).stored))
     store.close()
     return folder
 
