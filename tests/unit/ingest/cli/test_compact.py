@@ -14,6 +14,7 @@ from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, TableMark
 
 FILE = """
+version: 1
 stores: {local: {rocksdb: {path: ./data}}}
 tables:
   counters: {families: {c: {}}, updates: {processor: sum}}
@@ -23,7 +24,7 @@ pipelines:
   hits:
     source: {files: {path: "*.jsonl"}}
     decorators: [json]
-    sinks: [{hbase: {table: counters, row_key: "%{host}", columns: {"c:hits": "1"}}}]
+    sinks: [{hbase: {table: counters, row_key: {template: "%{host}"}, cells: [{family: c, qualifier: hits, value: "1"}]}}]
 """
 HOUR = 3_600_000
 T = 1_700_000_000_000 // HOUR * HOUR
