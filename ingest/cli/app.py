@@ -22,6 +22,7 @@ from ingest.cli import (
     offsets,
     produce,
     replay,
+    rollback,
     run,
     scan,
     submit,
@@ -78,6 +79,7 @@ def application() -> typer.Typer:
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
     register(commands, compact.compact, "compact", "Store")
+    register(commands, rollback.rollback, "rollback", "Store")
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
     register(commands, describe.describe, "describe", "Learn")

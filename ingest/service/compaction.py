@@ -2,18 +2,18 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ingest.api import ConfigError, ConflictError, Disposition, IngestError, NotFoundError, Store
 from ingest.config.model import Configuration, Pipeline, Table
-from ingest.observe.logs import logger
 from ingest.plan.assemble import Plan
 from ingest.plan.updates import live_merging
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest
+from ingest.service.lease import leased
 from ingest.suggest import did_you_mean
 from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, RangeCompaction, Timer, bound_of
 from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
@@ -26,8 +26,6 @@ from sinks.updates.keys import start_of, time_of
 ATTEMPTS = 10
 """Units of work that may fail one after the other because the store is unavailable, before the compaction fails."""
 PAUSE_S = 3.0
-
-_log = logger(__name__)
 
 
 @dataclass(slots=True)
@@ -178,7 +176,8 @@ class TableCompaction:
             return result
         result.bound_ms = time_of(target.rules.bound - 1)
         target = CompactionTarget(target.table, target.rows, target.rules, is_dry_run)
-        with self._leased(is_dry_run=is_dry_run) as lease:
+        lease = TableLease(self._table, "compaction")
+        with nullcontext() if is_dry_run else leased(self._calls, lease):
             remaining, total, failures = deque(ranges), len(ranges), 0
             while remaining:
                 if cancellation.is_requested:
@@ -216,21 +215,6 @@ class TableCompaction:
         )
         rows = RowFormat.recorded(store, self._table)
         return CompactionTarget(self._table, rows, rules), ranges_of(spec.splits, Distribution.of(rows.buckets))
-
-    @contextmanager
-    def _leased(self, *, is_dry_run: bool) -> Iterator[TableLease]:
-        lease = TableLease(self._table, "compaction")
-        if is_dry_run:
-            yield lease
-            return
-        self._calls(lease.take)
-        try:
-            yield lease
-        finally:
-            try:
-                self._calls(lease.release)
-            except IngestError as error:  # it ends by itself
-                _log.warning("the lease of a table was not released", table=self._table, reason=str(error))
 
 
 def updated_table(configuration: Configuration, name: str) -> tuple[Table, Pipeline]:

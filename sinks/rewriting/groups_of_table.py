@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, closing
 from functools import partial
 from typing import Any, TypeVar
 
-from ingest.api import IntegrityError, Row, Scan, Store, next_key
+from ingest.api import ALL_TIMES, IntegrityError, Row, Scan, Store, TimeRange, next_key
 from ingest.api.notation import shown
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.groups import UpdateRow
@@ -70,7 +70,9 @@ class StoreCalls:
         return results[-1]
 
 
-def rows_in_pages(calls: StoreCalls, table: str, keys: Range, distribution: Distribution | None) -> Iterator[UpdateRow]:
+def rows_in_pages(
+    calls: StoreCalls, table: str, keys: Range, distribution: Distribution | None, times: TimeRange = ALL_TIMES
+) -> Iterator[UpdateRow]:
     """
     The update rows of a range, in the order of their keys, with their original row keys.
 
@@ -79,6 +81,7 @@ def rows_in_pages(calls: StoreCalls, table: str, keys: Range, distribution: Dist
         table: its name.
         keys: the range, of a salted table in one bucket.
         distribution: of the table.
+        times: of the cells; a row without any of these is left out.
 
     Raises:
         IntegrityError: a row is no update row.
@@ -87,7 +90,7 @@ def rows_in_pages(calls: StoreCalls, table: str, keys: Range, distribution: Dist
     start, stop = keys
     bucket = b"" if distribution is None else start[:1]
     while True:
-        page, is_last = calls(partial(_page, table=table, keys=(start, stop)))
+        page, is_last = calls(partial(_page, table=table, keys=(start, stop), times=times))
         for row in page:
             try:
                 yield UpdateRow.of(Row(row.key[len(bucket) :], row.cells))
@@ -101,11 +104,11 @@ def rows_in_pages(calls: StoreCalls, table: str, keys: Range, distribution: Dist
         start = next_key(page[-1].key)
 
 
-def _page(store: Store[Any], table: str, keys: Range) -> tuple[Sequence[Row], bool]:
+def _page(store: Store[Any], table: str, keys: Range, times: TimeRange) -> tuple[Sequence[Row], bool]:
     """The next rows, bounded by number and size, and whether the range ends after them."""
     page: list[Row] = []
     size = 0
-    scan = Scan(start=keys[0], stop=keys[1], limit=PAGE_ROWS, page_rows=PAGE_ROWS)
+    scan = Scan(start=keys[0], stop=keys[1], limit=PAGE_ROWS, page_rows=PAGE_ROWS, times=times)
     with closing(store.scan(table, scan)) as rows:
         for row in rows:
             page.append(row)

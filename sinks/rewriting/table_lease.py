@@ -177,7 +177,7 @@ class TableLease:
         by = "" if grant is None else f": a {grant.work} by {grant.owner}, last active at {moment(grant.renewed_ms)}"
         return ConflictError(
             f'the updates of table "{self._table}" are being rewritten{by}',
-            code="lease_taken",
+            code="table_in_use",
             hint=f"wait until it has ended; if that process was killed, run the command again after "
             f"{VALID_MS // 1000} s",
         )
@@ -188,7 +188,7 @@ def _lost(table: str, grant: Grant | None, lease_id: str) -> ConflictError:
     why = "it was not renewed in time" if grant is not None and grant.id == lease_id else "another process has taken it"
     return ConflictError(
         f'the lease of table "{table}" is lost: {why}',
-        code="lease_lost",
+        code="table_lease_lost",
         hint="run the command again; what is written is complete",
     )
 

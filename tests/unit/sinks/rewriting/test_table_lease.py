@@ -21,7 +21,7 @@ def test_a_second_one_is_refused_and_says_by_whom():
         ConflictError, match=r"a compaction by pid \d+ on .*, last active at 1970-01-01T00:00:01"
     ) as refused:
         second.take(store)
-    assert (refused.value.code, refused.value.exit_code) == ("lease_taken", 4)
+    assert (refused.value.code, refused.value.exit_code) == ("table_in_use", 4)
     first.release(store)
     assert LEASE not in store.properties(TABLE)
     second.take(store)
@@ -40,7 +40,7 @@ def test_a_lease_without_renewals_is_taken_over_after_two_minutes():
     other.take(store)
     with pytest.raises(ConflictError, match="another process has taken it") as lost:
         killed.check(store, lambda: now[0])
-    assert lost.value.code == "lease_lost"
+    assert lost.value.code == "table_lease_lost"
     with pytest.raises(ConflictError, match="another process"):
         killed.renew(store)
     killed.release(store)
