@@ -173,6 +173,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 components=replayer.components,
                 now_ms=now_ms,
                 on_progress=_Sum(advance),
+                on_marked=replayer.marked,
             )
     if out.is_json:
         out.json(

@@ -166,6 +166,7 @@ def replay(
     components: Components,
     now_ms: Callable[[], int],
     on_progress: Callable[[int], None] = lambda _count: None,
+    on_marked: Callable[[], None] = lambda: None,
 ) -> ReplayReport:
     """
     Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
@@ -186,6 +187,7 @@ def replay(
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
         on_progress: called with the number of dead letters of each batch.
+        on_marked: called when the marks of a batch are durable.
 
     Raises:
         ReplayStoppedError: `run_records` failed.
@@ -206,6 +208,7 @@ def replay(
         report.dropped.update(counts.dropped)
         marks = _marks(batch, dead_letters, alone, now_ms())
         queue.mark(marks)
+        on_marked()
         if len(components.sinks) > 1:
             names = (entry.dead_letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))

@@ -89,6 +89,16 @@ class Plan:
         """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
         return bool(self.updates)
 
+    @property
+    def sinks_of_updates(self) -> frozenset[str]:
+        """Names of the sinks that write tables with deferred updates."""
+        return frozenset(
+            sink.name
+            for name, tables in self.updates.items()
+            for sink in self.mapped_to(name)
+            if sink.settings.fixed_table in tables
+        )
+
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""
         # only the settings of a mapper name a store

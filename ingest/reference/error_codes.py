@@ -88,6 +88,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "bad_url": (api.DecorateError, "The text is not a URL: it contains blanks or control characters, or a bad port."),
     "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
+    "batch_incomplete": (
+        api.ConflictError,
+        "Dead letters cannot be replayed into deferred updates before the last micro-batch is complete.",
+    ),
     "batch_slow": (
         Disposition.RETRY,
         "A stage of a batch has been running for more than two minutes: a worker or a disk is slow or hangs.",
@@ -160,6 +164,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "families_changed": (
         api.StoreUnavailableError,
         "A table lost a family while a batch was written to it; the batch runs again with the current families.",
+    ),
+    "fan_out": (
+        api.ConflictError,
+        "Dead letters of a pipeline with a fan-out cannot be replayed into tables with deferred updates.",
     ),
     "field_count": (api.DecorateError, "A line of CSV has more or fewer fields than the decorator has columns."),
     "group_in_use": (

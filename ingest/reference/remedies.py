@@ -73,6 +73,7 @@ REMEDIES: Mapping[str, str] = {
     "bad_timestamp": "Set a time after 1970 with the decorator `timestamp`, or use `timestamp: batch`.",
     "bad_url": _FIX_DATA,
     "bare_key": "Choose another `on_bare`, or correct the producer.",
+    "batch_incomplete": "Run the pipeline until the batch is durable, stop it, then replay.",
     "batch_slow": "Check the machine's disks and the workers; the batch resumes by itself.",
     "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "
     "pipeline resumes by itself.",
@@ -110,6 +111,7 @@ REMEDIES: Mapping[str, str] = {
     "expression": "Add a default to the expression, or guard it with `when`; then replay the dead letters.",
     "families_changed": "None; if it recurs, find the process that removes families.",
     "field_count": "Correct `columns` of the decorator, or the producer; then replay the dead letters.",
+    "fan_out": "Correct the producer, and send the lost events again.",
     "group_in_use": "Stop the other consumers, or set another `group`.",
     "import_failed": "Install the missing package, or correct the plugin.",
     "integrity": "Restore the data in the message from a backup.",

@@ -8,7 +8,7 @@ from hashlib import sha256
 from types import TracebackType
 from typing import Self
 
-from ingest.api import Record, RecordPlace
+from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import Components
@@ -19,6 +19,7 @@ from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
 from ingest.service.replay_lock import replay_lock
 from ingest.service.stores import committers_of, driver_stores
+from ingest.service.update_replay import UpdateReplay
 
 
 class DeadLetterReplay:
@@ -31,9 +32,12 @@ class DeadLetterReplay:
 
     def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
         self._configuration = configuration
+        self._pipeline = pipeline
+        self._catalog = catalog
         self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
+        self._updates: UpdateReplay | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -43,6 +47,9 @@ class DeadLetterReplay:
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()
+            if self._plan.updates:
+                self._refuse_fan_out()
+                self._updates = UpdateReplay(self._configuration, self._pipeline, self._plan, stores, opened)
             self._task = live_task(self._plan)
             opened.callback(self._task.close)
             self._opened = opened.pop_all()
@@ -64,7 +71,61 @@ class DeadLetterReplay:
     def __call__(
         self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
-        """Run records at a batch time, each into its sinks; records counted as stored are durable."""
+        """
+        Run records at a batch time, each into its sinks; records counted as stored are durable.
+
+        Sinks of tables with deferred updates run as a micro-batch of their own, at a new time.
+        """
+        if self._updates is None:
+            return self._run(records, batch_time_ms, sinks_by_record)
+        names = self.components.sinks
+        into_updates, others = {}, {}
+        for record in records:
+            selected = sinks_by_record.get(record.place, names)
+            into_updates[record.place] = selected & self._plan.sinks_of_updates
+            others[record.place] = selected - self._plan.sinks_of_updates
+        found = [
+            self._run_some(records, batch_time_ms, others),
+        ]
+
+        def write(time_ms: int) -> None:
+            found.append(self._run_some(records, time_ms, into_updates))
+
+        updated = [record for record in records if into_updates[record.place]]
+        if updated:
+            self._updates.run(updated, into_updates, write)
+        counts, dead_letters = Counts(), []
+        for some, failed in found:
+            counts.add(some)
+            dead_letters += failed
+        return counts, dead_letters
+
+    def _refuse_fan_out(self) -> None:
+        """The whole record runs again: the updates of its events that did not fail would be added twice."""
+        for component in self._plan.decorators:
+            if self._catalog.makes_events(component.kind):
+                raise ConflictError(
+                    f'"{component.name}" makes several events of a record, and those that did not fail would be added '
+                    "to deferred updates again",
+                    code="fan_out",
+                    hint="correct the producer, and send the lost events again",
+                )
+
+    def marked(self) -> None:
+        """End a call: the outcome of its dead letters is durable."""
+        if self._updates is not None:
+            self._updates.finish()
+
+    def _run_some(
+        self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]
+    ) -> tuple[Counts, list[bytes]]:
+        """Run the records that have sinks."""
+        chosen = [record for record in records if sinks[record.place]]
+        return self._run(chosen, batch_time_ms, sinks) if chosen else (Counts(), [])
+
+    def _run(
+        self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
+    ) -> tuple[Counts, list[bytes]]:
         micro_batch = MicroBatch(
             _name(records, batch_time_ms, sinks_by_record),
             batch_time_ms,

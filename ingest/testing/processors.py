@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ingest.api import MappingError, NotMergeableError, ProcessorExample
@@ -191,7 +191,7 @@ def _merged(processor: AnyProcessor, updates: list[bytes]) -> bytes | None:
 def _check_often(kind: type[AnyProcessor], check: Check) -> None:
     """Run a check many times, each with the options of an example; always the same times."""
 
-    @settings(max_examples=_TRIES, deadline=None, derandomize=True)
+    @settings(max_examples=_TRIES, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
     @given(st.data())
     def run(data: st.DataObject) -> None:
         example = data.draw(st.sampled_from(kind.merge_examples), label="options of")

@@ -11,12 +11,12 @@ Source: HBaseHUT's UpdatesProcessingUtil and HutResultScanner.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple, Self
 
 from ingest.api import Row
 from sinks.updates.keys import UpdateKey
-from sinks.updates.merging import Merging, Unmerged
+from sinks.updates.merging import MergedColumns, Merging, Unmerged
 
 
 class UpdateRow(NamedTuple):
@@ -38,9 +38,8 @@ class UpdateRow(NamedTuple):
         Raises:
             ValueError: the row key is not that of an update row.
         """
-        columns: dict[bytes, bytes] = {}
-        for cell in row.cells:  # the newest version of a cell is the first
-            columns.setdefault(b"%b:%b" % (cell.family, cell.qualifier), cell.value)
+        # the newest version of a cell is the first, and replaces the others
+        columns = {family + b":" + qualifier: value for family, qualifier, _, value in reversed(row.cells)}
         return cls(UpdateKey.decoded(row.key), columns)
 
 
@@ -105,16 +104,25 @@ def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
         rows: of one original row, in the order of their keys.
         merging: of the table.
     """
-    merger = merging.merger()
-    first: UpdateKey | None = None
-    last = count = leftovers = 0
-    for row, is_leftover in with_leftovers(rows):
-        if is_leftover:
-            leftovers += 1
-            continue
-        merger.add(row.columns)
-        first, last, count = first or row.key, row.key.last, count + 1
+    remaining = iter(rows)
+    first, second = next(remaining, None), next(remaining, None)
     if first is None:
         return None
+    if second is None:  # as in most groups after a compaction
+        columns, unmerged = merging.results(MergedColumns(dict(first.columns)))
+        return MergedRow(first.key.row, first.key.start, first.key.last, columns, unmerged, 1, 0)
+    return _of_several(chain((first, second), remaining), merging)
+
+
+def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
+    merger = merging.merger()
+    start = last = count = leftovers = 0
+    for row, is_leftover in with_leftovers(rows):
+        key = row.key
+        if is_leftover:
+            leftovers += 1
+        else:
+            merger.add(row.columns)
+            start, last, count = start or key.start, key.last, count + 1
     columns, unmerged = merging.results(merger.merged())
-    return MergedRow(first.row, first.start, last, columns, unmerged, count, leftovers)
+    return MergedRow(key.row, start, last, columns, unmerged, count, leftovers)

@@ -110,6 +110,8 @@ def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes,
 
 def _decoded_row(encoded: bytes) -> bytes:
     body = encoded[:-1]
+    if b"\x00" not in body:
+        return body
     if body.count(b"\x00") != body.count(b"\x00\xff"):
         raise ValueError("the row key is not that of an update row")
     return body.replace(b"\x00\xff", b"\x00")

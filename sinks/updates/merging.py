@@ -1,12 +1,16 @@
 """Merges the columns of update rows: those of a processor by the processor, all others by their newest value."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from reprlib import repr as short
+from typing import Any, NamedTuple, TypeVar
 
 from ingest.api import MappingError, NotMergeableError, Processor
 from ingest.api.notation import shown
+from ingest.plugins.guard import describe_exception
 
-_MAX_UPDATES = 100
+A = TypeVar("A")
+
+_MAX_UPDATES = 32
 """Updates of a column that are held before they are merged; more take memory, fewer take calls."""
 
 
@@ -84,7 +88,7 @@ class Merging:
             if column in unmerged or not self.applies_to(column):
                 continue
             try:
-                columns[column] = self._processor.result(update)
+                columns[column] = self._called(self._processor.result, update)
             except NotMergeableError as error:
                 unmerged[column] = Unmerged(column, _reason(error))
         return MergedColumns(columns, tuple(unmerged[column] for column in sorted(unmerged)))
@@ -94,9 +98,18 @@ class Merging:
         One update of a column in place of several.
 
         Raises:
-            NotMergeableError: see `Processor.merge`.
+            NotMergeableError: see `Processor.merge`; or the processor has a bug.
         """
-        return self._processor.merge(updates)
+        return self._called(self._processor.merge, updates)
+
+    def _called(self, call: Callable[[A], bytes], argument: A) -> bytes:
+        try:
+            return _checked(call(argument), call)
+        except (NotMergeableError, MemoryError):
+            raise
+        except Exception as bug:  # a bug of a plugin must not hide the other columns and rows
+            about = describe_exception(bug, type(self._processor).__module__)
+            raise NotMergeableError(f'the processor "{self._processor.kind}" failed: {about}') from bug
 
     def _update(self, column: bytes, value: bytes) -> bytes:
         if not self.applies_to(column):
@@ -111,14 +124,16 @@ class RowMerger:
     """
     Merges the update rows of one row, added oldest first.
 
-    It holds at most 100 updates of a column, unless they cannot be merged: those are held until the end, because
-    updates that follow may make it possible, as a negative number after a sum beyond 64 bits.
+    It holds at most 32 updates of a column, unless they cannot be merged: those are held until the end, because updates
+    that follow may make it possible, as a negative number after a sum beyond 64 bits.
     """
+
+    __slots__ = ("_limits", "_merging", "_updates")
 
     def __init__(self, merging: Merging) -> None:
         self._merging = merging
         self._updates: dict[bytes, list[bytes]] = {}
-        self._limits: dict[bytes, int] = {}
+        self._limits: dict[bytes, int] | None = None  # of columns that could not be merged: updates before a new try
 
     def add(self, columns: Mapping[bytes, bytes]) -> None:
         """Add the columns of the next update row."""
@@ -130,8 +145,8 @@ class RowMerger:
                 updates[0] = update
             else:
                 updates.append(update)
-                if len(updates) > self._limits.get(column, _MAX_UPDATES) and self._merge(updates):
-                    self._limits[column] = 2 * len(updates)
+                if len(updates) > _MAX_UPDATES:
+                    self._shorten(column, updates)
 
     def merged(self) -> MergedColumns:
         """The columns of all rows so far; further rows may be added."""
@@ -140,6 +155,11 @@ class RowMerger:
             {column: updates[-1] for column, updates in self._updates.items()},
             tuple(Unmerged(column, reasons[column]) for column in sorted(reasons) if reasons[column]),
         )
+
+    def _shorten(self, column: bytes, updates: list[bytes]) -> None:
+        limits = self._limits or {}
+        if len(updates) > limits.get(column, 0) and self._merge(updates):
+            self._limits = limits | {column: 2 * len(updates)}
 
     def _merge(self, updates: list[bytes]) -> str:
         """Replace updates by one; if they cannot be merged, the reason."""
@@ -150,6 +170,12 @@ class RowMerger:
         except NotMergeableError as error:
             return _reason(error)
         return ""
+
+
+def _checked(found: object, call: Callable[[A], bytes]) -> bytes:
+    if not isinstance(found, bytes):
+        raise TypeError(f"{call.__name__} returned {short(found)}; it must return bytes")
+    return found
 
 
 def _reason(error: NotMergeableError) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from enum import StrEnum
+from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
 from typing import Any
@@ -97,8 +98,13 @@ def _total_of_decimals(numbers: Iterable[Decimal]) -> Decimal:
 
 
 def _total_of_floats(numbers: Iterable[float]) -> float:
+    addends = list(numbers)
     try:
-        return math.fsum(numbers)
+        return math.fsum(addends)
+    except OverflowError:
+        exact = sum(map(Fraction, addends))  # a sum of large numbers with both signs may be small
+    try:
+        return float(exact)
     except OverflowError as error:
         raise ValueError("the sum is too large for float64") from error
 

@@ -4,7 +4,7 @@ The rollback of the updates of an interval, for one original row.
 A merged row cannot be divided, so one that covers starts outside of the interval stays. The window of a compaction is
 the shortest interval that can be rolled back without such rows.
 
-Source: HBaseHUT's HTableUtil.rollback.
+Source: HBaseHUT's RollbackUpdatesMrJob.
 """
 
 from collections.abc import Iterable

@@ -115,12 +115,13 @@ class BatchTimes:
         return time_ms
 
     def _newest_before(self, batch_id: int) -> int:
+        floor = self._read(_FLOOR) or 0
         earlier = self._read(str(batch_id - 1))
         if earlier is not None:
-            return earlier
+            return max(earlier, floor)
         numbers = [int(path.name) for path in self._folder.iterdir() if path.name.isdecimal()]
         before = [number for number in numbers if number < batch_id]
-        return self._read(str(max(before)) if before else _FLOOR) or 0
+        return max(self._read(str(max(before))) or 0 if before else 0, floor)
 
     def _read(self, name: str) -> int | None:
         return _time_in(self._folder / name)

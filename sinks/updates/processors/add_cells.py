@@ -11,7 +11,7 @@ class AddCells(Processor[Model]):
 
     With it, batches of a table can be rolled back: the values that they replaced are visible again.
 
-    Source: HBaseHUT's AddCellsUpdatesProcessor.
+    Source: HBaseHUT's SimpleAddCellsProcessor.
     """
 
     kind = "add_cells"

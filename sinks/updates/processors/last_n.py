@@ -1,4 +1,4 @@
-"""The newest values, as many as are wanted."""
+"""The newest values, up to a number."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -22,7 +22,7 @@ class LastN(Processor[LastNSettings]):
     A value that is text in UTF-8 is a string. Any other value is an object with its bytes in base64:
     `{"b64": "/w=="}`.
 
-    Source: the example LastPricesProcessor of HBaseHUT's tests, with a form of its own.
+    Source: StockSaleUpdateProcessor of HBaseHUT's tests, with a form of its own.
     """
 
     kind = "last_n"
@@ -57,7 +57,8 @@ def _values(update: bytes) -> list[object]:
         if not isinstance(values, list):
             raise NotMergeableError(f"{shown_start(update)} is not a JSON array")
         for value in values:
-            from_notation(value)
+            if type(value) is not str:
+                from_notation(value)
     except (orjson.JSONDecodeError, DecodeError) as error:
         raise NotMergeableError(f"{shown_start(update)} is not an array of last_n: {error}") from error
     return values

@@ -1,7 +1,8 @@
 """JSON objects merged member by member."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 
 import orjson
@@ -60,13 +61,16 @@ class MergeJson(Processor[Model]):
 
     def merge(self, updates: Sequence[bytes]) -> bytes:
         """The composition of the patches."""
-        patch = reduce(_composed_objects, map(_patch_of, updates))
-        removals = _removals(patch)
+        with _limited_depth():
+            patch = reduce(_composed_objects, map(_patch_of, updates))
+            removals = _removals(patch)
         return _text([removals, patch] if removals else patch)
 
     def result(self, update: bytes) -> bytes:
         """The object that the patch makes of an empty one."""
-        return _text(_applied({}, _patch_of(update)))
+        with _limited_depth():
+            content = _applied({}, _patch_of(update))
+        return _text(content)
 
 
 class _Replacement(dict[str, object]):
@@ -130,18 +134,24 @@ def _patch_of(update: bytes) -> dict[str, object]:
 
 
 def _parsed(text: bytes) -> object:
-    try:
+    with _limited_depth():
         content: object = _decoder.decode(text.decode())
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
     return content
+
+
+@contextmanager
+def _limited_depth() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise NotMergeableError("the JSON is nested too deep") from error
 
 
 def _text(content: object) -> bytes:
     try:
         return orjson.dumps(content, default=_plain, option=_OPTIONS)
     except orjson.JSONEncodeError as error:  # nested too deep, or a lone surrogate
-        raise ValueError(str(error)) from error
+        raise NotMergeableError(str(error)) from error
 
 
 def _plain(value: object) -> object:

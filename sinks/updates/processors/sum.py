@@ -14,7 +14,7 @@ class Sum(Processor[NumberSettings]):
     `float64` are rounded, and the last digits may depend on which update rows were compacted; those of `decimal` are
     exact and have the digits after the point of the most precise number.
 
-    Source: HBaseHUT's LongSumUpdatesProcessor; `decimal` and `float64` are own additions.
+    Source: HBaseHUT's SumColumnsUp; `decimal` and `float64` are own additions.
     """
 
     kind = "sum"

@@ -104,6 +104,18 @@ def test_a_scan_may_end_at_the_bound() -> None:
     assert list(compaction_of(rows, SUM, rules)) == list(compaction_of(below, SUM, rules))
 
 
+def test_number_of_rows_that_a_read_merges() -> None:
+    """An update each 10 s, windows of an hour, a compaction every four hours."""
+    hour = 360
+    table = UpdateTable()
+    for start in range(hour, 12 * hour):
+        if start % (4 * hour) == 0:
+            table.compact(CompactionRules(start, window=hour))
+        table.add(b"k", start, {VALUE: b"1"})
+    found = table.read()[b"k"]
+    assert (found.update_rows, found.columns) == (7 + 4 * hour, {VALUE: b"%d" % (11 * hour)})
+
+
 def test_min_rows() -> None:
     """The example of HBaseHUT: five, two and one row, then one more each."""
     rules = replace(ALL, min_rows=3)

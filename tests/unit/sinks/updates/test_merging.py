@@ -78,6 +78,39 @@ def test_a_sum_beyond_64_bits_may_return() -> None:
     assert merger.merged() == MergedColumns({b"f:a": int64(2**63 - 2)})
 
 
+class Buggy(Sum):
+    """A processor of a plugin, with bugs."""
+
+    kind = "buggy"
+
+    def merge(self, updates):
+        return len(updates) if b"7" in updates else updates[9]
+
+    def result(self, update):
+        raise KeyError(update)
+
+
+def test_a_bug_of_a_processor_costs_only_its_columns() -> None:
+    merging = Merging(Buggy(Sum.settings_class()()), [b"f"])
+    rows = [{b"f:a": b"1", b"f:b": b"7", b"g:a": b"1"}, {b"f:a": b"2", b"f:b": b"8", b"g:a": b"2"}, {b"f:c": b"3"}]
+    columns, unmerged = merging.results(merging.merged(rows))
+    assert columns == {b"f:a": b"2", b"f:b": b"8", b"f:c": b"3", b"g:a": b"2"}
+    assert [(column, reason.partition(" (")[0]) for column, reason in unmerged] == [
+        (b"f:a", 'the processor "buggy" failed: IndexError: list index out of range'),
+        (b"f:b", 'the processor "buggy" failed: TypeError: merge returned 2; it must return bytes'),
+        (b"f:c", "the processor \"buggy\" failed: KeyError: b'3'"),
+    ]
+
+
+def test_lack_of_memory_is_no_bug_of_a_processor() -> None:
+    class Exhausted(Sum):
+        def merge(self, updates):
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        Merging(Exhausted(Sum.settings_class()())).merged([{b"f:a": b"1"}, {b"f:a": b"1"}])
+
+
 def test_a_read_returns_the_results_of_updates() -> None:
     merging = Merging(MergeJson(MergeJson.settings_class()()), [b"f"])
     merged = merging.merged([{b"f:a": b'{"x":1}', b"g:a": b'{"x":null}', b"f:b": b"1"}, {b"f:a": b'{"x":null}'}])

@@ -88,3 +88,19 @@ def test_old_times_are_removed(tmp_path: Path):
     times.of(0)
     times.of(1000)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1000"]
+
+
+def test_renewed_batch_has_a_later_time_than_before(tmp_path: Path):
+    newest = tmp_path / "newest" / "p"
+    times = BatchTimes(tmp_path / "times", readings(5_000, 10), newest)
+    assert times.of(0) == 5_000
+    times.renew(0)
+    assert BatchTimes(tmp_path / "times", readings(), newest).of(0) == 5_002
+    assert BatchTimes(tmp_path / "another", readings(20), newest).of(0) == 5_004
+
+
+def test_notes_of_several_calls_count_together(tmp_path: Path):
+    times = BatchTimes(tmp_path, readings(10))
+    times.start_after(["5000"])
+    times.start_after(["4000"])
+    assert times.of(0) == 5_002

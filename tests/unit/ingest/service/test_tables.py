@@ -1,0 +1,224 @@
+"""A pipeline claims its tables with deferred updates, and moves their marks."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConfigError, ConflictError, FamilySpec, Put, TableSpec, UpdatesDifferError
+from ingest.service.kafka_source import KafkaSource
+from ingest.service.tables import OwnerOptions, PipelineTables
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from ingest.testing.tables import scanned
+from sinks.memory import MemoryStore
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.owned_tables import OwnedTables
+from tests.support.checkpoint import acknowledge
+from tests.support.sources import driver_context
+
+SUMS = '{"processor": "sum"}'
+TABLES = ("hits", "bytes")
+FINGERPRINT = "as before"
+
+
+class Kept(MemoryStore):
+    """A memory store whose rows survive a close."""
+
+    def close(self) -> None:
+        pass
+
+
+class Service:
+    """The tables of a pipeline `counts` in one store, over any number of starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Kept()
+        self.store.open()
+        for table in TABLES:
+            self.store.ensure_table(TableSpec(table, (FamilySpec(b"c"),)))
+        self.folder = folder
+
+    def start(
+        self,
+        *,
+        now_ms: int = 1_000,
+        pipeline: str = "counts",
+        fingerprint: str = FINGERPRINT,
+        updates: str = SUMS,
+        options: OwnerOptions | None = None,
+    ) -> PipelineTables:
+        specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in TABLES]
+        owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
+        self.times = BatchTimes(self.folder / "times", lambda: now_ms)
+        checkpoint = Checkpoint(self.folder)
+        tables = PipelineTables(owned, checkpoint, self.times, fingerprint, options or OwnerOptions())
+        tables.claim(KafkaSource(KAFKA, driver_context(self.folder)))
+        checkpoint.note_configuration(fingerprint)
+        return tables
+
+    def plan(self, number: int, end: int) -> int:
+        """Plan a batch as Spark does; returns its time."""
+        acknowledge(self.folder, number, {"t": {0: end}})
+        (self.folder / "commits" / str(number)).unlink()
+        return self.times.of(number)
+
+    def write(self, table: str, time_ms: int) -> None:
+        key = UpdateKey(b"a", start_of(time_ms, 0))
+        self.store.apply(table, [Put(key.encoded(), {b"c:n": b"1"}, time_ms)])
+
+    def times_in(self, table: str) -> list[int]:
+        """The batch times of the update rows of a table."""
+        return [cell.timestamp_ms for row in scanned(self.store, table) for cell in row.cells]
+
+    def marks(self) -> Mapping[str, int]:
+        texts = {table: self.store.properties(table).get(MARK) for table in TABLES}
+        return {table: json.loads(text)["time"] for table, text in texts.items() if text is not None}
+
+
+KAFKA = KafkaSource.settings_class()(brokers="localhost:9092", topics=["t"])
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return Service(tmp_path)
+
+
+def test_first_start_records_updates_and_owner(service: Service) -> None:
+    tables = service.start()
+    assert [dict(service.store.properties(table)) for table in TABLES] == [{"updates": SUMS, OWNER: "counts"}] * 2
+    assert tables.resume_at() is None
+    assert not tables.is_complete(0)
+
+
+def test_marks_move_after_a_batch_and_never_back(service: Service) -> None:
+    tables = service.start()
+    time_ms = service.plan(0, 10)
+    tables.complete(0, time_ms)
+    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+    assert tables.is_complete(time_ms)
+    assert not tables.is_complete(time_ms + 1)
+    tables.complete(0, time_ms - 1)
+    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+    assert tables.resume_at() == {"t": {"0": 10}}
+
+
+def test_batch_is_complete_only_if_all_tables_are(service: Service) -> None:
+    tables = service.start()
+    tables.complete(0, service.plan(0, 10))
+    time_ms = service.plan(1, 20)
+    mark = service.store.properties("hits")[MARK]
+    assert service.store.set_property("hits", MARK, mark, TableMark(time_ms, {"t": {"0": 20}}).to_text())
+    tables = service.start()
+    assert not tables.is_complete(time_ms)
+    assert tables.resume_at() == {"t": {"0": 10}}
+    tables.complete(1, time_ms)
+    assert service.marks() == dict.fromkeys(TABLES, time_ms)
+
+
+def test_uncommitted_batch_keeps_its_rows_and_its_time(service: Service) -> None:
+    service.start()
+    time_ms = service.plan(0, 10)
+    service.write("hits", time_ms)
+    service.start(now_ms=9_000)
+    assert (service.times_in("hits"), service.times.of(0)) == ([time_ms], time_ms)
+
+
+def test_uncommitted_batch_with_another_configuration_starts_anew_at_a_later_time(service: Service) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.write("hits", 1_000)
+    interrupted = service.plan(1, 20)
+    service.write("hits", interrupted)
+    service.write("bytes", interrupted)
+    tables = service.start(fingerprint="corrected")
+    assert (service.times_in("hits"), service.times_in("bytes")) == ([1_000], [])
+    renewed = service.times.of(1)
+    assert renewed > interrupted
+    # the deletes do not hide what the batch writes next
+    service.write("hits", renewed)
+    assert service.times_in("hits") == [1_000, renewed]
+    tables.complete(1, renewed)
+    service.start(fingerprint="corrected once more", now_ms=9_000)
+    assert (service.times_in("hits"), service.times.of(1)) == ([1_000, renewed], renewed)
+
+
+def test_new_checkpoint_starts_at_the_marks_without_the_updates_above_them(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    for table in TABLES:
+        service.write(table, 1_000)
+        service.write(table, 1_002)
+    service.folder = tmp_path / "new"
+    tables = service.start(now_ms=5)
+    assert [service.times_in(table) for table in TABLES] == [[1_000], [1_000]]
+    assert tables.resume_at() == {"t": {"0": 10}}
+    assert service.times.of(0) > 1_000
+
+
+def test_new_checkpoint_before_the_first_mark_starts_with_empty_tables(service: Service, tmp_path: Path) -> None:
+    service.start()
+    service.write("hits", 1_000)
+    service.folder = tmp_path / "new"
+    assert service.start().resume_at() is None
+    assert service.times_in("hits") == []
+
+
+def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    service.write("hits", 1_000)
+    service.folder = tmp_path / "new"
+    tables = service.start(now_ms=5, options=OwnerOptions(recount=True))
+    assert tables.resume_at() is None
+    assert service.times_in("hits") == [1_000]
+    assert not tables.is_complete(service.times.of(0))
+
+
+def test_merged_updates_from_both_sides_of_the_mark_are_not_taken_back(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    key = UpdateKey(b"a", start_of(900, 0), start_of(2_000, 0))
+    service.store.apply("hits", [Put(key.encoded(), {b"c:n": b"1"}, 2_000)])
+    service.folder = tmp_path / "new"
+    with pytest.raises(ConflictError, match="both sides of its mark"):
+        service.start()
+    assert service.times_in("hits") == [2_000]
+
+
+def test_source_that_cannot_start_at_the_marks_is_refused(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    service.folder = tmp_path / "new"
+    monkeypatch.setattr(KafkaSource, "takes_offset", False)
+    with pytest.raises(ConfigError, match="--recount"):
+        service.start()
+
+
+def test_other_pipeline_is_refused_until_it_takes_the_tables_over(service: Service, tmp_path: Path) -> None:
+    earlier = service.start()
+    with pytest.raises(ConflictError, match='pipeline "counts" owns table "hits"') as caught:
+        service.start(pipeline="others")
+    assert (caught.value.code, caught.value.exit_code) == ("other_owner", 4)
+    service.start(pipeline="others", options=OwnerOptions(take_over=True))
+    time_ms = service.plan(0, 10)
+    with pytest.raises(ConflictError, match="no longer owns"):
+        earlier.complete(0, time_ms)
+    assert service.marks() == {}
+
+
+def test_table_with_rows_of_another_form_is_refused(service: Service) -> None:
+    service.store.apply("hits", [Put(b"a", {b"c:n": b"1"}, 5)])
+    with pytest.raises(UpdatesDifferError, match="no deferred updates"):
+        service.start()
+
+
+def test_other_updates_are_refused_once_there_are_rows(service: Service) -> None:
+    service.start()
+    other = service.start(updates='{"processor": "max"}')
+    time_ms = service.plan(0, 10)
+    service.write("hits", time_ms)
+    other.complete(0, time_ms)
+    with pytest.raises(UpdatesDifferError, match='"processor": "max"'):
+        service.start()

@@ -1,0 +1,180 @@
+"""Dead letters replayed into tables with deferred updates: counted once, also after a kill."""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError, Record, Scan
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.plan.assemble import live_store, plan_of
+from ingest.service.dead_letter_replay import DeadLetterReplay
+from ingest.service.stores import driver_stores
+from ingest.service.tables import owned_tables
+from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.updates.groups import UpdateRow
+from sinks.updates.keys import time_of
+from sinks.updates.marks import TableMark
+from tests.support.checkpoint import acknowledge
+
+CATALOG = Catalog()
+BATCH_MS = 1_000
+ALL = frozenset({"counts", "values"})
+
+
+class Pipeline:
+    """A pipeline that counts bodies, and writes the last body of each key; one micro-batch is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.checkpoint = folder / "state" / "checkpoints" / "p"
+        configuration = self.load()
+        acknowledge(self.checkpoint, 0, {"t": {0: 10}})
+        assert BatchTimes(self.checkpoint / "times", lambda: BATCH_MS).of(0) == BATCH_MS
+        plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+        with ExitStack() as opened:
+            tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
+            tables.claim()
+            tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
+
+    def load(self, *decorators: object) -> Configuration:
+        """The configuration, perhaps with further decorators."""
+        content = {
+            "version": 1,
+            "state_dir": str(self.folder / "state"),
+            "stores": {"s": {"rocksdb": {"path": str(self.folder / "store")}}},
+            "tables": {"counts": {"families": {"c": {}}, "updates": {"processor": "sum"}}, "values": None},
+            "pipelines": {
+                "p": {
+                    "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
+                    "decorators": [
+                        *decorators,
+                        {"template": {"attributes": {"2hb_": "row", "2hb_c:n": "%{body}"}}},
+                    ],
+                    "sinks": [
+                        {"attr2hbase": {"table": "counts", "label": "counts"}},
+                        {"attr2hbase": {"table": "values", "label": "values"}},
+                    ],
+                }
+            },
+        }
+        (self.folder / "p.yaml").write_text(json.dumps(content))
+        return load(self.folder / "p.yaml", env={}, lookup=CATALOG)
+
+    def replay(self, *bodies: bytes, is_marked: bool = True, configuration: Configuration | None = None) -> list[bytes]:
+        """Replay records with these bodies; returns the dead letters."""
+        configuration = configuration or self.load()
+        records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
+        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+            _, dead_letters = replay(records, BATCH_MS - 1, {})
+            if is_marked:
+                replay.marked()
+        return dead_letters
+
+    def updates(self) -> list[tuple[int, bytes]]:
+        """Batch time and value of each update row."""
+        rows = [UpdateRow.of(row) for row in self._scanned("counts")]
+        return [(time_of(row.key.start), row.columns[b"c:n"]) for row in rows]
+
+    def values(self) -> list[tuple[int, bytes]]:
+        """Timestamp and value of each cell of the plain table."""
+        return [(cell.timestamp_ms, cell.value) for row in self._scanned("values") for cell in row.cells]
+
+    def _scanned(self, table: str):
+        configuration = self.load()
+        store = live_store(plan_of(configuration, configuration.pipelines["p"], CATALOG).stores["s"])
+        store.open()
+        try:
+            return list(store.scan(table, Scan()))
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    return Pipeline(tmp_path)
+
+
+def test_updates_get_a_new_time_and_values_the_time_of_their_batch(pipeline: Pipeline) -> None:
+    assert pipeline.replay(b"2", b"3") == []
+    # each record is a split of its own
+    (first, _), (second, _) = updates = pipeline.updates()
+    assert [value for _, value in updates] == [b"2", b"3"]
+    assert first == second > BATCH_MS
+    assert pipeline.values() == [(BATCH_MS - 1, b"3")]
+
+
+def test_another_replay_has_a_later_time(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2")
+    pipeline.replay(b"3")
+    (first, one), (second, other) = pipeline.updates()
+    assert (one, other) == (b"2", b"3")
+    assert first < second
+
+
+def test_batches_of_the_pipeline_follow_the_replay(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2")
+    ((replayed_ms, _),) = pipeline.updates()
+    configuration = pipeline.load()
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+    with ExitStack() as opened:
+        tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
+        tables.claim()
+        mark = tables.mark()
+    assert mark == TableMark(replayed_ms, {"t": {"0": 10}})
+
+
+def test_replay_that_was_killed_before_its_marks_writes_the_same_rows_again(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3", is_marked=False)
+    before = pipeline.updates()
+    pipeline.replay(b"2", b"3")
+    assert pipeline.updates() == before
+    pipeline.replay(b"2", b"3")
+    assert len(pipeline.updates()) == 4
+
+
+def test_other_records_wait_for_an_interrupted_replay(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", b"3", is_marked=False)
+    with pytest.raises(ConflictError, match="of other records") as caught:
+        pipeline.replay(b"2")
+    assert caught.value.code == "other_replay"
+    with pytest.raises(ConflictError, match="with another configuration"):
+        pipeline.replay(b"2", b"3", configuration=pipeline.load({"trim": {}}))
+
+
+def test_value_that_fails_again_is_a_dead_letter_of_its_sink(pipeline: Pipeline) -> None:
+    dead_letters = [json.loads(line) for line in pipeline.replay(b"many", b"3")]
+    assert [(one["component"], one["code"]) for one in dead_letters] == [("counts", "not_a_number")]
+    assert [value for _, value in pipeline.updates()] == [b"3"]
+
+
+def test_replay_waits_until_the_last_batch_is_complete(pipeline: Pipeline) -> None:
+    acknowledge(pipeline.checkpoint, 1, {"t": {0: 20}})
+    (pipeline.checkpoint / "commits" / "1").unlink()
+    BatchTimes(pipeline.checkpoint / "times", lambda: 2_000).of(1)
+    with pytest.raises(ConflictError, match="not complete") as caught:
+        pipeline.replay(b"2")
+    assert caught.value.code == "batch_incomplete"
+    assert pipeline.updates() == []
+
+
+def test_replay_is_refused_while_the_pipeline_runs(pipeline: Pipeline) -> None:
+    running = Checkpoint(pipeline.checkpoint)
+    running.lock()
+    try:
+        with pytest.raises(ConflictError) as caught:
+            pipeline.replay(b"2")
+    finally:
+        running.unlock()
+    assert caught.value.exit_code == 4
+
+
+def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline) -> None:
+    explode = pipeline.load({"explode": {"form": "separated", "separator": ","}})
+    with pytest.raises(ConflictError, match="several events") as caught:
+        pipeline.replay(b"1,2", configuration=explode)
+    assert caught.value.code == "fan_out"
