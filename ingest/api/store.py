@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from ingest.api.cells import FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
+from ingest.api.cells import Delete, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
@@ -85,6 +85,24 @@ class Store(ComponentBase[S]):
             StoreBusyError: call again later.
             StoreRefusedError: the store refuses every write to this table for now.
         """
+
+    def remove_rows(self, table: str, deletes: Sequence[Delete]) -> None:
+        """
+        Delete rows whose row keys are never written again. Durable when it returns; idempotent.
+
+        A store may free their space at once: it needs no delete that hides cells written later. By default `apply`.
+
+        Args:
+            table: its name.
+            deletes: of whole rows, at or after the times of all their cells.
+
+        Raises:
+            StoreError: as `apply`.
+        """
+        self.apply(table, deletes)
+
+    def flush_removed(self, table: str) -> None:
+        """Let the store free the space of removed rows soon, after many calls of `remove_rows`; by default nothing."""
 
     def take_busy_waits(self) -> list[BusyWait]:
         """

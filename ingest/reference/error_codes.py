@@ -10,6 +10,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "The service was stopped during a batch, which runs again after a restart.",
     ),
+    "above_mark": (
+        api.ConflictError,
+        "A rollback reaches beyond the newest complete micro-batch of a table.",
+    ),
     "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
     "attribute_exists": (
         api.DecorateError,
@@ -108,6 +112,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
     ),
+    "rows_left": (
+        IngestError,
+        "A strict rollback would leave merged rows with updates both inside and outside of its interval.",
+    ),
     "split_start_failed": (
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",
@@ -115,6 +123,11 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "split_mismatch": (
         IngestError,
         "A task read records that are in no split of the micro-batch, or a split in several parts.",
+    ),
+    "table_in_use": (api.ConflictError, "A compaction or rollback of the table runs, or was killed a moment ago."),
+    "table_lease_lost": (
+        api.ConflictError,
+        "A compaction or rollback was suspended or cut off from the store, so another process may have started one.",
     ),
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (

@@ -43,6 +43,7 @@ REMEDIES: Mapping[str, str] = {
     "not-as-flume": "Compare the generated pipeline with the original at this place.",
     # while running
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
+    "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",
@@ -80,6 +81,7 @@ REMEDIES: Mapping[str, str] = {
     "that was written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
+    "rows_left": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "
     "bug. Inputs of `explain` and `test` need a place each.",
@@ -182,6 +184,8 @@ REMEDIES: Mapping[str, str] = {
     "store_busy": "None: the pipeline writes less by itself. If it persists, set `max_rate` or add region servers.",
     "store_refused": "Enable the table, or grant the permissions; the service resumes by itself.",
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
+    "table_in_use": "Wait until it has ended, or two minutes if it was killed.",
+    "table_lease_lost": "Run the command again; what was written is complete.",
     "time_out_of_range": "Correct the unit of the time, or guard with `when`.",
     "timeouts": "Simplify the slow decorator, then start again.",
     "tombstone": "Choose another `tombstones` of the source.",

@@ -110,6 +110,18 @@ class StoreContract(FuzzyContract, TimeRangeContract):
             (b"p", 3), (b"p", 2), (b"p", 1), (b"q", 3),
         ]  # fmt: skip
 
+    def test_removed_rows_are_gone(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        keys = [b"%02d" % number for number in range(20)]
+        store.apply(table, [put(key, 5, f_q=b"1", g_q=b"1") for key in keys])
+        store.apply(table, [put(b"03", 6, f_q=b"2"), Delete(b"04", 4)])
+        removed = [Delete(key, 6) for key in (*keys[3:9], b"1", b"15", b"absent")]
+        for _ in range(2):
+            store.remove_rows(table, removed)
+            store.flush_removed(table)
+        remaining = [key for key in keys if key not in {delete.row for delete in removed}]
+        assert [row.key for row in scanned(store, table)] == remaining
+        assert [row.key for row in scanned(kit.reopened(store), table)] == remaining
+
     def test_delete_hides_older_cells_written_later(self, store: AnyStore, table: str) -> None:
         store.apply(table, [Delete(b"r", 5), Delete(b"s", 5, b"f"), Delete(b"t", 5, b"f", b"q")])
         for row in (b"r", b"s", b"t"):

@@ -151,6 +151,10 @@ class GarbageEstimate:
             rows = [(encode_text(put.row), put.timestamp_ms + _shortest_ttl_ms(put, ttls_ms)) for put in puts]
             self.expiry.add_written(cells, rows)
 
+    def remove(self, cells: int) -> None:
+        """Record cells that are about to be removed by another than the sweep."""
+        self.cells = max(0, self.cells - cells)
+
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
         """Start a sweep of the table if it is due."""
         # a clock that was ahead must not delay a sweep

@@ -1,6 +1,6 @@
 """Mutations as one write batch of RocksDB."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rocksdict import WriteBatch
 
@@ -20,6 +20,7 @@ from sinks.rocksdb.keys import (
     family_delete_suffix,
 )
 from sinks.rocksdb.open_table import OpenTable
+from sinks.rocksdb.reading import at_key
 
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 
@@ -72,6 +73,30 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
     except KeyError:
         raise _rejection(mutations, table) from None
     return batch, logged, cells
+
+
+def remove_rows(batch: WriteBatch, table: OpenTable, rows: Iterable[bytes]) -> int:
+    """
+    Add the removal of all keys of rows to a batch; returns their number.
+
+    Args:
+        batch: of the table.
+        table: of the rows.
+        rows: their row keys; the reads are cheapest in byte order.
+    """
+    cursor, handle = table.cursor(), table.handle
+    removed = 0
+    is_positioned = False
+    for row in rows:
+        head = encode_text(row)
+        if not (is_positioned and at_key(cursor) and cursor.key().startswith(head)):
+            cursor.seek(head)
+        is_positioned = True
+        while at_key(cursor) and (key := cursor.key()).startswith(head):
+            batch.delete(key, handle)
+            removed += 1
+            cursor.next()
+    return removed
 
 
 def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, written: bytes) -> None:
