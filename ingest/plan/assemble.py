@@ -5,7 +5,7 @@ A plan is data: checked settings and import paths, resolved on the driver and pi
 a task from it once. Workers never import names from YAML, only the paths that the driver resolved.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,20 @@ class Plan:
             for sink in self.mapped_to(name)
             if sink.settings.fixed_table in tables
         )
+
+    def with_tables(self, tables: Collection[str]) -> "Plan":
+        """The plan with only the sinks that write these tables with deferred updates."""
+        sinks = tuple(
+            sink for sink in self.sinks if sink.name in self.sinks_of_updates and sink.settings.fixed_table in tables
+        )
+        names = {sink.settings.store_name for sink in sinks}
+        stores = {name: store for name, store in self.stores.items() if name in names}
+        updates = {
+            name: {table: each for table, each in found.items() if table in tables}
+            for name, found in self.updates.items()
+            if name in names
+        }
+        return replace(self, sinks=sinks, stores=stores, updates=updates)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

@@ -230,6 +230,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ExpressionError,
         "An input of a function, decorator or cell, or a capture of grok, is not a number of the required type.",
     ),
+    "not_taken_back": (
+        api.ConflictError,
+        "A replay into deferred updates contains micro-batches that no rollback has taken back.",
+    ),
     "not_updated": (
         api.ConfigError,
         "A test cannot be updated because of the layout of its file; the file is unchanged.",
