@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ingest.api import ConfigError, ConflictError, Disposition, IngestError, NotFoundError, Store
 from ingest.config.model import Configuration, Pipeline, Table
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest

@@ -20,8 +20,8 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
-from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
+from ingest.plan.plan import Plan
 from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals

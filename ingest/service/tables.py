@@ -8,7 +8,7 @@ from ingest.api import ConfigError, ConflictError, Source
 from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors
 from ingest.observe.logs import logger
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint

@@ -7,7 +7,7 @@ from ingest.api import ConflictError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.service.replay_plan import Piece, PieceKind
 from sinks.rewriting.taken_back import Interval, is_in, taken_back

@@ -19,7 +19,7 @@ from ingest.api import ConflictError, IntegrityError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.service.batches import batch_log_folder
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_plan import Piece
