@@ -198,7 +198,8 @@ class Duties:
             self._report(entry, started_s, progress)
 
         try:
-            entry.duty.run(DutyRun(context, context.tasks, entry.cancellation, report))
+            tasks = context.tasks if entry.duty.needs_slots else 0
+            entry.duty.run(DutyRun(context, tasks, entry.cancellation, report))
         except Exception as error:  # noqa: BLE001 - this duty fails; the pipelines and the other duties run
             self._finish(entry, started_s, error)
         else:
