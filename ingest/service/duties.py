@@ -168,6 +168,12 @@ class Duties:
                 self._context = replace(self._context, shared=shared)
             self._changed.notify_all()
 
+    @property
+    def shared(self) -> Shared | None:
+        """What the next run of a duty uses; None before `start`."""
+        with self._changed:
+            return None if self._context is None else self._context.shared
+
     def stop(self) -> None:
         """Start no other duty, and end the running one soon."""
         with self._changed:
