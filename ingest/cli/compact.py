@@ -9,7 +9,10 @@ from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.config.model import Configuration
     from ingest.service.compaction import CompactionResult
+    from ingest.service.compaction_request import CompactionRequest
+    from ingest.service.duty_client import FollowedDuty
 
 
 def compact(
@@ -28,6 +31,12 @@ def compact(
             help="Merge updates within windows of this length, the shortest interval that can be rolled back later.",
         ),
     ] = "1h",
+    own_process: Annotated[
+        bool,
+        typer.Option(
+            "--own-process", help="Run in this process with all task slots, also if the service runs; not on RocksDB."
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be merged; write nothing.")] = False,
 ) -> None:
     """
@@ -43,22 +52,51 @@ def compact(
     """
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
+    from ingest.durable import private_files
+    from ingest.service.compaction import CompactionResult
     from ingest.service.compaction_host import compact_alone
     from ingest.service.compaction_request import CompactionRequest
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     request = CompactionRequest.from_durations(older_than, window)
-    with out.progress("update rows", total=None) as advance:
-        result = compact_alone(
-            configuration,
-            catalog,
-            table,
-            request,
-            is_dry_run=dry_run,
-            on_progress=lambda result, _done, _total: advance(result.counts.update_rows),
-        )
+    with private_files(), out.progress("update rows", total=None) as advance:
+        by_service = None if dry_run or own_process else _by_service(out, configuration, table, request)
+        if by_service is None:
+            result = compact_alone(
+                configuration,
+                catalog,
+                table,
+                request,
+                is_dry_run=dry_run,
+                on_progress=lambda result, _done, _total: advance(result.counts.update_rows),
+            )
+        else:
+            found = by_service.follow(
+                lambda content: advance(content["update_rows"]),
+                lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
+            )
+            result = CompactionResult.from_json(found)
     _show(out, file, table, result, is_dry_run=dry_run)
+
+
+def _by_service(
+    out: Output, configuration: "Configuration", table: str, request: "CompactionRequest"
+) -> "FollowedDuty | None":
+    """The compaction by the running service; None, with a note, if no service runs."""
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.compaction import updated_table
+    from ingest.service.duty_client import FollowedDuty
+
+    updated_table(configuration, table)
+    try:
+        client = ServiceClient(configuration)
+        duty = client.work_on_table(table, "compact", request.model_dump())
+    except NotRunningError as error:
+        out.note(f"{error.message}; the command compacts the table in its own process", "dim")
+        return None
+    out.note("the running service compacts the table", "dim")
+    return FollowedDuty(client, duty, "what is merged stays merged; run the same command again")
 
 
 def _show(out: Output, file: str, table: str, result: "CompactionResult", *, is_dry_run: bool) -> None:

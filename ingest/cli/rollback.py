@@ -10,7 +10,10 @@ from ingest.cli.command import FileArgument, TableArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.duty_client import FollowedDuty
     from ingest.service.rollback import RollbackResult
+    from sinks.rewriting.taken_back import Interval
 
 
 def rollback(  # noqa: PLR0913 - the options of the command
@@ -41,7 +44,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.formats.times import moment_of
-    from ingest.service.rollback import RowsLeftError, plan_rollback, roll_back
+    from ingest.service.rollback import RollbackResult, RowsLeftError, plan_rollback, roll_back
     from sinks.rewriting.taken_back import Interval
 
     configuration, catalog = loaded(out, file)
@@ -54,10 +57,35 @@ def rollback(  # noqa: PLR0913 - the options of the command
             raise RowsLeftError.of(result.counts.left)
         if not yes:
             _confirm(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
-        result = roll_back(configuration, catalog, table, interval, is_strict=strict)
+        by_service = _by_service(out, configuration, table, interval, is_strict=strict)
+        if by_service is None:
+            result = roll_back(configuration, catalog, table, interval, is_strict=strict)
+        else:
+            result = RollbackResult.from_json(by_service.follow(lambda _content: None))
     _show(out, table, result, is_dry_run=dry_run)
     if strict and dry_run and result.counts.left:
         raise typer.Exit(1)
+
+
+def _by_service(
+    out: Output, configuration: "Configuration", table: str, interval: "Interval", *, is_strict: bool
+) -> "FollowedDuty | None":
+    """The rollback by the running service, if only that may write the store; else None."""
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.rollback import RollbackRequest
+
+    if configuration.stores[configuration.tables[table].store].settings.own_folder is None:
+        return None
+    request = RollbackRequest(first_ms=interval.first_ms, last_ms=interval.last_ms, is_strict=is_strict)
+    try:
+        client = ServiceClient(configuration)
+        duty = client.work_on_table(table, "rollback", request.model_dump())
+    except NotRunningError as error:
+        out.note(f"{error.message}; the command rolls the table back in its own process", "dim")
+        return None
+    out.note("the running service rolls the table back", "dim")
+    return FollowedDuty(client, duty, "run the same command again; it deletes what remains")
 
 
 def _confirm(question: str) -> None:

@@ -1,23 +1,21 @@
 """The compaction of a table: which part of it, by whom, and in which units of work."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from ingest.api import ConfigError, ConflictError, Disposition, IngestError, NotFoundError, Store
+from ingest.api import ConfigError, ConflictError, NotFoundError, Store
 from ingest.config.model import Configuration, Pipeline, Table
-from ingest.plan.plan import Plan
-from ingest.plan.updates import live_merging
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.lease import leased
 from ingest.suggest import did_you_mean
-from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, RangeCompaction, Timer, bound_of
+from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, bound_of
 from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
-from sinks.rewriting.table_lease import LeaseCheck, TableLease
+from sinks.rewriting.table_lease import TableLease
+from sinks.rewriting.units import Engine
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.updates.compaction import CompactionRules
@@ -52,68 +50,6 @@ class CompactionResult:
         """The result of what `to_json` returned."""
         counts = {name: value for name, value in content.items() if name not in ("bound_ms", "seconds")}
         return cls(content["bound_ms"], CompactionCounts.from_json(counts), content["seconds"])
-
-
-class UnitResult(NamedTuple):
-    """
-    The result of a unit of work.
-
-    Attributes:
-        remaining: what is not compacted yet of the ranges.
-        error: why not, if the store is unavailable; None if the unit had no time left.
-    """
-
-    counts: CompactionCounts
-    remaining: Sequence[Range]
-    error: IngestError | None = None
-
-
-class Engine(Protocol):
-    """Compacts ranges of a table for about 20 seconds."""
-
-    @property
-    def slots(self) -> int:
-        """Maximum number of ranges of a unit."""
-
-    def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:
-        """
-        Compact ranges, as far as there is time.
-
-        Raises:
-            IngestError: another error than an unavailable store.
-        """
-
-
-class InProcess:
-    """
-    Compacts in this process, one range after the other.
-
-    Args:
-        calls: of the store.
-        plan: has the deferred updates of the table.
-        store: name of the store.
-    """
-
-    def __init__(self, calls: StoreCalls, plan: Plan, store: str) -> None:
-        self._calls = calls
-        self._updates = plan.updates[store]
-
-    @property
-    def slots(self) -> int:
-        """One."""
-        return 1
-
-    def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:
-        """Compact one range."""
-        compaction = RangeCompaction(self._calls, target, live_merging(self._updates[target.table]), check=check)
-        (keys,) = ranges
-        try:
-            left = compaction.run(keys, Timer())
-        except IngestError as error:
-            if error.disposition is not Disposition.RETRY:
-                raise
-            return UnitResult(compaction.counts, ranges, error)
-        return UnitResult(compaction.counts, [] if left is None else [left])
 
 
 class TableCompaction:
@@ -178,21 +114,20 @@ class TableCompaction:
         target = CompactionTarget(target.table, target.rows, target.rules, is_dry_run)
         lease = TableLease(self._table, "compaction")
         with nullcontext() if is_dry_run else leased(self._calls, lease):
-            remaining, total, failures = deque(ranges), len(ranges), 0
+            remaining, failures = ranges, 0
             while remaining:
                 if cancellation.is_requested:
                     raise ConflictError("the compaction was cancelled", code="duty_cancelled")
-                some = [remaining.popleft() for _ in range(min(self._engine.slots, len(remaining)))]
                 if not is_dry_run:
                     self._calls(lease.renew)
                 with self._unit_of_work():
-                    done = self._engine.unit(target, lease.check, some)
-                remaining.extendleft(reversed(done.remaining))
+                    done = self._engine.unit(target, lease.check, remaining)
+                remaining = [*done.remaining]
                 result.counts.add(done.counts)
                 result.seconds = self._clock() - started_s
-                on_progress(result, total - len(remaining), total)
-                failures = 0 if done.error is None else failures + 1
+                on_progress(result, len(ranges) - len(remaining), len(ranges))
                 on_blocked("" if done.error is None else str(done.error))
+                failures = 0 if done.error is None else failures + 1
                 if done.error is not None:
                     if failures >= ATTEMPTS:
                         raise done.error

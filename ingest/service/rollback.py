@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
+
+from pydantic import ConfigDict, ValidationError
 
 from ingest.amounts import counted
-from ingest.api import ConfigError, IngestError, NotFoundError, Store
+from ingest.api import ConfigError, IngestError, Model, NotFoundError, Store
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.plan.stores import owned_store, reading_store
@@ -36,6 +38,40 @@ class RowsLeftError(IngestError):
             "nothing was deleted",
             hint="choose an interval of whole windows of the compaction, or leave out --strict",
         )
+
+
+class RollbackRequest(Model):
+    """
+    Which updates of a table are taken back. In JSON: `{"first_ms": MS, "last_ms": MS}`.
+
+    Attributes:
+        first_ms: `--from`: first batch time.
+        last_ms: `--to`: last batch time.
+        is_strict: `--strict`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    first_ms: int
+    last_ms: int
+    is_strict: bool = False
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """
+        A request from its JSON.
+
+        Raises:
+            ConfigError: it is none.
+        """
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the request"
+            raise ConfigError(
+                f"{place}: {first['msg']}", hint='send JSON as {"first_ms": MS, "last_ms": MS}'
+            ) from error
 
 
 @dataclass(slots=True)
