@@ -227,7 +227,7 @@ def test_scan_that_is_given_up_closes_its_scanner(false: FalseCluster) -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scanner_of_a_region_is_a_view(false: FalseCluster, reverse: bool) -> None:
-    false.splits = (b"20", b"40")
+    false.splits = (b"1", b"25")
     counts = ScanCounts()
     views = {counts.views for _ in false.reader.scan("t", Scan(page_rows=3, reverse=reverse), counts)}
     assert views == {1, 2, 3}
