@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
-from typing import Any
+from typing import Any, Self
 
 from ingest.api import FamilySpec, Put, Row, Scan, ScanCounts, Store, TableSpec
 from sinks.rowkeys.row_format import UPDATES, RowFormat
@@ -45,7 +45,7 @@ def compact(store: Store[Any], table: str, merging: Merging = SUM, rules: Compac
 
 class BetweenPages:
     """
-    Does something before each further page of the scans of a store.
+    Does something before each further page of the scans of a store; as a context manager, until its end.
 
     Attributes:
         action: what it does; scans within it are not counted.
@@ -55,9 +55,16 @@ class BetweenPages:
     def __init__(self, store: Store[Any], action: Callable[[], None] = lambda: None) -> None:
         self.action = action
         self.pages = 0
+        self._store = store
         self._scan = store.scan
         self._is_busy = False
         store.scan = self._watched  # type: ignore[method-assign] # only of this object
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._store.scan  # type: ignore[method-assign] # that of the class remains
 
     def _watched(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         with closing(self._scan(table, scan, counts)) as rows:
