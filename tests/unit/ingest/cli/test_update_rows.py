@@ -214,3 +214,57 @@ def test_key_of_an_update_row_has_a_hint(ingest, store):
     refused = ingest(*GET, readable)
     assert refused.code == 3
     assert "this is the key of an update row; write the original row key: " in refused.err
+
+
+def test_table_plan_finds_a_row_that_is_no_update_row(ingest, store):
+    def differences() -> list[str]:
+        found = ingest("table", "plan", "p.yaml", *JSON).json["differences"]
+        return [row["what"] for row in found if row["table"] == "counters"]
+
+    assert "misplaced" not in differences()
+    store.apply("counters", [Put(b"\x01plain", {b"cf:hits": b"1"}, 1)])
+    assert "misplaced" in differences()
+    refused = ingest(*SCAN)
+    assert refused.code != 0
+    assert 'table "counters" has the row key "plain", which is not that of an update row' in refused.err
+
+
+def test_doctor_finds_other_updates(ingest, store, declare):
+    def findings() -> list[str]:
+        found = ingest("doctor", "p.yaml", *JSON).json["findings"]
+        return [finding["message"] for finding in found if finding["check"] == "tables"]
+
+    assert findings() == []
+    declare("max")
+    (message,) = findings()
+    assert message.startswith('table "counters" has the deferred updates ')
+
+
+@pytest.fixture
+def counting(folder):
+    """A pipeline file that writes to a table with deferred updates, and three events."""
+    (folder / "events.jsonl").write_text('{"body": "a"}\n{"body": "b"}\n{"body": "a"}\n')
+    (folder / "p.yaml").write_text(
+        """
+version: 1
+stores: {here: {rocksdb: {path: ./data}}}
+tables: {counters: {families: {c: {}}, distribute: {hash: 4}, updates: {processor: sum}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - value: {attribute: "2hb_", value: "%{body}"}
+      - value: {attribute: "2hb_c:n", value: "1"}
+    sinks: [{attr2hbase: {table: counters}}]
+"""
+    )
+    return folder
+
+
+def test_explain_and_keys_analyse_show_original_keys(ingest, counting):
+    (first, *others) = ingest("explain", "p.yaml", "--events", "events.jsonl", *JSON).lines
+    assert [line["outcome"] for line in (first, *others)] == ["kept"] * 3
+    (put,) = first["puts"]
+    assert (put["key"], put["cells"]) == ("a", [["c", "n", "1"]])
+    (analysed,) = ingest("keys", "analyse", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
+    assert (analysed["table"], analysed["writes"], analysed["rows"]) == ("counters", 3, 2)

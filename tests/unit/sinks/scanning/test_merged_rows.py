@@ -1,7 +1,6 @@
 """Merged reads of tables with deferred updates, while compactions change them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from ingest.api import (
     ConfigError,
-    FamilySpec,
     FuzzyPattern,
     IntegrityError,
     Put,
@@ -20,66 +18,28 @@ from ingest.api import (
     UpdatesDifferError,
 )
 from sinks.memory import MemoryStore
-from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import row_of
 from sinks.scanning.table_reader import TableReader
-from sinks.scanning.update_rows import apply_to_updates, delete_of, update_rows
-from sinks.updates.compaction import CompactionRules, compaction_of
-from sinks.updates.groups import UpdateRow, by_row
-from sinks.updates.keys import UpdateKey, start_of, time_of
+from sinks.scanning.update_rows import apply_to_updates, update_rows
+from sinks.updates.compaction import CompactionRules
+from sinks.updates.groups import UpdateRow
+from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
-from tests.support.update_rows import FOREVER, SUM
+from tests.support.stored_updates import BetweenPages, add, compact, create
+from tests.support.update_rows import SUM
 
 TABLE = "t"
 LAST = Merging(LastN(LastN.settings_class()(n=3)))
 KEYS = [b"a", b"a\x00", b"a\x00b", b"ab", b"b\xff", b"c"]
 
 
-class Compacted(MemoryStore):
-    """A memory store in which something happens before each page of a scan."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.between: Callable[[], None] = lambda: None
-        self._is_between = False
-
-    def scan(self, table, scan, counts=None):
-        for number, row in enumerate(super().scan(table, scan, counts)):
-            yield row
-            if (number + 1) % scan.page_rows == 0 and not self._is_between:
-                self._is_between = True
-                self.between()
-                self._is_between = False
-
-
-def made(buckets: int | None = None, store: MemoryStore | None = None) -> MemoryStore:
-    made = store or Compacted()
-    made.open()
-    made.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"), FamilySpec(b"g")), buckets=buckets))
-    assert made.set_property(TABLE, UPDATES, None, "recorded")
-    return made
-
-
-def write(store: MemoryStore, row: bytes, time_ms: int, columns: dict[bytes, bytes], merging: Merging = SUM) -> None:
-    key = UpdateKey(row, start_of(time_ms, 0))
-    rows = RowFormat.recorded(store, TABLE)
-    apply_to_updates(store, TABLE, rows, [Put(key.encoded(), merging.updates(columns), time_ms)])
-
-
-def compact(store: MemoryStore, merging: Merging = SUM, rules: CompactionRules | None = None) -> None:
-    rows = RowFormat.recorded(store, TABLE)
-    with closing(update_rows(store, TABLE, rows)) as stored:
-        parts = [
-            part
-            for _, found in by_row(list(stored))
-            for part in compaction_of(found, merging, rules or CompactionRules(FOREVER))
-        ]
-    for part in parts:
-        if part.write is not None:
-            key, columns = part.write
-            apply_to_updates(store, TABLE, rows, [Put(key.encoded(), dict(columns), time_of(key.last))])
-        apply_to_updates(store, TABLE, rows, map(delete_of, part.deletes))
+def made(buckets: int | None = None) -> MemoryStore:
+    store = MemoryStore()
+    store.open()
+    create(store, TABLE, buckets=buckets)
+    return store
 
 
 def values(store: MemoryStore, scan: Scan | None = None) -> dict[bytes, bytes]:
@@ -91,7 +51,7 @@ def store(request) -> MemoryStore:
     store = made(request.param)
     for time_ms in range(1, 6):
         for row in KEYS:
-            write(store, row, time_ms, {b"f:v": b"1", b"g:w": b"2"})
+            add(store, TABLE, row, time_ms, {b"f:v": b"1", b"g:w": b"2"})
     return store
 
 
@@ -139,9 +99,10 @@ def test_columns_are_selected(store):
 
 @pytest.mark.parametrize("page_rows", [1, 2, 3, 4, 500])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_compaction_between_two_pages_of_one_row(store: Compacted, page_rows: int, reverse: bool):
-    store.between = lambda: compact(store)
+def test_compaction_between_two_pages_of_one_row(store, page_rows: int, reverse: bool):
+    pages = BetweenPages(store, lambda: compact(store, TABLE))
     assert values(store, Scan(page_rows=page_rows, reverse=reverse)) == dict.fromkeys(KEYS, b"5")
+    assert (pages.pages > 0) is (page_rows < 500)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -152,12 +113,12 @@ def test_row_of_more_update_rows_than_a_page(reverse: bool, monkeypatch):
 
     def between() -> None:
         for bound in compactions:
-            compact(store, rules=CompactionRules(start_of(2 * bound, 0)))
+            compact(store, TABLE, rules=CompactionRules(start_of(2 * bound, 0)))
             return
 
     for time_ms in range(1, 10):
-        write(store, b"k", time_ms, {b"f:v": b"1"})
-    store.between = between
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
+    BetweenPages(store, between)
     assert values(store, Scan(page_rows=2, reverse=reverse)) == {b"k": b"9"}
     assert next(compactions, None) is None or reverse
 
@@ -181,7 +142,7 @@ def test_rows_of_a_store_without_views_are_read_again(store, monkeypatch):
 def test_row_in_two_regions_is_read_until_its_keys_are_the_same(monkeypatch):
     store = made()
     for time_ms in range(1, 4):
-        write(store, b"k", time_ms, {b"f:v": b"1"})
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
     split = UpdateKey(b"k", start_of(2, 0)).encoded()
     described = store.describe_table
     monkeypatch.setattr(store, "describe_table", lambda name: TableSpec(name, described(name).families, (b"b", split)))
@@ -203,6 +164,16 @@ def test_column_that_cannot_be_merged_has_its_newest_update():
     assert found is not None
     assert found.columns == {b"f:v": b"3", b"f:w": b"3"}
     assert [each.column for each in found.unmerged] == [b"f:v"]
+
+
+def test_row_that_is_always_written_is_read_in_the_end(monkeypatch):
+    monkeypatch.setattr("sinks.scanning.merged_rows._PAGE_ROWS", 2)
+    store, times = made(), iter(range(10, 1_000))
+    for time_ms in range(1, 6):
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
+    pages = BetweenPages(store, lambda: add(store, TABLE, b"k", next(times), {b"f:v": b"1"}))
+    found = values(store, Scan(page_rows=2))
+    assert 5 <= int(found[b"k"]) <= 5 + pages.pages
 
 
 @pytest.mark.parametrize("wanted", [{"versions": 2}, {"times": TimeRange(1, 5)}])
@@ -249,18 +220,18 @@ def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
     for time_ms, (action, *about) in enumerate(history, 1):
         if action == "write":
             row, column, value = about
-            write(store, row, time_ms, {column: value}, LAST)
+            add(store, TABLE, row, time_ms, {column: value}, LAST)
             model.setdefault(row, {}).setdefault(column, []).append(value)
         else:
             rules = CompactionRules(start_of(about[0], 0), window=about[1])
             # before the read, or between two of its pages
-            pending.append(rules) if data.draw(st.booleans()) else compact(store, LAST, rules)
+            pending.append(rules) if data.draw(st.booleans()) else compact(store, TABLE, LAST, rules)
 
     def between() -> None:
         if pending:
-            compact(store, LAST, pending.pop())
+            compact(store, TABLE, LAST, pending.pop())
 
-    store.between = between
+    BetweenPages(store, between)
     found = list(TableReader(store, TABLE, LAST).scan(Scan(page_rows=page_rows, reverse=reverse)))
     assert [row.key for row in found] == sorted(model, reverse=reverse)
     for row in found:

@@ -225,6 +225,14 @@ def test_scan_that_is_given_up_closes_its_scanner(false: FalseCluster) -> None:
     assert false.settled_scanners() == {}
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scanner_of_a_region_is_a_view(false: FalseCluster, reverse: bool) -> None:
+    false.splits = (b"1", b"25")
+    counts = ScanCounts()
+    views = {counts.views for _ in false.reader.scan("t", Scan(page_rows=3, reverse=reverse), counts)}
+    assert views == {1, 2, 3}
+
+
 ENDS_WITH_5 = FuzzyPattern.parse("?5")
 
 
