@@ -101,4 +101,4 @@ class DryStore:
             updates={table: live_merging(each) for table, each in plan.updates.get(name, {}).items()},
         )
         driver = DriverStore(store)
-        self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared))
+        self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared), declared=declared)
