@@ -200,7 +200,7 @@ class Database:
             with open_private(self.path / OWNER, "wb") as file:
                 file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             if root.get(tables.FORMAT_KEY) is None:
-                root.put(tables.FORMAT_KEY, tables.FORMAT, self._synced)
+                root.put(tables.FORMAT_KEY, tables.FORMAT_WITHOUT_EXACT_DELETES, self._synced)
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
         if not self.read_only:
             for table, record in opened.records.items():

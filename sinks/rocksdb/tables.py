@@ -12,8 +12,10 @@ from ingest.api.notation import shown
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
-FORMAT = b"3"
-"""Incremented with every change of the keys or records; a store of another format is refused."""
+FORMAT = b"4"
+"""Incremented with every change of the keys or records; a store of a newer format is refused."""
+FORMAT_WITHOUT_EXACT_DELETES = b"3"
+"""Of a store until the first exact delete is written, so that version 0.2.0 reads it."""
 _TABLE_KEY = b"table:"
 
 WRITE_BUFFER_BYTES = 32 << 20
@@ -125,7 +127,7 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
         IntegrityError: the store has another format, or a record cannot be read.
     """
     found = database.get(FORMAT_KEY)
-    if found is not None and found != FORMAT:
+    if found not in {None, FORMAT_WITHOUT_EXACT_DELETES, FORMAT}:
         raise IntegrityError(
             f"the store has format {shown(found)}, this version reads {shown(FORMAT)}",
             hint="use the version that wrote it",

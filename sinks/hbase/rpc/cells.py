@@ -40,8 +40,8 @@ from sinks.hbase.refusals import (
 )
 from sinks.hbase.rpc.wire import WireError
 
-PUT, DELETE_COLUMN, DELETE_FAMILY = 4, 12, 14
-"""Types of a cell: a value, a marker that hides all older versions of a column, and one for a family."""
+PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
+"""Types of a cell: a value; a marker that hides one version, one for all older versions, and one for a family."""
 
 _LENGTHS = struct.Struct(">IIIH")
 _STAMP = struct.Struct(">QB")
@@ -118,7 +118,10 @@ class CellEncoder:
             _stamp(delete.timestamp_ms, DELETE_FAMILY)
             return b""
         check_family(family)
-        kind, qualifier = (DELETE_FAMILY, b"") if delete.qualifier is None else (DELETE_COLUMN, delete.qualifier)
+        if delete.qualifier is None:
+            kind, qualifier = DELETE_FAMILY, b""
+        else:
+            kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
         stamp = _stamp(delete.timestamp_ms, kind)
         head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes)[0]
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))

@@ -41,6 +41,11 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
 
+_NO_EXACT_DELETE = (
+    "a Thrift server cannot delete one version of a cell; give the store `bootstrap_servers` in place of `host` and "
+    "`port`"
+)
+
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 _WIRES = {ThriftProtocol.BINARY: Binary, ThriftProtocol.COMPACT: Compact}
 
@@ -125,6 +130,8 @@ class Encoder:
             check_time(mutation.timestamp_ms)
         to_wal = mutation.durability is not _SKIP
         if isinstance(mutation, Delete):
+            if mutation.exact:
+                raise RefusalError(_NO_EXACT_DELETE)
             row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=to_wal)
         elif mutation.columns:
             row = self._messages.put(mutation.row, mutation.columns, wal=to_wal)
