@@ -37,7 +37,7 @@ from ingest.api import (
 from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
 from ingest.testing.fuzzy import FuzzyContract
-from ingest.testing.tables import AnyStore, StoreFixture, scanned
+from ingest.testing.tables import AnyStore, StoreFixture, needs, scanned
 from ingest.testing.times import LAST_MS, TimeRangeContract
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_stored_keys
@@ -115,8 +115,7 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         ]  # fmt: skip
 
     def test_exact_delete_hides_only_its_version(self, store: AnyStore, table: str) -> None:
-        if not store.capabilities.deletes_versions:
-            pytest.skip("the store has no exact deletes")
+        needs(store, deletes_versions=True)
         for at in (1, 2, 3):
             store.apply(table, [put(b"r", at, g_p=b"%d" % at, g_q=b"%d" % at), put(b"s", at, g_q=b"%d" % at)])
         store.apply(
@@ -136,8 +135,7 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert [row.key for row in scanned(store, table, Scan(times=TimeRange(3)))] == [b"r"]
 
     def test_exact_delete_hides_its_version_written_later(self, store: AnyStore, table: str) -> None:
-        if not store.capabilities.deletes_versions:
-            pytest.skip("the store has no exact deletes")
+        needs(store, deletes_versions=True)
         store.apply(table, [exact_delete(b"r", 5)])
         store.apply(table, [put(b"r", 5, g_q=b"hidden")])
         assert scanned(store, table) == []
@@ -147,8 +145,7 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert [cell.value for cell in row.cells] == [b"6", b"4"]
 
     def test_exact_deletes_of_all_versions(self, store: AnyStore, table: str) -> None:
-        if not store.capabilities.deletes_versions:
-            pytest.skip("the store has no exact deletes")
+        needs(store, deletes_versions=True)
         times = (0, 1, 2, LAST_MS - 1, LAST_MS)
         for delete_first in (True, False):
             row = b"%d" % delete_first
@@ -158,8 +155,7 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert scanned(store, table, Scan(times=TimeRange(0, 2))) == []
 
     def test_exact_delete_is_rejected_without_the_capability(self, store: AnyStore, table: str) -> None:
-        if store.capabilities.deletes_versions:
-            pytest.skip("the store has exact deletes")
+        needs(store, deletes_versions=False)
         store.apply(table, [put(b"r", 1, g_q=b"1")])
         with pytest.raises(WriteRejectedError, match="cannot delete one version") as caught:
             store.apply(table, [put(b"s", 1, g_q=b"1"), exact_delete(b"r", 1)])
