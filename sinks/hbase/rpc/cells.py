@@ -29,15 +29,7 @@ from functools import lru_cache
 from typing import cast
 
 from ingest.api import Cell, Delete, Mutation, Put, Row
-from sinks.hbase.refusals import (
-    NO_CELLS,
-    RefusalError,
-    check_cell_bytes,
-    check_family,
-    check_row,
-    check_time,
-    family_bytes,
-)
+from sinks.hbase import refusals
 from sinks.hbase.rpc.wire import WireError
 
 PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
@@ -68,7 +60,7 @@ class _Heads(dict[int, bytes]):
 
     def __missing__(self, value_bytes: int) -> bytes:
         size = 8 + self._key_bytes + value_bytes
-        check_cell_bytes(4 + size, self._max_cell_bytes)
+        refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
         head = self[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
         return head
 
@@ -112,12 +104,12 @@ class CellEncoder:
         Raises:
             RefusalError: it can never be written.
         """
-        check_row(delete.row)
+        refusals.check_row(delete.row)
         family = delete.family
         if family is None:
             _stamp(delete.timestamp_ms, DELETE_FAMILY)
             return b""
-        check_family(family)
+        refusals.check_family(family)
         if delete.qualifier is None:
             kind, qualifier = DELETE_FAMILY, b""
         else:
@@ -127,9 +119,9 @@ class CellEncoder:
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
-        check_row(row)
+        refusals.check_row(row)
         if not columns:
-            raise RefusalError(NO_CELLS)
+            raise refusals.RefusalError(refusals.NO_CELLS)
         names = [_column(column) for column in columns]
         by_length = {size: _Heads(len(row), size, self._max_cell_bytes) for size in {len(name) - 1 for name in names}}
         heads = [by_length[len(name) - 1] for name in names]
@@ -196,13 +188,13 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
 
 
 def _stamp(time_ms: int, kind: int) -> bytes:
-    check_time(time_ms)
+    refusals.check_time(time_ms)
     return _STAMP.pack(time_ms, kind)
 
 
 def _column(column: bytes) -> bytes:
     """The length of the family, family and qualifier."""
-    size = family_bytes(column)
+    size = refusals.family_bytes(column)
     return bytes((size,)) + column[:size] + column[size + 1 :]
 
 
