@@ -62,7 +62,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
 
     kind = "rocksdb"
-    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
+    capabilities = Capabilities(
+        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True
+    )
 
     def __init__(
         self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms
