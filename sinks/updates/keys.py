@@ -14,6 +14,8 @@ Source: HBaseHUT's HutRowKeyUtil, with an encoding of the original row key and s
 from struct import Struct
 from typing import NamedTuple
 
+from ingest.api import MAX_ROW_KEY_BYTES
+
 SPLIT_BITS = 20
 MAX_SPLITS = 1 << SPLIT_BITS
 """Number of splits that a micro-batch may have."""
