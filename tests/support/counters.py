@@ -25,6 +25,7 @@ pipelines:
     sinks:
       - hbase: {table: counters, row_key: {template: "%{host}"}, cells: [{family: c, qualifier: hits, value: "1"}]}
 """
+IDENTITY = '{"columns": [], "options": {"type": "decimal"}, "processor": "sum"}'
 HOUR = 3_600_000
 T = 1_700_000_000_000 // HOUR * HOUR
 
@@ -34,7 +35,7 @@ def written(folder: Path) -> str:
     (folder / "p.yaml").write_text(FILE)
     with opened() as store:
         store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
-        store.set_property("counters", UPDATES, None, "{}")
+        store.set_property("counters", UPDATES, None, IDENTITY)
         for host in (b"a", b"b"):
             for number in range(6):
                 time_ms = T + number * HOUR // 2
