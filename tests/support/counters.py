@@ -13,6 +13,7 @@ from sinks.updates.marks import MARK, TableMark
 
 FILE = """
 version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
 stores: {local: {rocksdb: {path: ./data}}}
 tables:
   counters: {families: {c: {}}, updates: {processor: sum}}
