@@ -151,7 +151,7 @@ def differences_in(store: Store[Any], declared: TableSpec) -> list[Difference]:
     if found is not None and declared.updates != updates:
         result.append(Difference(declared.name, Aspect.UPDATES, None, declared.updates or None, updates or None))
     is_salted = found is not None and declared.buckets is not None and found.buckets == declared.buckets
-    if is_salted and not updates and declared.buckets is not None:
+    if is_salted and declared.updates == updates and declared.buckets is not None:
         row = misplaced_row(store, declared.name, declared.buckets)
         if row is not None:
             result.append(Difference(declared.name, Aspect.MISPLACED, None, declared.buckets, row))

@@ -327,15 +327,16 @@ class UpdatesDifferError(SchemaError):
     Args:
         declared: as `TableSpec.updates`.
         found: the same, in the table's record.
+        hint: for a read; by default that for a write.
     """
 
     code = "updates_differ"
     exit_code = 4
 
-    def __init__(self, table: str, declared: str, found: str) -> None:
+    def __init__(self, table: str, declared: str, found: str, *, hint: str | None = None) -> None:
         super().__init__(
             f'table "{table}" has {_updates(found)}, but the file declares {_updates(declared)}',
-            hint="`updates` changes only while the table has no rows: correct the file, or use a new table",
+            hint=hint or "`updates` changes only while the table has no rows: correct the file, or use a new table",
         )
 
 

@@ -166,6 +166,8 @@ class ScanCounts:
         rows_read_ahead: other rows that the server sent in a page.
         rows_in_fallback: rows that the server sent while the scan read whole pages because seeks cost more.
         bytes_read: size of these rows: row keys, and the names and values of the cells that were read.
+        views: how often the scan began to read a newer state of the table. The rows that it returns while the number
+            stays the same are the rows of one moment, without gaps. 0 if the store does not count them.
     """
 
     seeks: int = 0
@@ -173,6 +175,12 @@ class ScanCounts:
     rows_read_ahead: int = 0
     rows_in_fallback: int = 0
     bytes_read: int = 0
+    views: int = 0
+
+    def add(self, other: "ScanCounts") -> None:
+        """Add the work of another scan."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def touch(self, row: bytes, cells: Iterable[Cell] = ()) -> None:
         """Count a row, and the cells of it that were read."""

@@ -23,11 +23,13 @@ class Capabilities:
         written_by_driver: only one process may write, so tasks stage their mutations for the driver.
         creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
         creates_tables: a missing table is created at the first write.
+        deletes_versions: `apply` accepts a `Delete` that is exact; other stores reject it.
     """
 
     written_by_driver: bool
     creates_families: bool
     creates_tables: bool
+    deletes_versions: bool = False
 
 
 class Store(ComponentBase[S]):
@@ -45,7 +47,8 @@ class Store(ComponentBase[S]):
 
     - A cell is family, qualifier, timestamp, value. The newest timestamp wins, not the last call.
     - Of two puts of one cell with one timestamp, the last call wins.
-    - A delete hides cells with a timestamp up to its own, including cells written later, until the store compacts.
+    - A delete hides cells with a timestamp up to its own, including cells written later, until the store compacts. An
+      exact delete does so with the one version that has its timestamp.
     - Rows come in byte order of their keys.
     """
 

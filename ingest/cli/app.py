@@ -15,6 +15,7 @@ from ingest.cli import (
     explain,
     get,
     graph,
+    history,
     import_flume,
     init,
     jars,
@@ -75,6 +76,7 @@ def application() -> typer.Typer:
     register(group, offsets.reset, "reset")
     register(commands, scan.scan, "scan", "Store")
     register(commands, get.get, "get", "Store")
+    register(commands, history.history, "history", "Store")
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")

@@ -27,6 +27,10 @@ CellsFromOption = Annotated[
 ]
 CellsToOption = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only cells before this timestamp.")]
 
+RawOption = Annotated[
+    bool, typer.Option("--raw", help="Of a table with deferred updates, show the update rows instead of merging them.")
+]
+
 
 def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:
     """

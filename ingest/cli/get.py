@@ -1,56 +1,104 @@
 """`ingest get`: one row of a table."""
 
-from typing import Annotated
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import (
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
     FileArgument,
+    RawOption,
     TableArgument,
     VersionsOption,
 )
 from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.api import NotFoundError, Scan, TimeRange
+
+RowArgument = Annotated[str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes.")]
 
 
 def get(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
     table: TableArgument,
-    row: Annotated[str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes.")],
+    row: RowArgument,
     *,
     columns: ColumnsOption = None,
     versions: VersionsOption = 1,
     from_: CellsFromOption = None,
     to: CellsToOption = None,
+    raw: RawOption = False,
 ) -> None:
     """
     Show one row of a table; exit code 3 if it does not exist.
 
     Example: ingest get pipeline.yaml mytable k1-1308748686334000700 --versions 3
     """
-    from ingest.api import ALL_TIMES, NotFoundError
+    from ingest.api import Scan, next_key
     from ingest.api.notation import from_readable, readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, show, times_of
+    from ingest.cli.rows import columns_of, merged_of, show, show_merged, times_of
     from sinks.scanning.families import check_families
 
     wanted = columns_of(columns)
     key = from_readable(row)
     times = times_of(from_, to)
+    if raw:
+        scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times)
+        _show_raw(out, file, table, row, scan)
+        return
     with reading(out, file, table) as (store, reader):
         check_families(store, table, wanted)
-        found = reader.get(key, columns=wanted, versions=versions, times=times)
-        is_stored = found is None and reader.is_stored(key)
-    if found is None:
-        hint = (
-            f"this is a stored key of a salted table; write the row key without the bucket: {readable(key[1:])}"
-            if is_stored
-            else f"'ingest scan {file} {table}' lists the rows"
+        if reader.merged is None:
+            found = reader.get(key, columns=wanted, versions=versions, times=times)
+            merged = None
+        else:
+            merged = reader.merged.get(key, wanted, versions=versions, times=times)
+            found = None
+        original = reader.original_of(key)
+    if found is not None:
+        show(out, found)
+        out.next(f"ingest scan {file} {table} --prefix KEY")
+    elif merged is not None:
+        show_merged(out, merged)
+        out.done(merged_of(merged))
+        out.next(f"ingest history {file} {table} ROW")
+    elif original is None:
+        raise missing_row(row, table, times, f"'ingest scan {file} {table}' lists the rows")
+    else:
+        what = (
+            "the key of an update row; write the original row key"
+            if reader.merged is not None
+            else "a stored key of a salted table; write the row key without the bucket"
         )
-        in_range = "" if times == ALL_TIMES else " has a cell in the time range"
-        raise NotFoundError(f'no row "{row}" in table "{table}"{in_range}', hint=hint)
-    show(out, found)
-    out.next(f"ingest scan {file} {table} --prefix KEY")
+        raise missing_row(row, table, times, f"this is {what}: {readable(original)}")
+
+
+def missing_row(row: str, table: str, times: "TimeRange | None", hint: str) -> "NotFoundError":
+    """The error for a row that a table does not have."""
+    from ingest.api import ALL_TIMES, NotFoundError
+
+    in_range = "" if times in {None, ALL_TIMES} else " has a cell in the time range"
+    return NotFoundError(f'no row "{row}" in table "{table}"{in_range}', hint=hint)
+
+
+def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan") -> None:
+    from ingest.cli.loading import reading_updates
+    from ingest.cli.rows import show_update
+    from sinks.scanning.families import check_families
+
+    count = 0
+    with reading_updates(out, file, table) as (store, reader):
+        check_families(store, table, scan.columns)
+        with closing(reader.scan(scan)) as updates:
+            for count, update in enumerate(updates, start=1):  # noqa: B007 - the last number is shown
+                show_update(out, update)
+    if not count:
+        raise missing_row(row, table, scan.times, f"'ingest scan {file} {table}' lists the rows")
+    out.done(counted(count, "update row"))

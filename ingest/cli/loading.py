@@ -13,6 +13,8 @@ from ingest.config import load
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration, Pipeline
+    from sinks.rowkeys.distribution import Distribution
+    from sinks.scanning.raw_rows import RawRows
     from sinks.scanning.table_reader import TableReader
 
 
@@ -89,9 +91,48 @@ def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> s
 
 @contextmanager
 def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
-    """The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile."""
-    from ingest.plan.stores import missing_table, reading_store
+    """
+    The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile.
+
+    Raises:
+        NotFoundError: there is no such table.
+        UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
+    """
+    from ingest.plan.updates import declared_updates, recorded_merging
     from sinks.scanning.table_reader import TableReader
+
+    with _opened(out, file, table) as (configuration, catalog, store):
+        declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
+        reader = TableReader(store, table, recorded_merging(store, table, declared))
+        _warn_of_rows_outside(out, file, table, store, reader.distribution)
+        yield store, reader
+
+
+@contextmanager
+def reading_updates(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], RawRows]]":
+    """
+    The same with a reader of the update rows of the table, for the option `--raw`.
+
+    Raises:
+        ConfigError: the table has no deferred updates.
+        NotFoundError: there is no such table.
+    """
+    from sinks.rowkeys.distribution import Distribution
+    from sinks.rowkeys.row_format import RowFormat
+    from sinks.scanning.raw_rows import RawRows
+
+    with _opened(out, file, table) as (_, _, store):
+        rows = RowFormat.recorded(store, table)
+        if not rows.updates:
+            raise ConfigError(f'table "{table}" has no deferred updates', hint="leave --raw out")
+        _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
+        yield store, RawRows(store, table, rows)
+
+
+@contextmanager
+def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration, Catalog, Store[Any]]]":
+    """The configuration of a file and its catalog, and the store of an existing table, open for reading."""
+    from ingest.plan.stores import missing_table, reading_store
 
     configuration, catalog = loaded(out, file, shows_records=True)
     component = configuration.stores[configuration.store_of_table(table)]
@@ -100,20 +141,19 @@ def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], T
         if table not in tables:
             empty = f"the store has no tables yet: run 'ingest run --once {file}'"
             raise missing_table(table, tables, if_empty=empty)
-        reader = TableReader(store, table)
-        _warn_of_rows_outside(out, file, table, store, reader)
-        yield store, reader
+        yield configuration, catalog, store
 
 
-def _warn_of_rows_outside(out: Output, file: str, table: str, store: "Store[Any]", reader: "TableReader") -> None:
+def _warn_of_rows_outside(
+    out: Output, file: str, table: str, store: "Store[Any]", distribution: "Distribution | None"
+) -> None:
     """Warn that a salted table has rows in none of its buckets; one short scan."""
     from sinks.scanning.stored_rows import row_outside
 
-    if reader.distribution is not None:
-        for key in row_outside(store, table, reader.distribution):
-            buckets = reader.distribution.buckets
+    if distribution is not None:
+        for key in row_outside(store, table, distribution):
             out.note(
-                f'warning: table "{table}" has rows that are in none of its {buckets} buckets and are not found, first '
-                f"{shown_start(key)}; 'ingest table plan {file}' checks the table",
+                f'warning: table "{table}" has rows that are in none of its {distribution.buckets} buckets and are not '
+                f"found, first {shown_start(key)}; 'ingest table plan {file}' checks the table",
                 "yellow",
             )

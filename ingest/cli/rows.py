@@ -1,10 +1,20 @@
-"""Rows of a table as `scan` and `get` print them."""
+"""Rows of a table as `scan`, `get` and `history` print them."""
 
-from ingest.api import ALL_TIMES, Cell, ConfigError, Row, TimeRange
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ingest.amounts import counted
+from ingest.api import ALL_TIMES, Cell, ConfigError, Row, TimeRange, split_column
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
 from ingest.formats.times import moment, moment_of
 from ingest.reference.readable import readable
+
+if TYPE_CHECKING:
+    from sinks.scanning.raw_rows import StoredUpdate
+    from sinks.updates.groups import HistoryEntry, MergedRow
+    from sinks.updates.keys import UpdateKey
+    from sinks.updates.merging import Unmerged
 
 
 def show(out: Output, row: Row) -> None:
@@ -13,12 +23,109 @@ def show(out: Output, row: Row) -> None:
         out.json({"row": to_notation(row.key), "cells": [_plain(cell) for cell in row.cells]})
         return
     out.line(readable(row.key), "bold")
-    names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in row.cells]
+    _show_cells(out, row.cells)
+
+
+def show_merged(out: Output, merged: "MergedRow") -> None:
+    """A row merged of deferred updates, as `show`; with a warning for each column that cannot be merged."""
+    from sinks.scanning.merged_rows import row_of
+
+    row = row_of(merged)
+    if out.is_json:
+        out.json(
+            {
+                "row": to_notation(row.key),
+                "cells": [_plain(cell) for cell in row.cells],
+                "update_rows": merged.update_rows,
+                "leftovers": merged.leftovers,
+                "unmerged": _plain_unmerged(merged.unmerged),
+            }
+        )
+    else:
+        show(out, row)
+    for each in merged.unmerged:
+        out.note(
+            f'warning: row "{readable(row.key)}": {readable(each.column)} has its newest update, because its updates '
+            f"cannot be merged: {each.reason}",
+            "yellow",
+        )
+
+
+def show_update(out: Output, update: "StoredUpdate") -> None:
+    """An update row: its original row key, what it covers, and its cells."""
+    key, cells = update.row
+    if out.is_json:
+        about = {"row": to_notation(key.row), **_plain_interval(key), "is_leftover": update.is_leftover}
+        out.json({**about, "cells": [_plain(cell) for cell in cells]})
+        return
+    out.parts((readable(key.row), "bold"), (f"  {_interval(key, is_leftover=update.is_leftover)}", ""))
+    _show_cells(out, cells)
+
+
+def show_history(out: Output, entry: "HistoryEntry") -> None:
+    """An update row of a history: when it was written, its updates, and the values of the row after it."""
+    row, is_leftover, merged = entry
+    if out.is_json:
+        out.json(
+            {
+                **_plain_interval(row.key),
+                "is_leftover": is_leftover,
+                "updates": _plain_columns(row.columns),
+                "merged": _plain_columns(merged.columns),
+                "unmerged": _plain_unmerged(merged.unmerged),
+            }
+        )
+        return
+    out.line(_interval(row.key, is_leftover=is_leftover), "bold")
+    reasons = dict(merged.unmerged)
+    names = {column: readable(column) for column in sorted(row.columns, key=split_column)}
+    width = max(map(len, names.values()), default=0)
+    for column, name in names.items():
+        update, value = readable(row.columns[column]), readable(merged.columns.get(column, b""))
+        after = f"cannot be merged: {reasons[column]}" if column in reasons else f"-> {value}"
+        out.parts((f"  {name:<{width}}  ", "cyan"), (update, ""), ("" if is_leftover else f"  {after}", "dim"))
+
+
+def merged_of(merged: "MergedRow") -> str:
+    """Of how many update rows a row was merged, as a message."""
+    leftovers = f"; {counted(merged.leftovers, 'leftover')} not counted" if merged.leftovers else ""
+    return f"merged of {counted(merged.update_rows, 'update row')}{leftovers}"
+
+
+def _show_cells(out: Output, cells: Sequence[Cell]) -> None:
+    names = [f"{readable(cell.family)}:{readable(cell.qualifier)}" for cell in cells]
     width = max(map(len, names), default=0)
-    for name, cell in zip(names, row.cells, strict=True):
+    for name, cell in zip(names, cells, strict=True):
         out.parts(
             (f"  {name:<{width}}  ", "cyan"), (f"{moment(cell.timestamp_ms)}  ", "dim"), (readable(cell.value), "")
         )
+
+
+def _interval(key: "UpdateKey", *, is_leftover: bool) -> str:
+    from sinks.updates.keys import split_of, time_of
+
+    ends = [key.start] if not key.is_merged else [key.start, key.end]
+    text = " to ".join(f"{moment(time_of(end))} split {split_of(end)}" for end in ends)
+    return text + (", merged" if key.is_merged else "") + (", leftover" if is_leftover else "")
+
+
+def _plain_interval(key: "UpdateKey") -> dict[str, object]:
+    from sinks.updates.keys import split_of, time_of
+
+    ends = {"start": key.start, "end": key.last}
+    return {name: {"time": time_of(end), "split": split_of(end)} for name, end in ends.items()} | {
+        "is_merged": key.is_merged
+    }
+
+
+def _plain_columns(columns: Mapping[bytes, bytes]) -> list[list[object]]:
+    parts = sorted((*split_column(column), value) for column, value in columns.items())
+    return [[to_notation(family), to_notation(name or b""), to_notation(value)] for family, name, value in parts]
+
+
+def _plain_unmerged(unmerged: "Sequence[Unmerged]") -> list[list[object]]:
+    columns = ((split_column(each.column), each.reason) for each in unmerged)
+    return [[to_notation(family), to_notation(name or b""), reason] for (family, name), reason in columns]
 
 
 def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:

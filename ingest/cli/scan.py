@@ -1,7 +1,9 @@
 """`ingest scan`: rows of a table, in the order of their keys."""
 
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +14,14 @@ from ingest.cli.command import (
     CellsToOption,
     ColumnsOption,
     FileArgument,
+    RawOption,
     TableArgument,
     VersionsOption,
 )
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import ScanCounts
+    from ingest.api import Scan, ScanCounts
 
 _EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
@@ -49,6 +52,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     to: CellsToOption = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
+    raw: RawOption = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="Also show the numbers of rows read, seeks and bytes.")
     ] = False,
@@ -62,9 +66,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
-    from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, show, times_of
-    from sinks.scanning.families import check_families
+    from ingest.cli.rows import columns_of, times_of
 
     wanted = Scan(
         start=from_readable(start),
@@ -80,15 +82,13 @@ def scan(  # noqa: PLR0913 - the options of the command
     if after is not None:
         wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
-    with reading(out, file, table) as (store, reader):
-        check_families(store, table, wanted.columns)
-        with closing(reader.scan(wanted, counts)) as rows:
-            for row in rows:
-                if count == limit:
-                    has_more = True
-                    break
-                show(out, row)
-                count += 1
+    with (_updates if raw else _rows)(out, file, table, wanted, counts) as shown:
+        for show in shown:
+            if count == limit:
+                has_more = True
+                break
+            show()
+            count += 1
     if stats:
         _show_counts(out, counts)
     if not count and not wanted.is_of_all_rows:
@@ -96,8 +96,42 @@ def scan(  # noqa: PLR0913 - the options of the command
         is_empty = end is not None and first >= end
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
-    out.done(counted(count, "row") + (" shown; more exist" if has_more else ""))
+    out.done(counted(count, "update row" if raw else "row") + (" shown; more exist" if has_more else ""))
     out.next(f"ingest get {file} {table} ROW" if count else f"ingest run --once {file}")
+
+
+@contextmanager
+def _rows(
+    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts"
+) -> Iterator[Iterator[Callable[[], None]]]:
+    """For each row, what shows it; the rows of a table with deferred updates are merged."""
+    from ingest.cli.loading import reading
+    from ingest.cli.rows import show, show_merged
+    from sinks.scanning.families import check_families
+
+    with reading(out, file, table) as (store, reader):
+        check_families(store, table, scan.columns)
+        if reader.merged is None:
+            with closing(reader.scan(scan, counts)) as rows:
+                yield (partial(show, out, row) for row in rows)
+        else:
+            with closing(reader.merged.scan(scan, counts)) as merged:
+                yield (partial(show_merged, out, row) for row in merged)
+
+
+@contextmanager
+def _updates(
+    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts"
+) -> Iterator[Iterator[Callable[[], None]]]:
+    """The same for the update rows of a table with deferred updates."""
+    from ingest.cli.loading import reading_updates
+    from ingest.cli.rows import show_update
+    from sinks.scanning.families import check_families
+
+    with reading_updates(out, file, table) as (store, reader):
+        check_families(store, table, scan.columns)
+        with closing(reader.scan(scan, counts)) as updates:
+            yield (partial(show_update, out, update) for update in updates)
 
 
 def _show_counts(out: Output, counts: "ScanCounts") -> None:

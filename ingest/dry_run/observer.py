@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ingest.api import MAX_TIME_MS, Event, EventError, Mutation, OnError, Origin, Record, nanos_of
+from ingest.api import Event, EventError, Mutation, OnError, Origin, Record, nanos_of
 from ingest.config.test_cases import Given
 from ingest.dry_run.inputs import event_of, given_of, record_of
 from ingest.dry_run.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
 from ingest.pipeline.chain import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.task import SinkBinding
 from ingest.sources.decoding import Decoder
+from sinks.updates.keys import MAX_BATCH_TIME_MS
 
 _WORST_FIRST = (OnError.STOP, OnError.DEAD_LETTER, OnError.DROP)
-BATCH_TIME_MS = MAX_TIME_MS - 1
-"""Later than any event, so that a put with this time can be recognized."""
+BATCH_TIME_MS = MAX_BATCH_TIME_MS
+"""In the year 2248, so that a put with this time can be recognized."""
 
 
 class _Input(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any
 from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
-from ingest.plan.assemble import Plan, family_registry, may_delete
+from ingest.plan.assemble import family_registry, may_delete
+from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import stored_key
@@ -101,4 +102,4 @@ class DryStore:
             updates={table: live_merging(each) for table, each in plan.updates.get(name, {}).items()},
         )
         driver = DriverStore(store)
-        self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared))
+        self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared), declared=declared)

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ingest.api import SinkSettings
+from ingest.api import SinkSettings, Store, UpdatesDifferError
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, TableUpdates
 from ingest.plan.creating import create
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.table_reader import UPDATES_HINT
 from sinks.updates.merging import Merging
 
 
@@ -34,6 +37,35 @@ def located_updates(updates: TableUpdates, catalog: Catalog) -> TableUpdates:
     return replace(updates, processor=replace(processor, name=processor.kind))
 
 
+def declared_updates(configuration: Configuration, store: str, table: str, catalog: Catalog) -> TableUpdates | None:
+    """The deferred updates that a file declares for a table of a store, as `located_updates`; None without any."""
+    declared = configuration.tables.get(table)
+    if declared is None or declared.updates is None or declared.store != store:
+        return None
+    return located_updates(declared.updates, catalog)
+
+
 def live_merging(updates: TableUpdates) -> Merging:
     """How the update rows of a table are merged."""
     return Merging(create(updates.processor), updates.columns)
+
+
+def recorded_merging(store: Store[Any], table: str, declared: TableUpdates | None) -> Merging | None:
+    """
+    How the update rows of a table are merged, for a `TableReader`; None if it has none.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        declared: its deferred updates in the file, from `located_updates`; None if the file declares none.
+
+    Raises:
+        UpdatesDifferError: the table's record has deferred updates, and the file declares none, or others.
+    """
+    recorded = RowFormat.recorded(store, table).updates
+    if not recorded:
+        return None
+    identity = "" if declared is None else declared.identity()
+    if declared is None or identity != recorded:
+        raise UpdatesDifferError(table, identity, recorded, hint=UPDATES_HINT)
+    return live_merging(declared)

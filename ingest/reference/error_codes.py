@@ -230,6 +230,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ExpressionError,
         "An input of a function, decorator or cell, or a capture of grok, is not a number of the required type.",
     ),
+    "not_taken_back": (
+        api.ConflictError,
+        "A replay into deferred updates contains micro-batches that no rollback has taken back.",
+    ),
     "not_updated": (
         api.ConfigError,
         "A test cannot be updated because of the layout of its file; the file is unchanged.",
@@ -267,6 +271,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "reference_file": (
         ReferenceFileError,
         "A reference file of a decorator is missing or damaged. No event is lost.",
+    ),
+    "replay_unfinished": (
+        api.ConflictError,
+        "A replay into tables with deferred updates was interrupted; the pipeline starts after it is finished.",
     ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),

@@ -5,7 +5,8 @@ from contextlib import ExitStack, nullcontext
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.plan.assemble import Plan, plan_of
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
 from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.updates import live_merging
 from ingest.service.compaction import CompactionResult, TableCompaction, updated_table

@@ -16,7 +16,8 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.plan.assemble import Plan, plan_of
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
 from ingest.service.access import access_of
 from ingest.service.client import write_url
 from ingest.service.compaction_schedule import CompactionSchedule

@@ -81,6 +81,10 @@ class Paging(Generic[R]):
             self._start_small()
         counts.seeks += self.must_read
 
+    def count_view(self) -> None:
+        """Count a newer state of the table, of which the next pages are."""
+        self._counts.views += 1
+
     @property
     def must_read(self) -> bool:
         """Whether there may be further rows."""

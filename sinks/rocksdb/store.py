@@ -62,7 +62,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
 
     kind = "rocksdb"
-    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
+    capabilities = Capabilities(
+        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True
+    )
 
     def __init__(
         self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms
@@ -167,6 +169,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         wanted = scan.limit
         while wanted is None or wanted > 0:
             rows = scan.page_rows if wanted is None else min(wanted, scan.page_rows)
+            counts.views += 1
             page = self._page(table, scan, remaining, rows, counts)
             yield from page
             if remaining.is_empty:

@@ -16,8 +16,8 @@ FORMATS = (b"3", b"4")
 """
 The formats that this version reads; a store of another format is refused. Changes of keys or records add a format.
 
-A new store has the first of these. The first property of a table makes it the second, so that a version which does not
-know properties cannot write to the table.
+A new store has the first of these, which version 0.2.0 reads. The first property of a table, and the first delete of a
+single version, make it the second.
 """
 _TABLE_KEY = b"table:"
 _PROPERTIES_KEY = b"properties:"

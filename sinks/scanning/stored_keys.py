@@ -1,12 +1,16 @@
 """Reads of a table by stored row keys, which return rows with their original keys."""
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
+import heapq
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
+
+R = TypeVar("R")
 
 
 def get_stored(
@@ -64,6 +68,28 @@ def scan_stored(
     bucket = scan.start[:1]
     stored = replace(scan, fuzzy=tuple(pattern.prefixed(bucket) for pattern in scan.fuzzy))
     return _originals(store.scan(table, stored, counts), distribution)
+
+
+def ranges_of(distribution: Distribution | None, start: bytes, stop: bytes | None) -> list[tuple[bytes, bytes | None]]:
+    """The ranges of stored row keys of a range of row keys without buckets: one, or one for each bucket."""
+    return [(start, stop)] if distribution is None else distribution.intervals(start, stop)
+
+
+def side_by_side(
+    parts: Iterable[Generator[R]], key: Callable[[R], Any], *, reverse: bool, limit: int | None
+) -> Generator[R]:
+    """
+    The rows of several scans in one order; all scans are closed with it.
+
+    Args:
+        parts: the scans, not yet started, each in the order of the key.
+        key: of a row.
+        reverse: the order is that from the largest key to the smallest.
+        limit: maximum number of rows; None for all.
+    """
+    with ExitStack() as opened:
+        scans = [opened.enter_context(closing(part)) for part in parts]
+        yield from islice(heapq.merge(*scans, key=key, reverse=reverse), limit)
 
 
 def _originals(rows: Generator[Row], distribution: Distribution) -> Generator[Row]:

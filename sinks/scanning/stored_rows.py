@@ -1,6 +1,6 @@
 """Whether the rows of a table are stored with the buckets that a file declares."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -9,6 +9,7 @@ from typing import Any
 from ingest.api import Scan, SchemaError, Store, TableSpec, prefix_end
 from ingest.api.notation import shown, shown_start
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
 
 SAMPLED_ROWS = 100
 """Number of rows checked at each end of a bucket, before its number of buckets is recorded."""
@@ -104,8 +105,16 @@ def misplaced_row(store: Store[Any], table: str, buckets: int, sampled_rows: int
         StoreError: the table cannot be read.
     """
     distribution = Distribution(buckets)
+    stored_key = RowFormat.recorded(store, table)._replace(buckets=buckets).stored_key() or distribution.stored
     keys = chain(row_outside(store, table, distribution), _sample(store, table, distribution, sampled_rows))
-    return next((key for key in keys if key != distribution.stored(distribution.original(key))), None)
+    return next((key for key in keys if not _is_stored_by(stored_key, distribution, key)), None)
+
+
+def _is_stored_by(stored_key: Callable[[bytes], bytes], distribution: Distribution, key: bytes) -> bool:
+    try:
+        return stored_key(distribution.original(key)) == key
+    except ValueError:  # in a table with deferred updates: it is no update row
+        return False
 
 
 def row_outside(store: Store[Any], table: str, distribution: Distribution) -> Iterator[bytes]:

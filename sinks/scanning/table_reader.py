@@ -1,15 +1,20 @@
 """Gets and scans of one table by original row keys."""
 
-import heapq
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
-from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange
+from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange, UpdatesDifferError
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.stored_keys import get_stored, scan_stored
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.merged_rows import MergedRows, row_of
+from sinks.scanning.stored_keys import get_stored, scan_stored, side_by_side
+from sinks.updates.keys import original_of
+from sinks.updates.merging import Merging
+
+UPDATES_HINT = (
+    "declare `updates` of the table as recorded, or read its update rows, with --raw or the option raw of a DataFrame"
+)
 
 
 class TableReader:
@@ -17,19 +22,34 @@ class TableReader:
     One table of a store; its row keys are the original ones.
 
     A table with buckets is scanned as one table: its buckets are scanned side by side, and their rows are merged in the
-    order of the original keys. The number of buckets is read from the table's record.
+    order of the original keys. The rows of a table with deferred updates are merged (`MergedRows`); their cells have
+    the batch time of the row's last update. Both properties are read from the table's record.
 
     Called by one thread. Whoever iterates over a scan must exhaust or close it: it may hold scanners of the store.
 
     Args:
         store: open, for reading or writing.
         table: its name.
+        merging: of a table with deferred updates, as recorded (`ingest.plan.updates.recorded_merging`).
+
+    Attributes:
+        distribution: of the row keys; None if they are stored as they are.
+        merged: reads the merged rows of a table with deferred updates; None for other tables.
+
+    Raises:
+        UpdatesDifferError: the table has deferred updates, and there is no merging.
     """
 
-    def __init__(self, store: Store[Any], table: str) -> None:
+    def __init__(self, store: Store[Any], table: str, merging: Merging | None = None) -> None:
         self._store = store
         self._table = table
-        self.distribution = Distribution.of(store.buckets(table))
+        rows = RowFormat.recorded(store, table)
+        if rows.updates and merging is None:
+            raise UpdatesDifferError(table, "", rows.updates, hint=UPDATES_HINT)
+        self.distribution = Distribution.of(rows.buckets)
+        self.merged: MergedRows | None = None
+        if rows.updates and merging is not None:
+            self.merged = MergedRows(store, table, rows, merging)
 
     def get(
         self,
@@ -43,17 +63,29 @@ class TableReader:
         One row, or None if it has no such cells.
 
         Raises:
+            ConfigError: of a table with deferred updates, several versions or a range of times were requested.
             NotFoundError: there is no such table.
         """
+        if self.merged is not None:
+            merged = self.merged.get(row, columns, versions=versions, times=times)
+            return None if merged is None else row_of(merged)
         stored = row if self.distribution is None else self.distribution.stored(row)
         return get_stored(
             self._store, self._table, stored, self.distribution, columns=columns, versions=versions, times=times
         )
 
-    def is_stored(self, key: bytes) -> bool:
-        """Whether a key is one as stored, with its bucket; False for a table without buckets."""
+    def original_of(self, key: bytes) -> bytes | None:
+        """The original row key of a stored key that differs from it; None if it is no such key."""
         distribution = self.distribution
-        return distribution is not None and len(key) > 1 and distribution.stored(distribution.original(key)) == key
+        if self.merged is not None:
+            try:
+                return original_of(key if distribution is None else distribution.original(key))
+            except ValueError:
+                return None
+        if distribution is None or len(key) <= 1:
+            return None
+        original = distribution.original(key)
+        return original if distribution.stored(original) == key else None
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """
@@ -64,8 +96,11 @@ class TableReader:
             counts: the work of all its scans of the store is added to it.
 
         Raises:
+            ConfigError: of a table with deferred updates, several versions or a range of times were requested.
             NotFoundError: there is no such table.
         """
+        if self.merged is not None:
+            return self.merged.rows(scan, counts)
         if self.distribution is None:
             return self._store.scan(self._table, scan, counts)
         return self._merged(scan, self.distribution, counts)
@@ -75,13 +110,13 @@ class TableReader:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
-        with ExitStack() as opened:
-            buckets = []
-            for first, end in distribution.intervals(start, stop):
-                part = replace(scan, start=first, stop=end, prefix=b"")
-                rows = scan_stored(self._store, self._table, part, distribution, counts)
-                buckets.append(opened.enter_context(closing(rows)))
-            yield from islice(heapq.merge(*buckets, key=_key, reverse=scan.reverse), scan.limit)
+        parts = (
+            scan_stored(
+                self._store, self._table, replace(scan, start=first, stop=end, prefix=b""), distribution, counts
+            )
+            for first, end in distribution.intervals(start, stop)
+        )
+        yield from side_by_side(parts, _key, reverse=scan.reverse, limit=scan.limit)
 
 
 def _key(row: Row) -> bytes:

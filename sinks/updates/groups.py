@@ -12,11 +12,22 @@ Source: HBaseHUT's UpdatesProcessingUtil and HutResultScanner.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from ingest.api import Row
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import MergedColumns, Merging, Unmerged
+
+
+class HasKey(Protocol):
+    """An update row, or a part of it."""
+
+    @property
+    def key(self) -> UpdateKey:
+        """Its row key."""
+
+
+K = TypeVar("K", bound=HasKey)
 
 
 class UpdateRow(NamedTuple):
@@ -41,6 +52,20 @@ class UpdateRow(NamedTuple):
         # the newest version of a cell is the first, and replaces the others
         columns = {family + b":" + qualifier: value for family, qualifier, _, value in reversed(row.cells)}
         return cls(UpdateKey.decoded(row.key), columns)
+
+
+class HistoryEntry(NamedTuple):
+    """
+    An update row in the history of its original row.
+
+    Attributes:
+        is_leftover: a merged row covers it, so it does not count.
+        merged: what a read would return if this were the last update row.
+    """
+
+    row: UpdateRow
+    is_leftover: bool
+    merged: MergedColumns
 
 
 class MergedRow(NamedTuple):
@@ -75,7 +100,7 @@ def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRo
     return groupby(rows, key=lambda row: row.key.row)
 
 
-def with_leftovers(rows: Iterable[UpdateRow]) -> Iterator[tuple[UpdateRow, bool]]:
+def with_leftovers(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
     """
     Each update row of one original row, and whether it is a leftover, which must not count.
 
@@ -83,7 +108,7 @@ def with_leftovers(rows: Iterable[UpdateRow]) -> Iterator[tuple[UpdateRow, bool]
         rows: of one original row, in the order of their keys; one row is read ahead.
     """
     covered = 0  # last start that a merged row covers
-    pending: UpdateRow | None = None
+    pending: K | None = None
     for row in rows:
         if pending is not None:
             is_leftover = pending.key.start == row.key.start or pending.key.start <= covered
@@ -126,3 +151,18 @@ def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
             start, last, count = start or key.start, key.last, count + 1
     columns, unmerged = merging.results(merger.merged())
     return MergedRow(key.row, start, last, columns, unmerged, count, leftovers)
+
+
+def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryEntry]:
+    """
+    The history of one original row, oldest first.
+
+    Args:
+        rows: of one original row, in the order of their keys.
+        merging: of the table.
+    """
+    merger = merging.merger()
+    for row, is_leftover in with_leftovers(rows):
+        if not is_leftover:
+            merger.add(row.columns)
+        yield HistoryEntry(row, is_leftover, merging.results(merger.merged()))

@@ -19,10 +19,14 @@ from ingest.api import MAX_ROW_KEY_BYTES
 SPLIT_BITS = 20
 MAX_SPLITS = 1 << SPLIT_BITS
 """Number of splits that a micro-batch may have."""
+MAX_BATCH_TIME_MS = (2**63 - 1) >> SPLIT_BITS
+"""The latest time of a micro-batch that writes updates, in the year 2248."""
 MAX_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - 17
 """Length of an original row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
 
 _TIMES = Struct(">qq")
+TIMES_BYTES = _TIMES.size
+"""Number of bytes after the encoded original row key."""
 _START = Struct(">q")
 _LAST_START = 2**63 - 1
 
@@ -63,12 +67,7 @@ class UpdateKey(NamedTuple):
         Raises:
             ValueError: it is not the key of an update row.
         """
-        start, end = _TIMES.unpack_from(key, len(key) - _TIMES.size) if len(key) > _TIMES.size else (0, 0)
-        row = key[: -_TIMES.size]
-        if start <= 0 or (end and end < start) or not row.endswith(b"\x00"):
-            raise ValueError("the row key is not that of an update row")
-        original = _decoded_row(row)
-        return cls(original, start, end)
+        return cls(*_parts_of(key))
 
 
 def start_of(time_ms: int, split: int) -> int:
@@ -79,6 +78,11 @@ def start_of(time_ms: int, split: int) -> int:
 def time_of(start: int) -> int:
     """The batch time of a start, in ms."""
     return start >> SPLIT_BITS
+
+
+def split_of(start: int) -> int:
+    """The rank of the split of a start in its micro-batch."""
+    return start & (MAX_SPLITS - 1)
 
 
 def last_start_of(time_ms: int) -> int:
@@ -98,7 +102,7 @@ def original_of(key: bytes) -> bytes:
     Raises:
         ValueError: it is not the key of an update row.
     """
-    return UpdateKey.decoded(key).row
+    return _parts_of(key)[0]
 
 
 def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes, bytes]:
@@ -106,6 +110,28 @@ def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes,
     prefix = encoded_row(row)
     stop = prefix + b"\x80" if last == _LAST_START else prefix + _START.pack(last + 1)
     return prefix + _START.pack(first), stop
+
+
+def range_of(start: bytes, stop: bytes | None) -> tuple[bytes, bytes | None]:
+    """The range [start, stop) of keys of the update rows of a range of original row keys."""
+    return encoded_row(start) if start else b"", None if stop is None else encoded_row(stop)
+
+
+def divided_row(key: bytes) -> bytes | None:
+    """The original row that has update rows both before a key and from it on; None if there is no such row."""
+    at = key.find(b"\x00")
+    while at >= 0 and key[at + 1 : at + 2] == b"\xff":
+        at = key.find(b"\x00", at + 2)
+    return None if at < 0 or at + 1 == len(key) else _decoded_row(key[: at + 1])
+
+
+def _parts_of(key: bytes) -> tuple[bytes, int, int]:
+    row = key[:-TIMES_BYTES]
+    if row[-1:] == b"\x00":
+        start, end = _TIMES.unpack(key[-TIMES_BYTES:])
+        if start > 0 and (end == 0 or end >= start):
+            return _decoded_row(row), start, end
+    raise ValueError("the row key is not that of an update row")
 
 
 def _decoded_row(encoded: bytes) -> bytes:

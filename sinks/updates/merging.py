@@ -49,6 +49,11 @@ class Merging:
         self._names = frozenset(columns)
         self._has_results = type(processor).result is not Processor.result
 
+    @property
+    def returns_updates(self) -> bool:
+        """Whether a read returns the update of a column as it is stored."""
+        return not self._has_results
+
     def applies_to(self, column: bytes) -> bool:
         """Whether the processor merges a column; of all others the newest value wins."""
         names = self._names

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
 from ingest.api import Cell, FamilySpec, Store, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
 from ingest.formats.cell_types import FLOAT64, INT32
 from ingest.spark.datasource.source import TableDataSource
 from ingest.spark.session import close_session, open_session
@@ -21,8 +24,11 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
+from sinks.table_records import ensure_declared
+from sinks.updates.keys import UpdateKey, start_of
 from tests.support.names import unique
 from tests.support.short_lived import java_options
+from tests.support.stored_updates import add
 
 ROWS = 2_000
 BUCKETS = 4
@@ -296,3 +302,35 @@ def test_a_streaming_write_needs_a_time(session: SparkSession, target: Target, t
     write = stream.writeStream.format("attr2hbase").options(**target.options, columns="m:kind")
     with pytest.raises(PySparkException, match="a streaming write needs the timestamp of its cells"):
         write.option("checkpointLocation", str(tmp_path)).trigger(once=True).start().awaitTermination()
+
+
+@pytest.mark.parametrize("kind", ["rocksdb", "thrift", pytest.param("rpc", marks=pytest.mark.slow)])
+def test_rows_of_deferred_updates_are_merged(
+    session: SparkSession, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    table = unique("counters")
+    options: dict[str, Any] = {"path": str(tmp_path / "data")}
+    store: Store[Any] = RocksDBStore(RocksDBSettings(path=options["path"]))
+    if kind != "rocksdb":
+        options = request.getfixturevalue("hbase").store_options(kind)
+        store = HBaseStore(HBaseSettings.model_validate(options))
+    updates = {"updates": {"processor": "sum"}}
+    names = declared(tmp_path, table, {"rocksdb" if kind == "rocksdb" else "hbase": options}, updates)
+    spec = load(names["config"], env={}, lookup=Catalog()).tables[table].spec()
+    # a region starts within the update rows of a row
+    split = UpdateKey(b"k05", start_of(3, 0)).encoded()
+    with closing(store):
+        store.open()
+        ensure_declared(store, replace(spec, splits=(split,)))
+        for time_ms in range(1, 6):
+            for number in range(10):
+                add(store, table, b"k%02d" % number, time_ms, {b"m:n": b"%d" % number})
+    read = session.read.format("attr2hbase").options(**names, columns="row utf8, m:n as n", minPartitions=4)
+    found = read.load()
+    assert found.rdd.getNumPartitions() > 1
+    assert sorted((row["row"], int(row["n"])) for row in found.collect()) == [
+        (f"k{number:02}", 5 * number) for number in range(10)
+    ]
+    raw = read.option("raw", True).load()
+    assert raw.count() == 50
+    assert raw.filter("row = 'k05' AND update_row.start_time = 3 AND NOT update_row.is_leftover").count() == 1

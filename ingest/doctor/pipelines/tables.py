@@ -5,12 +5,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ingest.amounts import counted, size
-from ingest.api import BucketsDifferError, Scan, Store, TableSpec
+from ingest.api import BucketsDifferError, Scan, SchemaError, Store, TableSpec, UpdatesDifferError
 from ingest.api.notation import shown_start
 from ingest.doctor.connecting import ANY_KEY, CONNECT_TIMEOUT_S
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.plan.stores import reading_store_if_exists
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import misplaced_row
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def readable(
     subject: str,
 ) -> Found:
     """
-    Whether the tables exist, can be read, and have the declared number of buckets.
+    Whether the tables exist, can be read, and have the declared row format.
 
     The right to write cannot be shown without writing.
 
@@ -90,14 +91,18 @@ def _differs(store: Store[Any], declared: TableSpec | None, subject: str) -> Ite
     """A finding if a pipeline that writes to the table would not start, or if reads do not find all of its rows."""
     if declared is None:
         return
-    recorded = store.buckets(declared.name)
-    if recorded == declared.buckets:
-        if recorded is not None and not declared.updates:
-            yield from _misplaced(store, declared.name, recorded, subject)
+    recorded = RowFormat.recorded(store, declared.name)
+    if recorded == RowFormat(declared.buckets, declared.updates):
+        if recorded.buckets is not None:
+            yield from _misplaced(store, declared.name, recorded.buckets, subject)
         return
     if store.capabilities.creates_tables and not _has_rows(store, declared.name):
-        return  # the start records the declared number
-    error = BucketsDifferError(declared.name, declared.buckets, recorded)
+        return  # the start records the declared row format
+    error: SchemaError = (
+        UpdatesDifferError(declared.name, declared.updates, recorded.updates)
+        if recorded.buckets == declared.buckets
+        else BucketsDifferError(declared.name, declared.buckets, recorded.buckets)
+    )
     yield Finding(
         "tables",
         Severity.ERROR,

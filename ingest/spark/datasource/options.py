@@ -12,7 +12,7 @@ from ingest.suggest import did_you_mean
 
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
 _READ_OPTIONS = frozenset(
-    {"start", "stop", "prefix", "fuzzy", "start_time", "end_time", "versions", "minPartitions", "push_filters"}
+    {"start", "stop", "prefix", "fuzzy", "start_time", "end_time", "versions", "minPartitions", "push_filters", "raw"}
 )
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
 OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
@@ -21,6 +21,8 @@ _LOWER_CASE = frozenset(name.lower() for name in OPTIONS)  # as Spark passes the
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of a streaming query, which Spark also passes to its sink."""
 MAX_PARTITIONS = 10_000
+UPDATE_ROW = "update_row"
+"""Name of the column with the interval of an update row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class ReadOptions:
         has_versions: each cell is read with its time; else only the newest value of each column is.
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
+        is_raw: of a table with deferred updates, the rows are its update rows.
     """
 
     columns: DeclaredColumns
@@ -58,6 +61,7 @@ class ReadOptions:
     has_versions: bool = False
     min_partitions: int = 1
     push_filters: bool = False
+    is_raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,12 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     partitions = _positive(options, "minPartitions") or 1
     if partitions > MAX_PARTITIONS:
         raise ConfigError(f'the option "minPartitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
-    return ReadOptions(columns, scan, versions is not None, partitions, _flag(options, "push_filters"))
+    is_raw = _flag(options, "raw")
+    if is_raw and UPDATE_ROW in {columns.row.name.lower(), *(column.name.lower() for column in columns)}:
+        raise ConfigError(
+            f'a column is named "{UPDATE_ROW}", as that with the interval of an update row', hint="give it another name"
+        )
+    return ReadOptions(columns, scan, versions is not None, partitions, _flag(options, "push_filters"), is_raw)
 
 
 def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOptions:

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from ingest.api import next_key, prefix_end
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.stored_keys import ranges_of
+from sinks.updates.keys import divided_row, encoded_row, range_of
 
 Range = tuple[bytes, bytes | None]
 """[start, stop) of row keys; a stop of None is the end of the table."""
@@ -42,17 +45,27 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
     return found
 
 
-def stored_ranges(ranges: Iterable[Range], distribution: Distribution | None) -> list[Range]:
+def stored_ranges(ranges: Iterable[Range], rows: RowFormat) -> list[Range]:
     """The ranges of stored row keys that contain the given original row keys, in byte order."""
-    if distribution is None:
-        return sorted(ranges, key=_start)
+    distribution = Distribution.of(rows.buckets)
     stored: list[Range] = []
     for start, stop in ranges:
-        if (start, stop) == point(start):
-            stored.append(point(distribution.stored(start)))
+        first, end = range_of(start, stop) if rows.updates else (start, stop)
+        if distribution is not None and (start, stop) == point(start) and end is not None:
+            bucket = distribution.bucket(start)
+            stored.append((bucket + first, bucket + end))
         else:
-            stored += distribution.intervals(start, stop)
+            stored += ranges_of(distribution, first, end)
     return sorted(stored, key=_start)
+
+
+def whole_rows(cut: bytes, rows: RowFormat) -> bytes:
+    """A cut between stored row keys, moved to the start of the original row whose update rows it would divide."""
+    if not rows.updates:
+        return cut
+    bucket = 0 if rows.buckets is None else 1
+    row = divided_row(cut[bucket:])
+    return cut if row is None else cut[:bucket] + encoded_row(row)
 
 
 def partitions_of(ranges: Sequence[Range], cuts: Iterable[bytes]) -> list[tuple[Range, ...]]:

@@ -1,8 +1,9 @@
 """Reads a table: plans the partitions beside the driver, and reads one in each task."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
-from ingest.api import Cell, DecodeError, FuzzyPattern, Row, Scan, Store
+from ingest.api import Cell, ConfigError, DecodeError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
 from ingest.api.notation import readable, shown
 from ingest.formats.cell_types import CODECS, CellType
 from ingest.spark.datasource.columns import DeclaredColumn
@@ -27,12 +28,17 @@ from ingest.spark.datasource.partitions import (
     partitions_of,
     point,
     stored_ranges,
+    whole_rows,
 )
 from ingest.spark.datasource.tables import SourceTable
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.families import check_families
+from sinks.scanning.merged_rows import MergedRows, check_mergeable
+from sinks.scanning.raw_rows import RawRows, StoredUpdate
 from sinks.scanning.stored_keys import get_stored, scan_stored
+from sinks.updates.keys import split_of, time_of
 
 
 @dataclass
@@ -42,11 +48,11 @@ class TablePartition(InputPartition):
 
     Attributes:
         ranges: of stored row keys, disjoint and in byte order; with buckets, each lies in one bucket.
-        buckets: number of buckets of the table, from its record; None if it has none.
+        row_format: of the table, from its record.
     """
 
     ranges: tuple[Range, ...]
-    buckets: int | None
+    row_format: RowFormat
 
 
 class TableSourceReader(DataSourceReader):
@@ -66,17 +72,20 @@ class TableSourceReader(DataSourceReader):
         """One partition for each region and bucket, divided further if the option `minPartitions` is larger."""
         with self._table.reading() as store:
             check_families(store, self._table.name, self._options.scan.columns)
+            rows = RowFormat.recorded(store, self._table.name)
+            self._check(store, rows)
             spec = store.describe_table(self._table.name)
-            distribution = None if spec is None else Distribution.of(spec.buckets)
-            ranges = stored_ranges(self._ranges, distribution)
-            cuts = {*(spec.splits if spec is not None else ()), *(distribution.prefixes if distribution else ())}
+            distribution = Distribution.of(rows.buckets)
+            ranges = stored_ranges(self._ranges, rows)
+            splits = () if spec is None else spec.splits
+            cuts = {*(whole_rows(cut, rows) for cut in splits), *(distribution.prefixes if distribution else ())}
             found = partitions_of(ranges, cuts)
             if 0 < len(found) < self._options.min_partitions:
                 parts = ceil(self._options.min_partitions / len(found))
-                found = partitions_of(ranges, cuts.union(*(self._cuts(store, each, parts) for each in found)))
-        buckets = None if distribution is None else distribution.buckets
+                even = [whole_rows(cut, rows) for each in found for cut in self._cuts(store, each, parts)]
+                found = partitions_of(ranges, cuts.union(even))
         # without a partition, Spark would make one of its own class
-        return [TablePartition(each, buckets) for each in found or [()]]
+        return [TablePartition(each, rows) for each in found or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, in batches bounded by rows and bytes."""
@@ -85,8 +94,8 @@ class TableSourceReader(DataSourceReader):
         schema = to_arrow_schema(self._schema, timezone="UTC")
         rows: list[tuple[object, ...]] = []
         size = 0
-        for row in self._rows(cast("TablePartition", partition)):
-            rows.append(self._values(row))
+        for row, interval in self._rows(cast("TablePartition", partition)):
+            rows.append(self._values(row, *interval))
             size += sum(len(cell.value) for cell in row.cells)
             if len(rows) >= ARROW_ROWS or size >= ARROW_BYTES:
                 yield _batch(rows, schema)
@@ -94,22 +103,50 @@ class TableSourceReader(DataSourceReader):
         if rows:
             yield _batch(rows, schema)
 
-    def _rows(self, partition: TablePartition) -> Iterator[Row]:
-        """The rows of the ranges, with their original keys."""
-        scan, name = self._options.scan, self._table.name
+    def _check(self, store: Store[Any], rows: RowFormat) -> None:
+        """Refuse options that do not apply to the table."""
+        options, table = self._options, self._table
+        if rows.updates and not options.is_raw:
+            check_mergeable(table.name, options.scan.versions, options.scan.times)
+            table.merging(store)
+        elif options.is_raw and not rows.updates:
+            raise ConfigError(f'table "{table.name}" has no deferred updates', hint="leave the option raw out")
+
+    def _rows(self, partition: TablePartition) -> Iterator[tuple[Row, tuple[object, ...]]]:
+        """The rows of the ranges, with their original keys; update rows with their intervals."""
         if not partition.ranges:
             return
-        distribution = Distribution.of(partition.buckets)
         with self._table.reading() as store:
+            read = self._reader(store, partition.row_format)
             for start, stop in partition.ranges:
-                if (start, stop) == point(start):
-                    row = self._row(store, start, distribution)
-                    if row is not None:
-                        yield row
-                    continue
-                part = replace(scan, start=start, stop=stop, prefix=b"")
-                with closing(scan_stored(store, name, part, distribution)) as found:
+                with closing(read(replace(self._options.scan, start=start, stop=stop, prefix=b""))) as found:
                     yield from found
+
+    def _reader(
+        self, store: Store[Any], rows: RowFormat
+    ) -> Callable[[Scan], Generator[tuple[Row, tuple[object, ...]]]]:
+        """What reads a range of stored row keys."""
+        name = self._table.name
+        if not rows.updates:
+            return partial(self._plain, store, Distribution.of(rows.buckets))
+        if self._options.is_raw:
+            raw = RawRows(store, name, rows)
+            return lambda scan: _with_intervals(raw.in_stored_range(scan))
+        merging = self._table.merging(store)
+        if merging is None:
+            raise UpdatesDifferError(name, rows.updates, "")
+        merged = MergedRows(store, name, rows, merging)
+        return lambda scan: _without_intervals(merged.rows_in_stored_range(scan))
+
+    def _plain(
+        self, store: Store[Any], distribution: Distribution | None, scan: Scan
+    ) -> Generator[tuple[Row, tuple[object, ...]]]:
+        if (scan.start, scan.stop) == point(scan.start):
+            row = self._row(store, scan.start, distribution)
+            if row is not None:
+                yield row, ()
+            return
+        yield from _without_intervals(scan_stored(store, self._table.name, scan, distribution))
 
     def _row(self, store: Store[Any], stored: bytes, distribution: Distribution | None) -> Row | None:
         """One row, which a get reads with fewer calls than a scan."""
@@ -140,20 +177,20 @@ class TableSourceReader(DataSourceReader):
             row = next(rows, None)
         return None if row is None else row.key
 
-    def _values(self, row: Row) -> tuple[object, ...]:
-        """The row as values of the schema's columns."""
+    def _values(self, row: Row, *interval: object) -> tuple[object, ...]:
+        """The row, with the interval of an update row, as values of the schema's columns."""
         options = self._options
         columns = options.columns
         key = _decoded(row, CellType.UTF8, row.key, "its key") if columns.row.is_text else row.key
         if columns.columns:
             cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
-            return key, *(_value(row, column, cells.get(column.column)) for column in columns)
+            return key, *interval, *(_value(row, column, cells.get(column.column)) for column in columns)
         if options.has_versions:
             versions = [
                 {"column": _name(cell), "timestamp": cell.timestamp_ms, "value": cell.value} for cell in row.cells
             ]
-            return key, versions
-        return key, [(_name(cell), cell.value) for cell in row.cells]
+            return key, *interval, versions
+        return key, *interval, [(_name(cell), cell.value) for cell in row.cells]
 
 
 class FilteringReader(TableSourceReader):
@@ -177,6 +214,25 @@ class FilteringReader(TableSourceReader):
 
 def _matches(key: bytes, patterns: Sequence[FuzzyPattern]) -> bool:
     return not patterns or any(pattern.matches(key) for pattern in patterns)
+
+
+def _without_intervals(found: Generator[Row]) -> Generator[tuple[Row, tuple[object, ...]]]:
+    with closing(found):
+        yield from ((row, ()) for row in found)
+
+
+def _with_intervals(found: Generator[StoredUpdate]) -> Generator[tuple[Row, tuple[object, ...]]]:
+    with closing(found):
+        for (key, cells), is_leftover in found:
+            interval = {
+                "start_time": time_of(key.start),
+                "start_split": split_of(key.start),
+                "end_time": time_of(key.last),
+                "end_split": split_of(key.last),
+                "is_merged": key.is_merged,
+                "is_leftover": is_leftover,
+            }
+            yield Row(key.row, cells), (interval,)
 
 
 def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:

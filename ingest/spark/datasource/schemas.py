@@ -4,6 +4,7 @@ from pyspark.sql import types
 
 from ingest.formats.cell_types import CellType
 from ingest.spark.datasource.columns import DeclaredColumns
+from ingest.spark.datasource.options import UPDATE_ROW
 
 CELLS = "cells"
 """Name of the column with all cells of a row, if no columns are declared."""
@@ -28,10 +29,24 @@ ALL_CELLS = types.ArrayType(
 """Cells in the order of their columns, the newest first; timestamps in milliseconds since 1970."""
 
 
-def schema_of(columns: DeclaredColumns, *, has_versions: bool) -> types.StructType:
+INTERVAL = (
+    types.StructType()
+    .add("start_time", types.LongType())
+    .add("start_split", types.IntegerType())
+    .add("end_time", types.LongType())
+    .add("end_split", types.IntegerType())
+    .add("is_merged", types.BooleanType())
+    .add("is_leftover", types.BooleanType())
+)
+"""What an update row covers, and whether it counts; batch times in milliseconds since 1970."""
+
+
+def schema_of(columns: DeclaredColumns, *, has_versions: bool, is_raw: bool = False) -> types.StructType:
     """The schema of a read."""
     row = types.StringType() if columns.row.is_text else types.BinaryType()
     schema = types.StructType().add(columns.row.name, row, nullable=False)
+    if is_raw:
+        schema.add(UPDATE_ROW, INTERVAL, nullable=False)
     if not columns.columns:
         return schema.add(CELLS, ALL_CELLS if has_versions else NEWEST_CELLS)
     for column in columns:

@@ -32,7 +32,7 @@ class TableDataSource(DataSource):
     def schema(self) -> StructType:
         """The schema of a read, by the options alone."""
         options = self._read_options()
-        return schema_of(options.columns, has_versions=options.has_versions)
+        return schema_of(options.columns, has_versions=options.has_versions, is_raw=options.is_raw)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of the table."""

@@ -10,14 +10,17 @@ from typing import Any
 from ingest.api import Decoding, NotFoundError, OnError, Store, StoreSettings, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.config.model import Component, Configuration, declared_in
+from ingest.config.model import Component, Configuration, TableUpdates, declared_in
 from ingest.config.single_store import single_store
 from ingest.masks import Masks
-from ingest.plan.assemble import Plan, store_component
+from ingest.plan.assemble import store_component
 from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
 from ingest.plan.stores import missing_table, reading_store
+from ingest.plan.updates import declared_updates, recorded_merging
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
+from sinks.updates.merging import Merging
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,20 @@ class SourceTable:
         """
         (component,) = unpacked(self.plan).stores.values()
         return component
+
+    def merging(self, store: Store[Any]) -> Merging | None:
+        """
+        How the update rows of the table are merged; None if it has none.
+
+        Args:
+            store: of the table, open.
+
+        Raises:
+            CatalogError: a plugin is missing in this process, or differs.
+            UpdatesDifferError: the table has deferred updates, and the pipeline file declares none, or others.
+        """
+        (updates,) = unpacked(self.plan).updates.values()
+        return recorded_merging(store, self.name, updates.get(self.name))
 
     @contextmanager
     def reading(self) -> Iterator[Store[Any]]:
@@ -76,14 +93,16 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
             wanted.store or "", wanted.store_options, name="options of the DataFrame", lookup=catalog
         )
         component = replace(catalog.located("stores", component), name=component.kind)
-        return SourceTable(wanted.table, _packed(component, folder, catalog, masks))
+        return SourceTable(wanted.table, _packed(component, {}, folder, catalog, masks))
     with chdir(folder):
         configuration = load(wanted.config, env=os.environ, lookup=Catalog())
     catalog = Catalog(configuration.plugins)
     name = _store_name(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
-    return SourceTable(wanted.table, _packed(component, folder, catalog, configuration.masks), declared)
+    updates = declared_updates(configuration, name, wanted.table, catalog)
+    tables = {} if updates is None else {wanted.table: updates}
+    return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared)
 
 
 def _store_name(configuration: Configuration, wanted: TableOptions) -> str:
@@ -106,7 +125,13 @@ def _driver_folder() -> Path:
     return Path(os.environ["PWD"]) if is_of_spark and "PWD" in os.environ else Path.cwd()
 
 
-def _packed(component: Component[StoreSettings], folder: Path, catalog: Catalog, masks: Masks) -> bytes:
+def _packed(
+    component: Component[StoreSettings],
+    updates: Mapping[str, TableUpdates],
+    folder: Path,
+    catalog: Catalog,
+    masks: Masks,
+) -> bytes:
     component = replace(component, settings=component.settings.in_folder(folder))
     return packed(
         Plan(
@@ -119,6 +144,7 @@ def _packed(component: Component[StoreSettings], folder: Path, catalog: Catalog,
             sinks=(),
             stores={component.name: component},
             files=catalog.files,
+            updates={component.name: updates},
             masks=masks,
         )
     )

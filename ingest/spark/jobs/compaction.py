@@ -22,8 +22,9 @@ from pyspark.sql import SparkSession
 from ingest import garbage_collector
 from ingest.api import Disposition, IngestError, Store
 from ingest.observe.logs import logger
-from ingest.plan.assemble import Plan, live_store
+from ingest.plan.assemble import live_store
 from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from ingest.spark.errors import translated
 from sinks.rewriting.compaction import CompactionCounts, CompactionTarget

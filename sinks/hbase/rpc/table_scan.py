@@ -87,6 +87,7 @@ class TableScan:
         scan = self._scan
         server_filter = self._filters.of(scan, connection, region, self._last_row, deadline_s)
         self._paging.start(server_seeks=server_filter is not None)
+        self._paging.count_view()  # a scanner of a region returns what the region had when it was opened
         message = scan_message(bounds, scan.columns, scan.versions, scan.times, server_filter=server_filter)
         self._scanner = RegionScanner(connection, region.name, message, counts_filtered=server_filter is not None)
         return self._scanner

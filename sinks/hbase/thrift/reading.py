@@ -151,6 +151,7 @@ class Reader:
                 if page is None:
                     scanner = None  # continue after the last row
                     continue
+                paging.count_view()  # between two calls, the server may open another scanner of HBase
                 # at once: a page of Thrift's objects takes several times the memory of its rows
                 rows = list(map(_row, paging.take(page)))
                 del page

@@ -72,8 +72,15 @@ def test_counts_of_several_scans_add_up(store):
     assert (counts.seeks, counts.rows_touched) == (2, 52)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_page_is_a_view(store, reverse):
+    counts = ScanCounts()
+    views = [counts.views for _ in store.scan("t", Scan(limit=20, page_rows=7, reverse=reverse), counts)]
+    assert views == [1] * 7 + [2] * 7 + [3] * 6
+
+
 def test_empty_range_takes_no_seek(store):
     counts = ScanCounts()
     for scan in (Scan(start=b"2", stop=b"1"), Scan(fuzzy=(FuzzyPattern.parse("0"),), start=b"1")):
         assert list(store.scan("t", scan, counts)) == []
-    assert counts == ScanCounts()
+    assert counts == ScanCounts(views=counts.views)

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import Cell, Row
-from sinks.updates.groups import MergedRow, UpdateRow, by_row, merged_row, with_leftovers
+from sinks.updates.groups import MergedRow, UpdateRow, by_row, history_of, merged_row, with_leftovers
 from sinks.updates.keys import UpdateKey
 from tests.support.update_rows import SUM, VALUE, UpdateTable
 
@@ -88,3 +88,12 @@ def test_the_newest_version_of_a_cell_counts() -> None:
 def test_another_row_key_is_refused() -> None:
     with pytest.raises(ValueError, match="not that of an update row"):
         UpdateRow.of(Row(b"k", ()))
+
+
+def test_history_has_the_value_after_each_update_row() -> None:
+    table = UpdateTable.of((10, 0, 1), (10, 20, 3), (20, 0, 2), (30, 0, 4), (40, 0, "x"), (50, 0, 5))
+    found = list(history_of(table.rows(), SUM))
+    assert [entry.row.key[1:] for entry in found] == table.intervals()
+    assert [entry.is_leftover for entry in found] == [True, False, True, False, False, False]
+    assert [entry.merged.columns.get(VALUE) for entry in found] == [None, b"3", b"3", b"7", b"x", b"5"]
+    assert [bool(entry.merged.unmerged) for entry in found] == [False, False, False, False, True, True]

@@ -5,12 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.updates.keys import (
+    MAX_BATCH_TIME_MS,
     MAX_SPLITS,
     UpdateKey,
+    divided_row,
     encoded_row,
     last_start_of,
     original_of,
+    range_of,
     rows_of,
+    split_of,
     start_of,
     time_of,
 )
@@ -87,3 +91,30 @@ def test_another_key_is_refused(key: bytes) -> None:
 def test_an_end_before_the_start_is_refused() -> None:
     with pytest.raises(ValueError, match="not that of an update row"):
         UpdateKey.decoded(UpdateKey(b"k", 9, 5).encoded())
+
+
+@given(st.binary(max_size=3), STARTS, st.binary(max_size=3), st.none() | st.binary(max_size=3))
+def test_a_range_of_original_rows_has_their_update_rows(
+    row: bytes, start: int, first: bytes, stop: bytes | None
+) -> None:
+    low, high = range_of(first, stop)
+    key = UpdateKey(row, start).encoded()
+    assert (low <= key and (high is None or key < high)) == (first <= row and (stop is None or row < stop))
+
+
+@given(st.binary(max_size=3), STARTS, STARTS, st.integers(0, 30), st.binary(max_size=1))
+def test_a_divided_row_has_update_rows_on_both_sides(row: bytes, a: int, b: int, length: int, more: bytes) -> None:
+    key = UpdateKey(row, a).encoded()[:length] + more
+    first, last = rows_of(row, 1, max(a, b))
+    found = divided_row(key)
+    assert found in {row, None} or not first < key < last
+    if found is not None:
+        assert encoded_row(found) < key < encoded_row(found) + b"\xff"
+    if UpdateKey(row, 1).encoded() < key <= UpdateKey(row, 2**63 - 1).encoded():
+        assert found == row
+
+
+def test_a_start_has_a_time_and_a_split() -> None:
+    start = start_of(MAX_BATCH_TIME_MS, 7)
+    assert (time_of(start), split_of(start)) == (MAX_BATCH_TIME_MS, 7)
+    assert UpdateKey.decoded(UpdateKey(b"k", last_start_of(MAX_BATCH_TIME_MS)).encoded()).start < 2**63

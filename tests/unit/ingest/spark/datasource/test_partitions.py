@@ -15,8 +15,11 @@ from ingest.spark.datasource.partitions import (
     point,
     prefixed,
     stored_ranges,
+    whole_rows,
 )
 from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
+from sinks.updates.keys import UpdateKey, start_of
 
 KEYS = st.binary(max_size=2)
 
@@ -61,18 +64,46 @@ def test_each_key_is_in_one_partition_of_one_region(ranges: list[Range], cuts: s
 @given(disjoint(), st.integers(1, 5), KEYS)
 def test_stored_ranges_have_the_stored_keys(ranges: list[Range], buckets: int, key: bytes):
     distribution = Distribution(buckets)
-    assert contains(stored_ranges(ranges, distribution), distribution.stored(key)) is contains(ranges, key)
-    assert stored_ranges(ranges, None) == ranges
+    assert contains(stored_ranges(ranges, RowFormat(buckets)), distribution.stored(key)) is contains(ranges, key)
+    assert stored_ranges(ranges, RowFormat()) == ranges
+
+
+starts = st.builds(start_of, st.integers(1, 2), st.integers(0, 2))
+
+
+@given(disjoint(), st.none() | st.integers(1, 5), KEYS, starts)
+def test_stored_ranges_have_the_update_rows(ranges: list[Range], buckets: int | None, row: bytes, start: int):
+    rows = RowFormat(buckets, "recorded")
+    stored = rows.stored_key() or bytes
+    key = stored(UpdateKey(row, start).encoded())
+    assert contains(stored_ranges(ranges, rows), key) is contains(ranges, row)
+
+
+@given(
+    st.none() | st.integers(1, 5), KEYS, st.tuples(starts, starts, starts), st.integers(0, 20), st.binary(max_size=2)
+)
+def test_cuts_divide_no_original_row(
+    buckets: int | None, row: bytes, times: tuple[int, ...], length: int, other: bytes
+):
+    rows = RowFormat(buckets, "recorded")
+    stored = rows.stored_key() or bytes
+    keys = [stored(UpdateKey(row, start).encoded()) for start in times]
+    for cut in (keys[0], keys[0] + other, keys[0][: length + 1], (keys[0][:1] if buckets else b"") + other):
+        whole = whole_rows(cut, rows)
+        assert len({key < whole for key in keys}) == 1
+        assert whole <= cut
+        assert whole_rows(whole, rows) == whole
+        assert whole_rows(cut, RowFormat(buckets)) == cut
 
 
 def test_one_row_is_in_one_bucket():
     distribution = Distribution(16)
-    assert stored_ranges([point(b"k")], distribution) == [point(distribution.stored(b"k"))]
+    assert stored_ranges([point(b"k")], RowFormat(16)) == [point(distribution.stored(b"k"))]
 
 
 def test_a_table_with_buckets_has_a_partition_for_each_bucket_and_region():
     distribution = Distribution(3)
-    found = partitions_of(stored_ranges([prefixed(b"a")], distribution), {*distribution.prefixes, b"\x01aa"})
+    found = partitions_of(stored_ranges([prefixed(b"a")], RowFormat(3)), {*distribution.prefixes, b"\x01aa"})
     assert found == [
         ((b"\x00a", b"\x00b"),),
         ((b"\x01a", b"\x01aa"),),

@@ -118,6 +118,12 @@ def test_scan_continues_after_the_server_closed_its_idle_scanner():
     assert seen + [row.key for row in found] == ROWS
 
 
+def test_page_is_a_view():
+    counts = ScanCounts()
+    found = Reader(Connection(Server(ROWS))).scan("t", Scan(page_rows=10), counts)  # type: ignore[arg-type]
+    assert [counts.views for _ in found] == [1 + number // 10 for number in range(len(ROWS))]
+
+
 def test_other_refusals_of_a_page_are_errors():
     class Refusing(Server):
         def scannerGetList(self, number: int, count: int) -> list[Any]:  # noqa: N802 - Thrift's name

@@ -1,0 +1,39 @@
+"""`ingest history`: the update rows of one row of a table with deferred updates."""
+
+from ingest.amounts import counted
+from ingest.cli.command import ColumnsOption, FileArgument, TableArgument
+from ingest.cli.get import RowArgument, missing_row
+from ingest.cli.output import Output
+
+
+def history(
+    out: Output, file: FileArgument, table: TableArgument, row: RowArgument, *, columns: ColumnsOption = None
+) -> None:
+    """
+    Show the update rows of one row of a table with deferred updates, oldest first, and its values after each.
+
+    An update row has the batch time in UTC and the rank of the split that wrote it; a merged one covers an interval of
+    them. A leftover is covered by a merged row and does not count. Exit code 3 if the row does not exist.
+
+    Example: ingest history pipeline.yaml counters monday
+
+    Example: ingest history pipeline.yaml counters monday --columns cf:hits --output json
+    """
+    from ingest.api import ConfigError
+    from ingest.api.notation import from_readable
+    from ingest.cli.loading import reading
+    from ingest.cli.rows import columns_of, show_history
+    from sinks.scanning.families import check_families
+
+    wanted = columns_of(columns)
+    with reading(out, file, table) as (store, reader):
+        check_families(store, table, wanted)
+        if reader.merged is None:
+            raise ConfigError(f'table "{table}" has no deferred updates', hint=f"'ingest get {file} {table} {row}'")
+        found = reader.merged.history(from_readable(row), wanted)
+    if not found:
+        raise missing_row(row, table, None, f"'ingest scan {file} {table}' lists the rows")
+    for entry in found:
+        show_history(out, entry)
+    out.done(counted(len(found), "update row"))
+    out.next(f"ingest get {file} {table} ROW")

@@ -1,0 +1,251 @@
+"""Merged reads of tables with deferred updates, while compactions change them."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.api import (
+    ConfigError,
+    FuzzyPattern,
+    IntegrityError,
+    Put,
+    Scan,
+    ScanCounts,
+    TableSpec,
+    TimeRange,
+    UpdatesDifferError,
+)
+from sinks.memory import MemoryStore
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.merged_rows import row_of
+from sinks.scanning.table_reader import TableReader
+from sinks.scanning.update_rows import apply_to_updates, update_rows
+from sinks.updates.compaction import CompactionRules
+from sinks.updates.groups import UpdateRow
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.merging import Merging
+from sinks.updates.processors.last_n import LastN
+from tests.support.stored_updates import BetweenPages, add, compact, create
+from tests.support.update_rows import SUM
+
+TABLE = "t"
+LAST = Merging(LastN(LastN.settings_class()(n=3)))
+KEYS = [b"a", b"a\x00", b"a\x00b", b"ab", b"b\xff", b"c"]
+
+
+def made(buckets: int | None = None) -> MemoryStore:
+    store = MemoryStore()
+    store.open()
+    create(store, TABLE, buckets=buckets)
+    return store
+
+
+def values(store: MemoryStore, scan: Scan | None = None) -> dict[bytes, bytes]:
+    return {row.key: row.cells[0].value for row in TableReader(store, TABLE, SUM).scan(scan or Scan())}
+
+
+@pytest.fixture(params=[None, 3], ids=["plain", "salted"])
+def store(request) -> MemoryStore:
+    store = made(request.param)
+    for time_ms in range(1, 6):
+        for row in KEYS:
+            add(store, TABLE, row, time_ms, {b"f:v": b"1", b"g:w": b"2"})
+    return store
+
+
+@pytest.mark.parametrize("page_rows", [1, 2, 3, 5, 7, 500])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_are_merged_in_the_order_of_original_keys(store, page_rows: int, reverse: bool):
+    found = list(TableReader(store, TABLE, SUM).scan(Scan(page_rows=page_rows, reverse=reverse)))
+    assert [row.key for row in found] == (KEYS[::-1] if reverse else KEYS)
+    assert {row.cells for row in found} == {((b"f", b"v", 5, b"5"), (b"g", b"w", 5, b"10"))}
+
+
+@pytest.mark.parametrize(
+    ("scan", "expected"),
+    [
+        (Scan(limit=2), KEYS[:2]),
+        (Scan(limit=2, reverse=True), KEYS[::-1][:2]),
+        (Scan(prefix=b"a\x00"), KEYS[1:3]),
+        (Scan(start=b"a\x00", stop=b"b\xff"), KEYS[1:4]),
+        (Scan(start=b"a\x00b", stop=b"a\x00c", reverse=True), [b"a\x00b"]),
+        (Scan().after(b"a"), KEYS[1:]),
+        (Scan(fuzzy=(FuzzyPattern.parse("?b"), FuzzyPattern.parse("c"))), [b"ab", b"c"]),
+        (Scan(start=b"b", stop=b"a"), []),
+        (Scan(stop=b""), []),
+        (Scan(start=b"d"), []),
+    ],
+)
+@pytest.mark.parametrize("page_rows", [1, 4, 500])
+def test_ranges_and_patterns_are_of_original_keys(store, scan: Scan, expected: list[bytes], page_rows: int):
+    assert list(values(store, Scan(**{**_fields(scan), "page_rows": page_rows}))) == expected
+
+
+def _fields(scan: Scan) -> dict:
+    return {name: getattr(scan, name) for name in Scan.__slots__}
+
+
+def test_columns_are_selected(store):
+    reader = TableReader(store, TABLE, SUM)
+    found = reader.get(b"ab", columns=[b"g"])
+    assert found is not None
+    assert found.cells == ((b"g", b"w", 5, b"10"),)
+    assert next(iter(reader.scan(Scan(columns=(b"g:w",))))).cells == found.cells
+    assert reader.get(b"ab", columns=[b"g:x"]) is None
+    assert reader.get(b"abc") is None
+
+
+@pytest.mark.parametrize("page_rows", [1, 2, 3, 4, 500])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_compaction_between_two_pages_of_one_row(store, page_rows: int, reverse: bool):
+    pages = BetweenPages(store, lambda: compact(store, TABLE))
+    assert values(store, Scan(page_rows=page_rows, reverse=reverse)) == dict.fromkeys(KEYS, b"5")
+    assert (pages.pages > 0) is (page_rows < 500)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_row_of_more_update_rows_than_a_page(reverse: bool, monkeypatch):
+    monkeypatch.setattr("sinks.scanning.merged_rows._PAGE_ROWS", 2)
+    monkeypatch.setattr("sinks.scanning.merged_rows._MAX_REVERSED", 3)
+    store, compactions = made(), iter(range(4))
+
+    def between() -> None:
+        for bound in compactions:
+            compact(store, TABLE, rules=CompactionRules(start_of(2 * bound, 0)))
+            return
+
+    for time_ms in range(1, 10):
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
+    BetweenPages(store, between)
+    assert values(store, Scan(page_rows=2, reverse=reverse)) == {b"k": b"9"}
+    assert next(compactions, None) is None or reverse
+
+
+def test_rows_of_one_view_are_read_once(store):
+    counts = ScanCounts()
+    assert len(list(TableReader(store, TABLE, SUM).scan(Scan(), counts))) == len(KEYS)
+    assert counts.rows_touched == 5 * len(KEYS)
+
+
+def test_rows_of_a_store_without_views_are_read_again(store, monkeypatch):
+    scan = MemoryStore.scan
+
+    def uncounted(self, table, wanted, counts=None):
+        return scan(self, table, wanted)
+
+    monkeypatch.setattr(MemoryStore, "scan", uncounted)
+    assert values(store) == dict.fromkeys(KEYS, b"5")
+
+
+def test_row_in_two_regions_is_read_until_its_keys_are_the_same(monkeypatch):
+    store = made()
+    for time_ms in range(1, 4):
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
+    split = UpdateKey(b"k", start_of(2, 0)).encoded()
+    described = store.describe_table
+    monkeypatch.setattr(store, "describe_table", lambda name: TableSpec(name, described(name).families, (b"b", split)))
+    scans, scan = [], store.scan
+    monkeypatch.setattr(store, "scan", lambda *given: scans.append(given) or scan(*given))
+    assert values(store) == {b"k": b"3"}
+    assert len(scans) == 3
+
+
+def test_column_that_cannot_be_merged_has_its_newest_update():
+    store = made()
+    rows = RowFormat.recorded(store, TABLE)
+    for time_ms, value in enumerate([b"1", b"x", b"3"], 1):
+        put = Put(UpdateKey(b"k", start_of(time_ms, 0)).encoded(), {b"f:v": value, b"f:w": b"1"}, time_ms)
+        apply_to_updates(store, TABLE, rows, [put])
+    reader = TableReader(store, TABLE, SUM)
+    assert reader.merged is not None
+    found = reader.merged.get(b"k")
+    assert found is not None
+    assert found.columns == {b"f:v": b"3", b"f:w": b"3"}
+    assert [each.column for each in found.unmerged] == [b"f:v"]
+
+
+def test_row_that_is_always_written_is_read_in_the_end(monkeypatch):
+    monkeypatch.setattr("sinks.scanning.merged_rows._PAGE_ROWS", 2)
+    store, times = made(), iter(range(10, 1_000))
+    for time_ms in range(1, 6):
+        add(store, TABLE, b"k", time_ms, {b"f:v": b"1"})
+    pages = BetweenPages(store, lambda: add(store, TABLE, b"k", next(times), {b"f:v": b"1"}))
+    found = values(store, Scan(page_rows=2))
+    assert 5 <= int(found[b"k"]) <= 5 + pages.pages
+
+
+@pytest.mark.parametrize("wanted", [{"versions": 2}, {"times": TimeRange(1, 5)}])
+def test_versions_and_times_are_refused(store, wanted: dict):
+    reader = TableReader(store, TABLE, SUM)
+    with pytest.raises(ConfigError, match="cannot be read with"):
+        reader.scan(Scan(**wanted))
+    with pytest.raises(ConfigError, match="cannot be read with"):
+        reader.get(b"a", **wanted)
+
+
+def test_table_with_updates_is_refused_without_their_merging(store):
+    with pytest.raises(UpdatesDifferError, match='table "t" has the deferred updates'):
+        TableReader(store, TABLE)
+
+
+def test_row_that_is_no_update_row_is_reported():
+    store = made()
+    store.apply(TABLE, [Put(b"plain", {b"f:v": b"1"}, 1)])
+    with pytest.raises(IntegrityError, match='table "t" has the row key "plain"'):
+        values(store)
+
+
+def test_original_key_of_a_stored_key(store):
+    reader = TableReader(store, TABLE, SUM)
+    keys = [row.key for row in store.scan(TABLE, Scan())]
+    assert {reader.original_of(key) for key in keys} == set(KEYS)
+    assert reader.original_of(b"ab") is None
+
+
+actions = st.lists(
+    st.tuples(st.just("write"), st.sampled_from(KEYS), st.sampled_from([b"f:v", b"g:w"]), st.binary(max_size=2))
+    | st.tuples(st.just("compact"), st.integers(1, 40), st.sampled_from([0, start_of(4, 0)]), st.just(b"")),
+    max_size=30,
+)
+
+
+@given(actions, st.integers(1, 12), st.sampled_from([None, 1, 3]), st.booleans(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
+    history: list, page_rows: int, buckets: int | None, reverse: bool, data
+):
+    store, model, pending = made(buckets), {}, []
+    for time_ms, (action, *about) in enumerate(history, 1):
+        if action == "write":
+            row, column, value = about
+            add(store, TABLE, row, time_ms, {column: value}, LAST)
+            model.setdefault(row, {}).setdefault(column, []).append(value)
+        else:
+            rules = CompactionRules(start_of(about[0], 0), window=about[1])
+            # before the read, or between two of its pages
+            pending.append(rules) if data.draw(st.booleans()) else compact(store, TABLE, LAST, rules)
+
+    def between() -> None:
+        if pending:
+            compact(store, TABLE, LAST, pending.pop())
+
+    BetweenPages(store, between)
+    found = list(TableReader(store, TABLE, LAST).scan(Scan(page_rows=page_rows, reverse=reverse)))
+    assert [row.key for row in found] == sorted(model, reverse=reverse)
+    for row in found:
+        cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
+        assert cells == {column: _newest(written) for column, written in model[row.key].items()}
+    merged = TableReader(store, TABLE, LAST).merged
+    assert merged is not None
+    assert list(map(row_of, merged.scan(Scan(page_rows=page_rows, reverse=reverse)))) == found
+
+
+def _newest(written: list[bytes]) -> bytes:
+    return LAST.merged([LAST.updates({b"f:v": value}) for value in written]).columns[b"f:v"]
+
+
+def test_update_rows_are_read_as_stored(store) -> None:
+    rows: Iterator[UpdateRow] = update_rows(store, TABLE, RowFormat.recorded(store, TABLE))
+    assert len(list(rows)) == 5 * len(KEYS)
