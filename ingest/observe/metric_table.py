@@ -228,7 +228,7 @@ METRICS = (
         "ingest_compaction_last_end_timestamp_seconds",
         Kind.GAUGE,
         "seconds",
-        "When a compaction of the table last ended without an error (epoch).",
+        "When a compaction of the table last ended without an error, or the service began to repeat it (epoch).",
         scope=Scope.TABLE,
     ),
     Metric(

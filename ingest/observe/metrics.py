@@ -73,6 +73,7 @@ class Metrics:
         self._counters: dict[str, prometheus.Counter] = {}
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
+        self._compacted: set[str] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
         for metric in METRICS:
@@ -197,6 +198,7 @@ class Metrics:
     def compacted(self, table: str, result: Compacted) -> None:
         """Record a compaction of a table that has ended without an error."""
         with self._lock:
+            self._compacted.add(table)
             rows = self._gauges["ingest_update_rows_per_key"]
             rows.labels(table, "0.5").set(result.rows_per_key_p50)
             rows.labels(table, "0.99").set(result.rows_per_key_p99)
@@ -206,13 +208,22 @@ class Metrics:
             self._gauges["ingest_compaction_seconds"].labels(table).set(result.seconds)
             self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
 
-    def compaction_intervals(self, by_table: Mapping[str, float]) -> None:
-        """Set how often the service compacts its tables, in seconds."""
+    def compactions_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
+        """
+        Set how often the service compacts its tables.
+
+        Args:
+            intervals_s: by table.
+            at_s: the present time; a new table counts as compacted now.
+        """
         with self._lock:
             gauge = self._gauges["ingest_compaction_interval_seconds"]
             gauge.clear()  # a table that a reload has removed must not keep its last value
-            for table, seconds in by_table.items():
+            for table, seconds in intervals_s.items():
                 gauge.labels(table).set(seconds)
+                if table not in self._compacted:
+                    self._compacted.add(table)
+                    self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
 
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, Store
+from ingest.api import ConfigError, ConflictError, NotFoundError, Store, TableSpec, UpdatesDifferError
 from ingest.config.model import Configuration, Pipeline, Table
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest
@@ -57,7 +57,7 @@ class TableCompaction:
     Compacts one table.
 
     Args:
-        table: its name.
+        declared: declaration of the table.
         request: which updates.
         calls: of its store, open for writing; for a dry run it may be open for reading.
         engine: carries out units of work.
@@ -67,7 +67,7 @@ class TableCompaction:
 
     def __init__(
         self,
-        table: str,
+        declared: TableSpec,
         request: CompactionRequest,
         calls: StoreCalls,
         engine: Engine,
@@ -75,7 +75,8 @@ class TableCompaction:
         unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._table = table
+        self._declared = declared
+        self._table = declared.name
         self._request = request
         self._calls = calls
         self._engine = engine
@@ -101,6 +102,7 @@ class TableCompaction:
 
         Raises:
             NotFoundError: the store has no such table.
+            UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
             ConflictError: another compaction or rollback of the table runs, or this one is cancelled.
             StoreError: the store is unavailable; what is done is complete, and another run does the rest.
         """
@@ -149,6 +151,8 @@ class TableCompaction:
             bound, start_of(self._request.window_ms, 0), max_cell_bytes=store.settings.max_put_bytes
         )
         rows = RowFormat.recorded(store, self._table)
+        if rows.updates != self._declared.updates:  # another processor would merge them into other values, for good
+            raise UpdatesDifferError(self._table, self._declared.updates, rows.updates)
         return CompactionTarget(self._table, rows, rules), ranges_of(spec.splits, Distribution.of(rows.buckets))
 
 

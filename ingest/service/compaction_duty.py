@@ -73,7 +73,7 @@ class CompactionDuty(Duty):
                 group = opened.enter_context(JobGroup(run.context.session, f"compaction of {table.name}"))
                 opened.enter_context(run.cancellation.calls(group.cancel))
                 engine = SparkEngine(run.context.session, plan, table.store, run.tasks, seconds=UNIT_S)
-            result = TableCompaction(table.name, self.request, calls, engine, unit_of_work=run.unit_of_work).run(
+            result = TableCompaction(table.spec(), self.request, calls, engine, unit_of_work=run.unit_of_work).run(
                 on_progress=progress.advanced, on_blocked=progress.blocked, cancellation=run.cancellation
             )
         progress.done(result)

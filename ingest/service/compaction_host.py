@@ -48,7 +48,7 @@ def compact_alone(
             engine: Engine = InProcess(calls, live_merging(plan.updates[table.store][name]))
         else:
             engine = _on_spark(configuration, plan, table.store, opened)
-        return TableCompaction(name, request, calls, engine).run(is_dry_run=is_dry_run, on_progress=on_progress)
+        return TableCompaction(table.spec(), request, calls, engine).run(is_dry_run=is_dry_run, on_progress=on_progress)
 
 
 def _on_spark(configuration: Configuration, plan: Plan, store: str, opened: ExitStack) -> Engine:

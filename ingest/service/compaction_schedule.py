@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from ingest.api import IngestError
+from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
@@ -65,7 +66,8 @@ class CompactionSchedule:
             return
         now_s, known = self._clock(), scheduled(shared.configuration)
         if known != self._known:
-            self._metrics.compaction_intervals({table: each.every_s for table, each in known.items()})
+            intervals_s = {table: each.every_s for table, each in known.items()}
+            self._metrics.compactions_scheduled(intervals_s, now_ms() / 1000)
             for table, each in known.items():
                 if each != self._known.get(table):
                     self._next_s[table] = now_s + each.every_s

@@ -13,6 +13,7 @@ from sinks.updates.marks import MARK, TableMark
 
 FILE = """
 version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
 stores: {local: {rocksdb: {path: ./data}}}
 tables:
   counters: {families: {c: {}}, updates: {processor: sum}}
@@ -25,6 +26,7 @@ pipelines:
     sinks:
       - hbase: {table: counters, row_key: {template: "%{host}"}, cells: [{family: c, qualifier: hits, value: "1"}]}
 """
+IDENTITY = '{"columns": [], "options": {"type": "decimal"}, "processor": "sum"}'
 HOUR = 3_600_000
 T = 1_700_000_000_000 // HOUR * HOUR
 
@@ -34,7 +36,7 @@ def written(folder: Path) -> str:
     (folder / "p.yaml").write_text(FILE)
     with opened() as store:
         store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
-        store.set_property("counters", UPDATES, None, "{}")
+        store.set_property("counters", UPDATES, None, IDENTITY)
         for host in (b"a", b"b"):
             for number in range(6):
                 time_ms = T + number * HOUR // 2

@@ -14,7 +14,7 @@ import yaml
 
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS
-from ingest.observe.metrics import Metrics
+from ingest.observe.metrics import Compacted, Metrics
 from ingest.receipt import Counts
 from tests.support.promql import Labels, Scrapes, firing, parse
 
@@ -24,6 +24,8 @@ RULES = {rule["alert"]: rule for group in yaml.safe_load(FILE.read_text())["grou
 RUNBOOK = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
 TARGET = {"job": "attr2hbase", "instance": "ingest-1:9464"}
 PIPELINE = "logs"
+TABLE = "counters"
+COMPACTED_EVERY = 10  # minutes
 MINUTES = 90
 LONG_MINUTES = 300  # for the alert on a pause
 FAULT_AT = 30  # minute
@@ -40,8 +42,10 @@ class Simulated:
         self.dead_letters = EVENTS // 1_000
         self.lag = 30_000
         self.retention_used = 0.0
+        self.compacts = True
         self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
         self.health = Health([PIPELINE], on_change=self.metrics.state)
+        self.metrics.compactions_scheduled({TABLE: COMPACTED_EVERY * 60.0}, 0.0)
         self.state(State.RUNNING)
 
     def state(self, state: State) -> None:
@@ -61,6 +65,8 @@ class Simulated:
             self.metrics.attempted(PIPELINE, counts)
             self.metrics.observe_batch(PIPELINE, counts, seconds=1.0)
             self.metrics.acknowledged(PIPELINE, at_s, int(at_s * 1000))
+        if self.compacts and at_s % (COMPACTED_EVERY * 60) == 0:
+            self.metrics.compacted(TABLE, Compacted(3, 60, EVENTS, 0, 20.0, at_s))
         self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
         self.metrics.lag(PIPELINE, "web", 1, 10)
         self.metrics.retention(PIPELINE, {("web", 0): self.retention_used, ("web", 1): 0.0})
@@ -103,6 +109,10 @@ def drops_lines(service: Simulated, _minute: int) -> None:
     service.dropped_lines += 500
 
 
+def compacts_no_more(service: Simulated, _minute: int) -> None:
+    service.compacts = False
+
+
 def is_down(service: Simulated, _minute: int) -> None:
     service.is_up = False
 
@@ -131,6 +141,7 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "dead letters not writable": ("Attr2hbaseDeadLetterPublishFailures", cannot_publish),
     "no right on the group": ("Attr2hbaseGroupCommitFailures", cannot_commit),
     "stderr not read": ("Attr2hbaseLogLinesDropped", drops_lines),
+    "compactions fail": ("Attr2hbaseCompactionBehind", compacts_no_more),
 }
 
 
@@ -142,6 +153,7 @@ TRANSIENT: Mapping[str, Fault] = {
     "old records that are read again": lambda service, minute: setattr(
         service, "retention_used", 0.6 if minute < 4 else 0
     ),
+    "two compactions that fail": lambda service, minute: setattr(service, "compacts", minute > 2 * COMPACTED_EVERY),
     "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
 }
 
@@ -176,7 +188,10 @@ class TestRules:
         assert set().union(*(names.keys() for names in found.values())) == {alert}
         (labels,) = found[(minutes - 1) * 60.0][alert]
         assert dict(labels) | TARGET == dict(labels)
-        assert alert in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"} or dict(labels)["pipeline"] == PIPELINE
+        if alert == "Attr2hbaseCompactionBehind":
+            assert dict(labels)["table"] == TABLE
+        elif alert not in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"}:
+            assert dict(labels)["pipeline"] == PIPELINE
 
     @pytest.mark.parametrize("fault", TRANSIENT)
     def test_no_alert_fires_on_a_fault_that_ends_by_itself(self, fault):

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
 from ingest.service import compaction as module
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction import CompactionResult, TableCompaction
@@ -13,11 +13,13 @@ from ingest.service.lease import leased
 from sinks.rewriting.compaction import CompactionCounts
 from sinks.rewriting.table_lease import LEASE, TableLease
 from sinks.rewriting.units import InProcess, UnitResult
+from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import start_of
 from tests.support.update_rows import SUM, VALUE
 from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
 
 NOW = CompactionRequest(older_than_ms=0)
+DECLARED = TableSpec(TABLE, updates="{}")
 
 
 def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> UpdatedTable:
@@ -30,7 +32,7 @@ def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> Upda
 
 
 def compaction(table: UpdatedTable, request: CompactionRequest = NOW, engine=None, **options) -> TableCompaction:
-    return TableCompaction(TABLE, request, table.calls, engine or InProcess(table.calls, SUM), **options)
+    return TableCompaction(DECLARED, request, table.calls, engine or InProcess(table.calls, SUM), **options)
 
 
 @pytest.mark.parametrize("buckets", [None, 4])
@@ -79,7 +81,15 @@ def test_table_without_a_mark_is_not_compacted():
 def test_missing_table():
     table = UpdatedTable()
     with pytest.raises(NotFoundError, match='no table "other"'):
-        TableCompaction("other", NOW, table.calls, InProcess(table.calls, SUM)).run()
+        TableCompaction(TableSpec("other"), NOW, table.calls, InProcess(table.calls, SUM)).run()
+
+
+def test_rows_of_another_processor_are_refused():
+    table = with_updates()
+    table.store.set_property(TABLE, UPDATES, "{}", '{"processor": "max"}')
+    with pytest.raises(UpdatesDifferError):
+        compaction(table).run()
+    assert table.store.calls == []
 
 
 def test_a_second_one_at_once_is_refused():

@@ -45,7 +45,9 @@ def test_failed_page_is_logged_and_hides_the_error(capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", ["/pipelines/ticks/replay", "/duties/1/cancel"])
+@pytest.mark.parametrize(
+    "path", ["/pipelines/ticks/replay", "/duties/1/cancel", "/tables/t/compact", "/tables/a:b/rollback"]
+)
 def test_commands_to_duties_need_the_token(path):
     assert response_to("POST", path)[0] == 401
 

@@ -1,0 +1,174 @@
+"""Compactions and rollbacks as duties of a service that has an embedded store open; commands that request them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ingest.api import ConflictError, Scan, StoreUnavailableError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service.access import token_file
+from ingest.service.cancellation import Cancellation
+from ingest.service.client import write_url
+from ingest.service.compaction_duty import CompactionDuty
+from ingest.service.compaction_request import CompactionRequest
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext, DutyRun, Progress
+from ingest.service.http import HttpEndpoint
+from ingest.service.rollback import RollbackRequest, RowsLeftError
+from ingest.service.rollback_duty import RollbackDuty
+from ingest.service.stores import SharedStores
+from sinks.rewriting.table_lease import LEASE
+from sinks.rewriting.taken_back import Interval, taken_back
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.counters import HOUR, T, mark, opened, written
+from tests.support.endpoint import TOKEN, pages
+
+NOW = CompactionRequest(older_than_ms=0)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    mark(T + 5 * HOUR // 2)
+    return load("p.yaml", env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
+    """What the pipelines of a service share; one of them has the store open."""
+    catalog = Catalog()
+    plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
+    stores = SharedStores(configuration, [plan])
+    with ExitStack() as used:
+        stores.used_by(plan, used)["local"].open()
+        yield SimpleNamespace(
+            configuration=configuration, catalog=catalog, stores=stores, metrics=Metrics(["hits"], process=False)
+        )
+
+
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> DutyRun:
+    report = (lambda _progress: None) if reports is None else reports.append
+    return DutyRun(DutyContext(shared, None, 1), 0, Cancellation(), report)
+
+
+def test_service_compacts_its_own_store(shared: SimpleNamespace):
+    with pytest.raises(ConflictError), opened():
+        pass  # only the service may write it
+    reports: list[Progress] = []
+    CompactionDuty("counters", NOW).run(run_of(shared, reports))
+    assert (reports[-1].done, reports[-1].total) == (1, 1)
+    assert reports[-1].result["replaced"] == 12
+    text = shared.metrics.render()[1].decode()
+    for line in (
+        'ingest_update_rows_per_key{quantile="0.99",table="counters"} 6.0',
+        'ingest_compaction_backlog_rows{table="counters"} 12.0',
+        'ingest_compaction_rows_total{table="counters"} 12.0',
+        'ingest_compaction_unmerged{table="counters"} 0.0',
+    ):
+        assert line in text
+    with shared.stores.in_use()["local"].held() as store:
+        assert len(list(store.scan("counters", Scan()))) == 6
+        assert LEASE not in store.properties("counters")
+
+
+def test_pipelines_write_between_the_calls(shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch):
+    """A compaction holds the store for one call at a time."""
+    held = shared.stores.in_use()["local"]
+    removed = []
+    remove_rows = RocksDBStore.remove_rows
+
+    def recording(store: RocksDBStore, table: str, deletes) -> None:
+        removed.append(held._lock.locked())
+        remove_rows(store, table, deletes)
+
+    monkeypatch.setattr(RocksDBStore, "remove_rows", recording)
+    run = run_of(shared)
+    with held.held():
+        assert held._lock.locked()
+    CompactionDuty("counters", NOW).run(run)
+    assert removed == [True]
+    assert not held._lock.locked()
+
+
+def test_cancelled_duties_end(shared: SimpleNamespace):
+    for duty in (
+        CompactionDuty("counters", NOW),
+        RollbackDuty("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)),
+    ):
+        run = run_of(shared)
+        run.cancellation.request()
+        with pytest.raises(ConflictError, match="was cancelled"):
+            duty.run(run)
+        with shared.stores.in_use()["local"].held() as store:
+            assert LEASE not in store.properties("counters")
+
+
+def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
+    reports: list[Progress] = []
+    RollbackDuty("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)).run(run_of(shared, reports))
+    assert reports[-1].result["deleted"] == 6
+    with shared.stores.in_use()["local"].held() as store:
+        assert taken_back(store, "counters") == (Interval(T, T + HOUR),)
+        assert len(list(store.scan("counters", Scan()))) == 6
+
+
+def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
+    CompactionDuty("counters", NOW).run(run_of(shared))
+    request = RollbackRequest(first_ms=T + 1, last_ms=T + HOUR, is_strict=True)
+    with pytest.raises(RowsLeftError) as refused:
+        RollbackDuty("counters", request).run(run_of(shared))
+    assert refused.value.exit_code == 1
+    with shared.stores.in_use()["local"].held() as store:
+        assert len(list(store.scan("counters", Scan()))) == 6
+
+
+@contextmanager
+def serving(configuration: Configuration, shared: SimpleNamespace) -> Iterator[Duties]:
+    """The endpoint and the duties of a service."""
+    duties = Duties(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
+    endpoint.start()
+    try:
+        write_url(configuration.local_dir, endpoint.url)
+        token_file(configuration.local_dir).write_text(TOKEN)
+        duties.start(DutyContext(shared, None, 1))
+        yield duties
+    finally:
+        duties.close()
+        endpoint.stop()
+
+
+def test_commands_let_the_service_work(ingest, configuration: Configuration, shared: SimpleNamespace):
+    with serving(configuration, shared):
+        done = ingest("compact", "p.yaml", "counters", "--older-than", "0s", "--output", "json")
+        assert done.code == 0, done.err
+        assert (done.json["replaced"], done.json["written"]) == (12, 6)
+        interval = ("--from", "2023-11-14T22:00:00Z", "--to", "2023-11-14T22:59:59.999Z", "--yes")
+        back = ingest("rollback", "p.yaml", "counters", *interval, "--output", "json")
+        assert back.code == 0, back.err
+        assert back.json["deleted"] == 2
+        refused = ingest("compact", "p.yaml", "plain")
+        assert (refused.code, "has no deferred updates" in refused.err) == (2, True)
+
+
+def test_failed_duty_ends_the_command(
+    ingest, configuration: Configuration, shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+):
+    def away(*_arguments: object) -> None:
+        raise StoreUnavailableError("the disk is full")
+
+    monkeypatch.setattr("ingest.service.compaction.ATTEMPTS", 1)
+    monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
+    with serving(configuration, shared):
+        monkeypatch.setattr(RocksDBStore, "remove_rows", away)
+        failed = ingest("compact", "p.yaml", "counters", "--older-than", "0s")
+        assert (failed.code, "the disk is full" in failed.err) == (StoreUnavailableError("").exit_code, True)
