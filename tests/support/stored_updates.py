@@ -24,9 +24,12 @@ def add(
     store: Store[Any], table: str, row: bytes, time_ms: int, values: Mapping[bytes, bytes], merging: Merging = SUM
 ) -> None:
     """Write one update row."""
-    key = UpdateKey(row, start_of(time_ms, 0))
-    put = Put(key.encoded(), merging.updates(values), time_ms)
-    apply_to_updates(store, table, RowFormat.recorded(store, table), [put])
+    apply_to_updates(store, table, RowFormat.recorded(store, table), [update(row, time_ms, values, merging)])
+
+
+def update(row: bytes, time_ms: int, values: Mapping[bytes, bytes], merging: Merging = SUM) -> Put:
+    """An update row."""
+    return Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), merging.updates(values), time_ms)
 
 
 def compact(
