@@ -35,6 +35,9 @@ POINTS = {
     "dead_letters_sent": "dead letters were sent and are not yet acknowledged",
     "before_exchange": "offsets reset: the new checkpoint is complete, and the old one is still in its place",
     "after_exchange": "offsets reset: the new checkpoint is in its place, and the group has the old offsets",
+    "merged_rows_written": "compaction: merged rows are durable, and the rows that they cover are not deleted",
+    "covered_rows_deleted": "compaction: the rows that merged rows cover are deleted; one hit for each call",
+    "rollback_deleted": "rollback: some update rows are deleted; one hit for each call",
     "drain": "the service was asked to stop, and running batches finish",
     "recovery": "startup: for each pipeline one hit after its checkpoint was read, one after its stores were opened; "
     "then one hit before the queries start",

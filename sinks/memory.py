@@ -41,10 +41,11 @@ class MemorySettings(StoreSettings):
 
 @dataclass(slots=True)
 class _Column:
-    """Versions of one column, time -> value, and the time of its newest delete."""
+    """Versions of one column, time -> value, the time of its newest delete, and the times of exact ones."""
 
     versions: dict[int, bytes] = field(default_factory=dict)
     deleted_ms: int = -1
+    exact_ms: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -85,7 +86,9 @@ class MemoryStore(Store[MemorySettings]):
     """
 
     kind = "memory"
-    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
+    capabilities = Capabilities(
+        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True
+    )
 
     def __init__(self, settings: MemorySettings | None = None, *, clock_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(settings or MemorySettings())
@@ -241,9 +244,8 @@ class MemoryStore(Store[MemorySettings]):
                 if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
                     continue
                 hidden = max(hidden_by_family, column.deleted_ms)
-                newest = sorted(
-                    (at for at in column.versions if at > hidden and oldest <= at < scan.times.to_ms), reverse=True
-                )
+                present = (at for at in column.versions if at > hidden and at not in column.exact_ms)
+                newest = sorted((at for at in present if oldest <= at < scan.times.to_ms), reverse=True)
                 cells += [
                     Cell(family, qualifier, at, column.versions[at])
                     for at in newest[: min(scan.versions, spec.versions)]
@@ -278,4 +280,7 @@ def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -
         data.deleted_ms[delete.family] = max(delete.timestamp_ms, data.deleted_ms.get(delete.family, -1))
     else:
         column = data.columns.setdefault(delete.family, {}).setdefault(delete.qualifier, _Column())
-        column.deleted_ms = max(column.deleted_ms, delete.timestamp_ms)
+        if delete.exact:
+            column.exact_ms.add(delete.timestamp_ms)
+        else:
+            column.deleted_ms = max(column.deleted_ms, delete.timestamp_ms)

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "seeds(n): a test with a ledger runs with n seeds, instead of 1, or 3 if it is slow"
     )
+    config.addinivalue_line("markers", "own_protocol(reason): a test of HBase without the fixture `protocol`")
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
     # a deadline would be a timing assert
@@ -41,12 +42,24 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("product")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by their folder; in a worker of pytest-xdist those that need servers come first."""
+    """
+    Mark tests by their folder, and check that those of HBase run with both of its protocols.
+
+    In a worker of pytest-xdist tests that need servers come first.
+    """
+    problems: dict[str, None] = {}
     for item in items:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _MARKED_FOLDERS:
+            from tests.support.protocols import problem_of
+
             item.add_marker(folder)
+            if (problem := problem_of(item)) is not None:
+                problems[problem] = None
+    if problems:
+        raise pytest.UsageError(*problems)
     if hasattr(config, "workerinput"):
         # short tests at the end keep all workers busy
         items.sort(key=lambda item: not any(map(item.get_closest_marker, _MARKED_FOLDERS)))
@@ -61,6 +74,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         is_slow = metafunc.definition.get_closest_marker("slow") is not None
         count = seeds_of(is_slow=is_slow, marked=marker.args[0] if marker else None)
         metafunc.parametrize("ledger_seed", range(count), indirect=True, ids=[f"seed{each}" for each in range(count)])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test of both protocols of HBase fails if it is skipped, unless a capability of its store says so."""
+    report = yield
+    if report.skipped and call.excinfo is not None:
+        from tests.support.protocols import problem_of_skip
+
+        if (problem := problem_of_skip(item, str(call.excinfo.value))) is not None:
+            report.outcome, report.longrepr = "failed", problem
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -140,7 +167,7 @@ def protocol(request: pytest.FixtureRequest) -> "Protocol":
     """
     Of stores that are HBase: Thrift, or HBase's own.
 
-    A test with this fixture runs with both; one of a Thrift server says `parametrize("protocol", ["thrift"])`.
+    A test of HBase has this fixture and runs with both, or has the mark `own_protocol` (`tests.support.protocols`).
     """
     found: Protocol = request.param
     return found
@@ -200,7 +227,11 @@ def ledger_run(
     """Creates a pipeline with a ledger of all its events: `run = ledger_run("F05 reset", store="hbase")`."""
     from tests.support.ledger.fixture import LedgerRuns
 
-    protocol = request.getfixturevalue("protocol") if "protocol" in request.fixturenames else "thrift"
+    protocol = None
+    if "protocol" in request.fixturenames:
+        protocol = request.getfixturevalue("protocol")
+    elif request.node.get_closest_marker("own_protocol") is not None:
+        protocol = "thrift"
     runs = LedgerRuns(tmp_path, ledger_seed, request.getfixturevalue, protocol=protocol)
     try:
         yield runs

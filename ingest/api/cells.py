@@ -92,9 +92,16 @@ class Delete:
     """
     Hide cells up to and including a timestamp: of the whole row, one family, or all versions of one column.
 
+    An exact delete hides one version of one column; versions that it had superseded are visible again, unless the store
+    has removed them. No sink writes one.
+
     Attributes:
         family: None for the whole row.
         qualifier: None for the whole family.
+        exact: hide the version with exactly this timestamp; only for stores that have `deletes_versions`.
+
+    Raises:
+        ValueError: it is exact and names no column.
     """
 
     row: bytes
@@ -102,6 +109,11 @@ class Delete:
     family: bytes | None = None
     qualifier: bytes | None = None
     durability: Durability = Durability.SYNC
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        if self.exact and (self.family is None or self.qualifier is None):
+            raise ValueError("an exact delete names no column")
 
 
 Mutation = Put | Delete

@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from ingest.api.cells import FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
+from ingest.api.cells import Delete, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
@@ -23,11 +23,13 @@ class Capabilities:
         written_by_driver: only one process may write, so tasks stage their mutations for the driver.
         creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
         creates_tables: a missing table is created at the first write.
+        deletes_versions: `apply` accepts a `Delete` that is exact; other stores reject it.
     """
 
     written_by_driver: bool
     creates_families: bool
     creates_tables: bool
+    deletes_versions: bool = False
 
 
 class Store(ComponentBase[S]):
@@ -45,7 +47,8 @@ class Store(ComponentBase[S]):
 
     - A cell is family, qualifier, timestamp, value. The newest timestamp wins, not the last call.
     - Of two puts of one cell with one timestamp, the last call wins.
-    - A delete hides cells with a timestamp up to its own, including cells written later, until the store compacts.
+    - A delete hides cells with a timestamp up to its own, including cells written later, until the store compacts. An
+      exact delete does so with the one version that has its timestamp.
     - Rows come in byte order of their keys.
     """
 
@@ -85,6 +88,24 @@ class Store(ComponentBase[S]):
             StoreBusyError: call again later.
             StoreRefusedError: the store refuses every write to this table for now.
         """
+
+    def remove_rows(self, table: str, deletes: Sequence[Delete]) -> None:
+        """
+        Delete rows whose row keys are never written again. Durable when it returns; idempotent.
+
+        A store may free their space at once: it needs no delete that hides cells written later. By default `apply`.
+
+        Args:
+            table: its name.
+            deletes: of whole rows, at or after the times of all their cells.
+
+        Raises:
+            StoreError: as `apply`.
+        """
+        self.apply(table, deletes)
+
+    def flush_removed(self, table: str) -> None:
+        """Let the store free the space of removed rows soon, after many calls of `remove_rows`; by default nothing."""
 
     def take_busy_waits(self) -> list[BusyWait]:
         """

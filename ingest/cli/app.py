@@ -6,6 +6,7 @@ import typer
 
 from ingest import __version__
 from ingest.cli import (
+    compact,
     config,
     control,
     dead_letters,
@@ -22,6 +23,7 @@ from ingest.cli import (
     offsets,
     produce,
     replay,
+    rollback,
     run,
     scan,
     submit,
@@ -78,6 +80,8 @@ def application() -> typer.Typer:
     group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
     register(group, table.plan, "plan")
     register(group, table.apply, "apply")
+    register(commands, compact.compact, "compact", "Store")
+    register(commands, rollback.rollback, "rollback", "Store")
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
     register(commands, describe.describe, "describe", "Learn")

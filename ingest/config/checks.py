@@ -46,7 +46,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_reachable(pipeline, binding)
         _check_order(pipeline, binding)
         _check_dead_letters(pipeline, binding)
-        check_row_keys(pipeline, binding)
+        check_row_keys(pipeline, partial_config, binding)
         check_conversions(pipeline, binding)
         for sink in pipeline.sinks:
             _check_sink(sink, pipeline, partial_config, binding)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from ingest.api import Settings, SinkSettings, SourceSettings, attribute_references
 from ingest.config.components import Binding
 from ingest.config.model import Component
-from ingest.config.partial import PartialPipeline
+from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.config.references import read_at, read_by, read_when, set_by
+from ingest.config.updates import writes_updates
 from ingest.expressions import CORE_NAMES
 
 _OF_RECORD = frozenset(CORE_NAMES)
@@ -34,11 +35,21 @@ class _RowKey(NamedTuple):
     is_unconditional: bool = True
 
 
-def check_row_keys(pipeline: PartialPipeline, binding: Binding) -> None:
-    """Check all row keys of the pipeline's sinks."""
+def check_row_keys(pipeline: PartialPipeline, partial_config: PartialConfig, binding: Binding) -> None:
+    """
+    Check all row keys of the pipeline's sinks.
+
+    In a table with deferred updates many events have the same row key, and none overwrites another.
+    """
     source = SourceSettings() if pipeline.source is None else pipeline.source.settings
-    keys = {key.location: key for sink in pipeline.sinks for key in _row_keys(pipeline, sink, binding)}
-    for key in keys.values():
+    keys: dict[Place, _RowKey] = {}
+    unique: dict[Place, _RowKey] = {}
+    for sink in pipeline.sinks:
+        found = {key.location: key for key in _row_keys(pipeline, sink, binding)}
+        keys |= found
+        if not writes_updates(sink, partial_config):
+            unique |= found
+    for key in unique.values():
         if key.is_template:
             if key.references or key.is_unconditional:
                 _check(key.references, key.location, binding, source)

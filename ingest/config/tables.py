@@ -73,6 +73,21 @@ ComponentText = Annotated[str | dict[str, object], WithJsonSchema({"anyOf": [{"t
 """A component as it is written: its name, or `name: {options}`; the binder checks it."""
 
 
+class CompactOptions(Model):
+    """How the service that writes a table merges its updates."""
+
+    every: Duration = option("Time between the starts of two compactions.", example="10m", ge=1)
+    older_than: Duration = option(
+        "Updates that are younger than this, before the table's mark, stay as they are.", default="1h", ge=0
+    )
+    window: Duration = option(
+        "Updates are merged within windows of this length, the shortest interval that `ingest rollback` can take back "
+        "afterwards.",
+        default="1h",
+        ge=0.001,
+    )
+
+
 class UpdatesOptions(Model):
     """How the updates of a row are merged: rows are appended, and merged when they are read."""
 
@@ -84,6 +99,11 @@ class UpdatesOptions(Model):
         "newest value remains.",
         default=[],
         example=["c:hits"],
+    )
+    compact: CompactOptions | None = option(
+        "Compacts the table regularly, as a duty of the service that writes it. It can be changed at any time.",
+        default=None,
+        example={"every": "10m"},
     )
 
     @field_validator("columns")

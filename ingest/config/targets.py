@@ -23,8 +23,9 @@ def check_table(
     """
     Check a sink with a fixed table name.
 
-    If the file declares any table for the sink's store, the sink's table must be declared for that store, too. A file
-    without declarations leaves tables to their owners.
+    If the file declares any table of values for the sink's store, the sink's table must be declared for that store,
+    too. A file without such declarations leaves these tables to their owners; a table with deferred updates exists only
+    by its declaration.
     """
     name = sink.settings.fixed_table
     if name is None:
@@ -47,7 +48,8 @@ def check_table(
             binding.problem(Kind.CONFLICT, sink.place("table"), message, hint)
         return
     declared = {table: options for table, options in partial_config.tables.items() if stores[table] == store}
-    if declared and name not in declared:
+    has_values = any(table.options.updates is None for table in declared.values())
+    if name not in declared and (has_values or did_you_mean(name, declared)):
         hint = did_you_mean(name, declared) or "add it under `tables`"
         binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)
         return

@@ -27,17 +27,21 @@ def check_updates(partial_config: PartialConfig, binding: Binding) -> None:
                 binding.problem(Kind.CONFLICT, sink.place("table"), message, "use a table for each pipeline")
 
 
+def writes_updates(sink: Component[SinkSettings], partial_config: PartialConfig) -> bool:
+    """Whether a sink writes to a table that is declared with deferred updates."""
+    declared = partial_config.tables.get(sink.settings.fixed_table or "")
+    if declared is None or declared.options.updates is None:
+        return False
+    only = partial_config.only_store()
+    return (sink.settings.store_name or only) == (declared.options.store or only)
+
+
 def _sinks_of_updates(
     pipeline: PartialPipeline, partial_config: PartialConfig
 ) -> Iterator[tuple[Component[SinkSettings], str]]:
     for sink in pipeline.sinks:
-        table = sink.settings.fixed_table
-        declared = None if table is None else partial_config.tables.get(table)
-        if table is None or declared is None or declared.options.updates is None:
-            continue
-        only = partial_config.only_store()
-        if (sink.settings.store_name or only) == (declared.options.store or only):
-            yield sink, table
+        if writes_updates(sink, partial_config):
+            yield sink, sink.settings.fixed_table or ""
 
 
 def _check_sink(sink: Component[SinkSettings], table: str, pipeline: PartialPipeline, binding: Binding) -> None:

@@ -11,11 +11,11 @@ from ingest.dry_run.shown import Line, Output, changed_by, output_of, shown_even
 from ingest.pipeline.chain import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.task import SinkBinding
 from ingest.sources.decoding import Decoder
-from sinks.updates.keys import MAX_UPDATE_TIME_MS
+from sinks.updates.keys import MAX_BATCH_TIME_MS
 
 _WORST_FIRST = (OnError.STOP, OnError.DEAD_LETTER, OnError.DROP)
-BATCH_TIME_MS = MAX_UPDATE_TIME_MS
-"""The latest batch time of all, in the year 2248, so that a put with this time can be recognized."""
+BATCH_TIME_MS = MAX_BATCH_TIME_MS
+"""In the year 2248, so that a put with this time can be recognized."""
 
 
 class _Input(NamedTuple):

@@ -17,7 +17,8 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import first_places, ranked
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
-from ingest.plan.assemble import Plan, live_bindings, live_chain, live_decoder
+from ingest.plan.assemble import live_bindings, live_chain, live_decoder
+from ingest.plan.plan import Plan
 from sinks.writing.store_sink import StoreSink
 
 MAX_EVENTS = 10_000  # of a micro-batch, so that a file of any size runs in bounded memory

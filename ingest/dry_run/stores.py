@@ -6,7 +6,8 @@ from typing import Any
 from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
-from ingest.plan.assemble import Plan, family_registry, may_delete
+from ingest.plan.assemble import family_registry, may_delete
+from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import stored_key

@@ -55,10 +55,12 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
         agents = Agents(original, properties_of(original), zone or _UTC)
         pipelines, entries = agents.pipelines(), agents.entries
         chains: Mapping[str, Sequence[Component]] = {}
+        tables = agents.tables
         stores = agents.stores or {FIRST_STORE: hbase_store()}
     else:
         flow = DataFlow(original, *parse(original), zone or _UTC)
         pipelines, entries, chains = flow.pipelines(), flow.entries, flow.chains
+        tables = {}
         stores = {FIRST_STORE: hbase_store()}
     if zone is None and original.zoned:
         message = "this depends on the time zone of Flume's machines, and none was given: UTC is assumed"
@@ -68,7 +70,7 @@ def import_flume(text: str, file: str, *, zone: str | None, lookup: Lookup) -> I
     if not pipelines or not is_properties(text):
         _raise_errors(original)  # otherwise after the check of the pipelines, which may find more
     of_zone = _ASSUMED[bool(original.zoned)] if zone is None else _GIVEN
-    document = Document(pipelines, stores, _head(pipelines, file, of_zone), chains)
+    document = Document(pipelines, stores, _head(pipelines, file, of_zone), chains, tables)
     rendered = render(document)
     _check(rendered, original, lookup)
     entries = sorted(dict.fromkeys([*entries, *_by_hand(document, original)]), key=lambda entry: entry.place)

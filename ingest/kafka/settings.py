@@ -142,7 +142,9 @@ class SaslSettings(Model):
     username: str | None = option("User of plain and scram.", default=None, example="ingest")
     password: Secret | None = option("Password of plain and scram.", default=None, example="${secret:kafka_password}")
     principal: str | None = option("Kerberos principal of gssapi.", default=None, example="ingest/h1@EXAMPLE.ORG")
-    keytab: str | None = option("Keytab of the principal.", default=None, example="/etc/ingest.keytab")
+    keytab: str | None = option(
+        "Keytab of the principal, readable by its owner alone.", default=None, example="/etc/ingest.keytab"
+    )
     service_name: str = option("Kerberos service name of the brokers.", default="kafka")
     token_url: str | None = option(
         "Where oauthbearer gets its tokens.", default=None, example="https://login.example.org/token"
@@ -168,6 +170,11 @@ class SaslSettings(Model):
             value = getattr(self, name)
             if value is not None and _CONTROL.search(value):
                 raise PydanticCustomError("wrong_type", '"{name}" contains a control character', {"name": name})
+        return self
+
+    @model_validator(mode="after")
+    def _keytab_is_kept_safe(self) -> "SaslSettings":
+        check_private_key(self.keytab, "keytab", "the keys")
         return self
 
     def login(self) -> str:

@@ -17,11 +17,13 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What each series of a metric is about; the first two are labels."""
+    """What each series of a metric is about; all but the last one are labels."""
 
     PIPELINE = "pipeline"
     DUTY = "duty"
     """The kind of duty."""
+    TABLE = "table"
+    """A table with deferred updates."""
     PROCESS = "process"
 
 
@@ -191,6 +193,50 @@ METRICS = (
         "Duties that have ended, by their last state: done, failed or cancelled.",
         ("state",),
         scope=Scope.DUTY,
+    ),
+    Metric(
+        "ingest_update_rows_per_key",
+        Kind.GAUGE,
+        "rows",
+        "Update rows of a row of the table, as the last compaction found them: the median and the 99th percentile.",
+        ("quantile",),
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_compaction_backlog_rows",
+        Kind.GAUGE,
+        "rows",
+        "Update rows that the last compaction found and replaced by merged rows.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_compaction_unmerged",
+        Kind.GAUGE,
+        "windows",
+        "Windows of rows that the last compaction could not merge; its report names them.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_compaction_rows_total",
+        Kind.COUNTER,
+        "rows",
+        "Update rows that compactions have replaced by merged rows.",
+        scope=Scope.TABLE,
+    ),
+    Metric("ingest_compaction_seconds", Kind.GAUGE, "seconds", "Duration of the last compaction.", scope=Scope.TABLE),
+    Metric(
+        "ingest_compaction_last_end_timestamp_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "When a compaction of the table last ended without an error (epoch).",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_compaction_interval_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "How often the service compacts the table, as `compact: {every: …}` of the table.",
+        scope=Scope.TABLE,
     ),
 )
 """The reference page is generated from this table."""

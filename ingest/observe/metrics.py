@@ -3,6 +3,7 @@
 import threading
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import prometheus_client as prometheus
 from prometheus_client.metrics_core import CounterMetricFamily
@@ -17,6 +18,27 @@ from ingest.receipt import Counts
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
 OTHER = "other"
+
+
+class Compacted(NamedTuple):
+    """
+    The result of a compaction of a table.
+
+    Attributes:
+        rows_per_key_p50: median of the number of update rows of a row before it.
+        rows_per_key_p99: 99th percentile.
+        replaced: update rows that merged rows have replaced.
+        unmerged: windows of rows that could not be merged.
+        seconds: duration.
+        end_s: seconds since the epoch.
+    """
+
+    rows_per_key_p50: int
+    rows_per_key_p99: int
+    replaced: int
+    unmerged: int
+    seconds: float
+    end_s: float
 
 
 class Metrics:
@@ -171,6 +193,26 @@ class Metrics:
         """Count a duty that has ended in this state."""
         with self._lock:
             self._counters["ingest_duties_ended_total"].labels(duty, state).inc()
+
+    def compacted(self, table: str, result: Compacted) -> None:
+        """Record a compaction of a table that has ended without an error."""
+        with self._lock:
+            rows = self._gauges["ingest_update_rows_per_key"]
+            rows.labels(table, "0.5").set(result.rows_per_key_p50)
+            rows.labels(table, "0.99").set(result.rows_per_key_p99)
+            self._gauges["ingest_compaction_backlog_rows"].labels(table).set(result.replaced)
+            self._gauges["ingest_compaction_unmerged"].labels(table).set(result.unmerged)
+            self._add("ingest_compaction_rows_total", table, result.replaced)
+            self._gauges["ingest_compaction_seconds"].labels(table).set(result.seconds)
+            self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
+
+    def compaction_intervals(self, by_table: Mapping[str, float]) -> None:
+        """Set how often the service compacts its tables, in seconds."""
+        with self._lock:
+            gauge = self._gauges["ingest_compaction_interval_seconds"]
+            gauge.clear()  # a table that a reload has removed must not keep its last value
+            for table, seconds in by_table.items():
+                gauge.labels(table).set(seconds)
 
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""

@@ -6,18 +6,15 @@ a task from it once. Workers never import names from YAML, only the paths that t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingest.api import (
     Committer,
-    Decoding,
     Event,
     FileStore,
-    OnError,
     Settings,
     SinkContext,
     SinkSettings,
@@ -33,11 +30,10 @@ from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, TableUpdates, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
-from ingest.masks import Masks
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
 from ingest.plan.creating import create
+from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging, updates_of
-from ingest.plugins.loader import PluginFile
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper, MapperSettings
 
@@ -51,63 +47,6 @@ if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from sinks.writing.staging import StagingWriter
 
 C = TypeVar("C", bound=Settings)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """
-    One pipeline as data.
-
-    Attributes:
-        decoding: how the source's records become events.
-        stores: name -> store, for the stores its sinks use.
-        state_dir: of the service, absolute.
-        is_replay: the plan replays dead letters or a time range.
-        files: plugin modules beside the pipeline file.
-        updates: store -> table -> its deferred updates, for the tables that its sinks name.
-        existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
-        masks: of the configuration, so that workers hide the secrets in the settings.
-    """
-
-    pipeline: str
-    fingerprint: str
-    timezone: str
-    on_error: OnError
-    decoding: Decoding
-    decorators: tuple[Component[Settings], ...]
-    sinks: tuple[Component[SinkSettings], ...]
-    stores: Mapping[str, Component[StoreSettings]]
-    files: tuple[PluginFile, ...] = ()
-    existing: str = "replace"
-    updates: Mapping[str, Mapping[str, TableUpdates]] = field(default_factory=dict)
-    masks: Masks = field(default_factory=Masks, repr=False, compare=False)
-    state_dir: Path = Path("state")
-    is_replay: bool = False
-
-    @property
-    def needs_splits(self) -> bool:
-        """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
-        return bool(self.updates)
-
-    @property
-    def sinks_of_updates(self) -> frozenset[str]:
-        """Names of the sinks that write tables with deferred updates."""
-        return frozenset(
-            sink.name
-            for name, tables in self.updates.items()
-            for sink in self.mapped_to(name)
-            if sink.settings.fixed_table in tables
-        )
-
-    def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
-        """The sinks that write to a store."""
-        # only the settings of a mapper name a store
-        return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
-
-    def destination_of(self, sink: Component[SinkSettings]) -> str:
-        """The name of the destination that a sink writes to: its store, or its own."""
-        # a store's name has no space
-        return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name
 
 
 def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> Plan:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from ingest.api import CatalogError
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.plugins.loader import PluginFile, class_at
 
 

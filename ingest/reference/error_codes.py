@@ -10,6 +10,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         IngestError,
         "The service was stopped during a batch, which runs again after a restart.",
     ),
+    "above_mark": (
+        api.ConflictError,
+        "A rollback reaches beyond the newest complete micro-batch of a table.",
+    ),
     "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
     "attribute_exists": (
         api.DecorateError,
@@ -108,6 +112,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
     ),
+    "rows_left": (
+        IngestError,
+        "A strict rollback would leave merged rows with updates both inside and outside of its interval.",
+    ),
     "split_start_failed": (
         IngestError,
         "A decorator raised an unexpected exception at the start of a split, before the first event.",
@@ -115,6 +123,11 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "split_mismatch": (
         IngestError,
         "A task read records that are in no split of the micro-batch, or a split in several parts.",
+    ),
+    "table_in_use": (api.ConflictError, "A compaction or rollback of the table runs, or was killed a moment ago."),
+    "table_lease_lost": (
+        api.ConflictError,
+        "A compaction or rollback was suspended or cut off from the store, so another process may have started one.",
     ),
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (
@@ -217,6 +230,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ExpressionError,
         "An input of a function, decorator or cell, or a capture of grok, is not a number of the required type.",
     ),
+    "not_taken_back": (
+        api.ConflictError,
+        "A replay into deferred updates contains micro-batches that no rollback has taken back.",
+    ),
     "not_updated": (
         api.ConfigError,
         "A test cannot be updated because of the layout of its file; the file is unchanged.",
@@ -254,6 +271,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "reference_file": (
         ReferenceFileError,
         "A reference file of a decorator is missing or damaged. No event is lost.",
+    ),
+    "replay_unfinished": (
+        api.ConflictError,
+        "A replay into tables with deferred updates was interrupted; the pipeline starts after it is finished.",
     ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),

@@ -4,6 +4,7 @@ import http.client
 import json
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -182,6 +183,28 @@ class ServiceClient:
         """
         content = json.dumps(request).encode()
         found: dict[str, Any] = json.loads(self._ask("POST", f"/pipelines/{pipeline}/replay", content))
+        return found
+
+    def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service compact a table or roll it back; returns the duty, as `DutyStatus` has it. One that waits or
+        runs already for the same request is returned instead of a second one.
+
+        Args:
+            table: its name.
+            command: `compact` or `rollback`.
+            request: the fields of `CompactionRequest` or `RollbackRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: its file declares no such table.
+            ConfigError: the request is wrong, or the table has no deferred updates.
+            ConflictError: the service refuses the command.
+        """
+        content = json.dumps(request).encode()
+        path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
+        found: dict[str, Any] = json.loads(self._ask("POST", path, content))
         return found
 
     def duties(self) -> list[dict[str, Any]]:

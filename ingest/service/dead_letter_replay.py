@@ -93,7 +93,8 @@ class DeadLetterReplay:
 
         updated = [record for record in records if into_updates[record.place]]
         if updated:
-            self._updates.run(updated, into_updates, write)
+            content = [[*record.place, sorted(into_updates[record.place])] for record in updated]
+            self._updates.run(content, write)
         counts, dead_letters = Counts(), []
         for some, failed in found:
             counts.add(some)

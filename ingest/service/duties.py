@@ -168,6 +168,12 @@ class Duties:
                 self._context = replace(self._context, shared=shared)
             self._changed.notify_all()
 
+    @property
+    def shared(self) -> Shared | None:
+        """What the next run of a duty uses; None before `start`."""
+        with self._changed:
+            return None if self._context is None else self._context.shared
+
     def stop(self) -> None:
         """Start no other duty, and end the running one soon."""
         with self._changed:
@@ -198,7 +204,8 @@ class Duties:
             self._report(entry, started_s, progress)
 
         try:
-            entry.duty.run(DutyRun(context, context.tasks, entry.cancellation, report))
+            tasks = context.tasks if entry.duty.needs_slots else 0
+            entry.duty.run(DutyRun(context, tasks, entry.cancellation, report))
         except Exception as error:  # noqa: BLE001 - this duty fails; the pipelines and the other duties run
             self._finish(entry, started_s, error)
         else:

@@ -198,10 +198,12 @@ class Duty(ABC):
     Attributes:
         kind: name of the kind of duty, in the status and in metrics.
         subject: name of the pipeline or table that it works on.
+        needs_slots: whether it runs on Spark; else it runs also if there is no task slot for a duty.
     """
 
     kind: ClassVar[str]
     subject: str
+    needs_slots: bool = True
 
     @abstractmethod
     def uses(self, pipelines: Collection[str]) -> bool:

@@ -15,11 +15,15 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth
 from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
+from ingest.service.compaction_duty import CompactionDuty
+from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyStatus
 from ingest.service.replay_duty import ReplayDuty
 from ingest.service.replay_request import ReplayRequest
+from ingest.service.rollback import RollbackRequest
+from ingest.service.rollback_duty import RollbackDuty
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -37,8 +41,8 @@ _log = logger(__name__)
 class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/duties` and
-    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/duties/ID/cancel`, `/reload`
-    and `/log-level/LEVEL`.
+    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/compact` and
+    `rollback`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -81,6 +85,8 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/replay", self._replay),
                 _route("GET", "/duties", self._list_duties),
                 _route("GET", "/duties/<duty>", self._duty),
+                _route("POST", "/tables/<table>/compact", self._compact),
+                _route("POST", "/tables/<table>/rollback", self._rollback),
                 _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
                 _route("POST", "/log-level/<level>", self._log_level),
                 _route("GET", "/reload", self._reload_status),
@@ -185,6 +191,18 @@ class Pages:
             return self._duties.submit(ReplayDuty(pipeline, ReplayRequest.of(request.get_data())))
 
         return self._about_duty(submitted, HTTPStatus.ACCEPTED)
+
+    def _compact(self, request: Request, table: str) -> Response:
+        return self._about_duty(
+            lambda: self._duties.submit(CompactionDuty(table, CompactionRequest.of(request.get_data()))),
+            HTTPStatus.ACCEPTED,
+        )
+
+    def _rollback(self, request: Request, table: str) -> Response:
+        return self._about_duty(
+            lambda: self._duties.submit(RollbackDuty(table, RollbackRequest.of(request.get_data()))),
+            HTTPStatus.ACCEPTED,
+        )
 
     def _about_duty(self, action: Callable[[], DutyStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
         try:

@@ -20,15 +20,15 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
-from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
+from ingest.plan.plan import Plan
 from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.retention import watch_retention
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
-from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables
+from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables, replay_file
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -258,7 +258,14 @@ def build_pipeline(
         every_s = 0.0 if shared.once else pipeline.trigger_every_s
         stores = shared.stores.used_by(plan, opened)
         owned = owned_tables(shared.configuration, plan, stores)
-        tables = PipelineTables(owned, checkpoint, times, pipeline.fingerprint, shared.owner)
+        tables = PipelineTables(
+            owned,
+            checkpoint,
+            times,
+            fingerprint=pipeline.fingerprint,
+            replay=replay_file(shared.configuration, pipeline.name),
+            options=shared.owner,
+        )
         source = open_source(
             shared.catalog,
             pipeline,

@@ -18,6 +18,7 @@ from ingest.dead_letters.replay import ReplayStoppedError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
+from ingest.plan.assemble import plan_of
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
@@ -37,7 +38,16 @@ from ingest.service.replay_plan import (
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import ReplayState, ReplayTotals
+from ingest.service.tables import replay_file
+from ingest.service.taken_back import (
+    TakenBack,
+    UnfinishedPiece,
+    common_tables,
+    pieces_taken_back,
+    taken_back_from,
+)
 from ingest.service.topics import TopicIds
+from ingest.service.update_replay import unfinished
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -102,6 +112,7 @@ class RangeReplay:
         host: ReplayHost | None = None,
     ) -> None:
         self._settings = kafka_source_of(pipeline)
+        self._plan = plan_of(configuration, pipeline, catalog)
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
@@ -159,9 +170,14 @@ class RangeReplay:
         known_ids = TopicIds(checkpoint.folder).known()
         selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
         logged = list(logged_pieces(batches, selected, now))
+        if self._plan.updates:
+            return RangePlan(pieces_taken_back(logged, self._taken_back()), ReplayTotals())
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals())
+
+    def _taken_back(self) -> TakenBack:
+        return taken_back_from(self._configuration, self._plan, self._catalog)
 
     def _batch_log(self) -> BatchLog:
         return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
@@ -194,7 +210,9 @@ class RangeReplay:
             plan = self.plan()
             check_allowed(plan.pieces, is_allowed=self.is_any_allowed)
             totals = plan.totals
-            if totals.batches < len(plan.pieces):
+            interrupted = self._interrupted()
+            if totals.batches < len(plan.pieces) or interrupted is not None:
+                done, left = plan.pieces[: totals.batches], plan.pieces[totals.batches :]
                 runner = ReplayRunner(
                     self._configuration,
                     self._pipeline,
@@ -202,6 +220,8 @@ class RangeReplay:
                     self._host,
                     RateLimiter(self._request.rate),
                     opened,
+                    tables=common_tables(self._taken_back(), left, interrupted) if self._plan.updates else None,
+                    done=done,
                     on_blocked=on_blocked,
                     check_owner=lock.check,
                 )
@@ -214,6 +234,11 @@ class RangeReplay:
             else:
                 self._state.finish()
         return totals
+
+    def _interrupted(self) -> UnfinishedPiece | None:
+        """The piece of this pipeline that may be written in part."""
+        stored = unfinished(replay_file(self._configuration, self._pipeline.name)) if self._plan.updates else None
+        return None if stored is None else UnfinishedPiece.from_plain(stored["content"])
 
     def _run(
         self,
@@ -235,6 +260,7 @@ class RangeReplay:
         try:
             totals.add(runner.run(piece))
             runner.until_possible(partial(self._state.progress, totals))
+            runner.until_possible(partial(runner.finish, piece))
         except PositionLostError as error:
             raise PositionLostError(
                 f"stopped after {totals.batches} of {planned} micro-batches: the topics have deleted "

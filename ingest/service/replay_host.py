@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from ingest.api import ConflictError
 from ingest.config.model import Configuration
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.service.duty import DutyRun
 from ingest.service.stores import driver_stores, refuse_cluster
 from ingest.sources.kafka import KafkaSourceSettings

@@ -1,6 +1,6 @@
 """Runs the micro-batches of a replay until they are durable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,8 @@ from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
 from ingest.service.replay_plan import Piece
 from ingest.service.stores import committers_of
+from ingest.service.taken_back import UnfinishedPiece
+from ingest.service.update_replay import UpdateReplay
 from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.reading import read_kafka_ranges
@@ -36,6 +38,8 @@ class ReplayRunner:
         host: opens session and stores.
         limiter: of the replay's own rate.
         opened: closes session and stores.
+        tables: with deferred updates; only their sinks run. None to run all sinks.
+        done: the pieces whose progress is stored.
         on_blocked: called with the reason when a micro-batch cannot be made durable now, and with "" when it can.
         check_owner: as that of `Job`, for the lock of the replay.
 
@@ -52,11 +56,20 @@ class ReplayRunner:
         limiter: RateLimiter,
         opened: ExitStack,
         *,
+        tables: frozenset[str] | None = None,
+        done: Collection[Piece] = (),
         on_blocked: Callable[[str], None] = lambda _reason: None,
         check_owner: Callable[[], None] = lambda: None,
     ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        self._updates: UpdateReplay | None = None
+        if tables is not None:
+            plan = plan.with_tables(tables)
         stores = host.stores(plan, opened)
+        if tables is not None:
+            self._updates = UpdateReplay(configuration, pipeline, plan, stores, opened)
+            self._updates.complete(done)
+        self._tables = tables or frozenset()
         committers = committers_of(configuration, plan, stores)
         for committer in committers.values():
             opened.callback(committer.close)
@@ -103,8 +116,26 @@ class ReplayRunner:
             IngestError: it cannot be made durable, or `stop` was called.
         """
         frame = read_kafka_ranges(self._session, self._settings, piece.ranges)
-        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))
+
+        def write(time_ms: int) -> None:
+            self._job.run_batch(frame, piece.number, time_ms, piece.name, partial(first_places, piece.ranges))
+
+        if self._updates is None:
+            write(piece.time_ms)
+        else:
+            self._updates.run(UnfinishedPiece(piece, self._tables).to_plain(), write)
         return self._observer.counts
+
+    def finish(self, piece: Piece) -> None:
+        """
+        End a piece: the progress of the replay is durable.
+
+        Raises:
+            IngestError: not possible now; the piece is ended when the replay resumes.
+        """
+        if self._updates is not None:
+            self._updates.replayed(piece)
+            self._updates.finish()
 
     def until_possible(self, action: Callable[[], T]) -> T:
         """

@@ -16,9 +16,11 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.plan.assemble import Plan, plan_of
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
 from ingest.service.access import access_of
 from ingest.service.client import write_url
+from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
@@ -293,6 +295,8 @@ def _serve(
     """
     refusal = "this run ends once it has read the existing records" if options.once else ""
     duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
+    if not options.once:
+        opened.enter_context(CompactionSchedule(duties, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)

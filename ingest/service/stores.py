@@ -10,7 +10,8 @@ from typing import Any
 
 from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
 from ingest.config.model import Component, Configuration, declared_in
-from ingest.plan.assemble import Plan, family_registry, live_store, sink_committers
+from ingest.plan.assemble import family_registry, live_store, sink_committers
+from ingest.plan.plan import Plan
 from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender

@@ -24,6 +24,7 @@ UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage c
 START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
+MAX_FIRST_LINE_CHARS = 1_000  # of an error before a note about it; a longer one is shortened
 BLOCKED_STOP_S = 2.0  # on a stop, time for a blocked batch, which probably cannot finish
 
 _log = logger(__name__)
@@ -325,7 +326,7 @@ class Supervisor:
         member.restart_at = time.monotonic() + wait_s
         code = error.code if isinstance(error, IngestError) else "query_failed"
         report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
-        report(code, f"{error}; the query is restarted in {wait_s:g} s")
+        report(code, _with_note(str(error), f"the query is restarted in {wait_s:g} s"))
 
     def _fail(self, member: Member, error: BaseException) -> None:
         member.is_done = True
@@ -366,3 +367,15 @@ class Supervisor:
         for member in self._members:
             if member.start is not None and not member.is_done:
                 self._check_start(member, member.start, max(0.0, deadline - time.monotonic()))
+
+
+def _with_note(text: str, note: str) -> str:
+    """
+    The text of an error with a note after its first line, which is the line that `ingest status` shows.
+
+    The lines after it, such as Spark's stack traces and plan, may be cut off.
+    """
+    first, newline, rest = text.strip().partition("\n")
+    if len(first) > MAX_FIRST_LINE_CHARS:
+        first = first[: MAX_FIRST_LINE_CHARS - 1] + "…"
+    return f"{first}; {note}{newline}{rest}"

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.api import ConfigError, Source
+from ingest.api import ConfigError, ConflictError, Source
 from ingest.config.model import Configuration, declared_in
+from ingest.durable import StatePath, file_errors
 from ingest.observe.logs import logger
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
+from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.updates.marks import TableMark
@@ -39,15 +41,24 @@ class PipelineTables:
 
     Args:
         fingerprint: of the pipeline's configuration.
+        replay: the records of a replay into the tables; the file exists while the replay is not finished.
     """
 
     def __init__(
-        self, tables: OwnedTables, checkpoint: Checkpoint, times: BatchTimes, fingerprint: str, options: OwnerOptions
+        self,
+        tables: OwnedTables,
+        checkpoint: Checkpoint,
+        times: BatchTimes,
+        *,
+        fingerprint: str,
+        replay: StatePath,
+        options: OwnerOptions,
     ) -> None:
         self._tables = tables
         self._checkpoint = checkpoint
         self._times = times
         self._fingerprint = fingerprint
+        self._replay = replay
         self._options = options
 
     def claim(self, source: Source[Any]) -> None:
@@ -60,10 +71,19 @@ class PipelineTables:
 
         Raises:
             ConfigError: the source cannot start at the marks.
+            ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it.
             IngestError: as `OwnedTables.claim` and `OwnedTables.take_back`.
         """
         if not self._tables:
             return
+        with file_errors(self._replay):
+            if self._replay.exists():
+                raise ConflictError(
+                    "a replay into deferred updates of this pipeline was interrupted, and some of its records may "
+                    "be written",
+                    code="replay_unfinished",
+                    hint="run its command again, then start the pipeline",
+                )
         self._tables.claim(take_over=self._options.take_over)
         mark = self._tables.mark()
         if mark is not None:
@@ -102,6 +122,11 @@ class PipelineTables:
         """
         if self._tables:
             self._tables.move(TableMark(batch_time_ms, self._checkpoint.end_offsets(batch_id)))
+
+
+def replay_file(configuration: Configuration, pipeline: str) -> StatePath:
+    """The file with the records of an unfinished replay into the tables of a pipeline."""
+    return state_of(configuration) / "replays" / pipeline / "updates"
 
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:

@@ -1,5 +1,5 @@
 """
-Dead letters that are replayed into tables with deferred updates.
+Records that are replayed into tables with deferred updates: of dead letters, or of batches that were taken back.
 
 An update row has a time of its own: at a time that was written before, it would replace updates or be covered by a
 merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the marks.
@@ -9,19 +9,24 @@ Time and records are stored before the first write. A replay that was killed wri
 again, and only then others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, closing
+from typing import Any
 
 import orjson
 
-from ingest.api import ConflictError, IntegrityError, Record, RecordPlace
+from ingest.api import ConflictError, IntegrityError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
+from ingest.service.batches import batch_log_folder
 from ingest.service.pipeline import checkpoint_folder
-from ingest.service.tables import owned_tables
-from ingest.spark.state import state_of
+from ingest.service.replay_plan import Piece
+from ingest.service.tables import owned_tables, replay_file
+from ingest.service.taken_back import UnfinishedPiece
+from ingest.service.topics import TopicIds
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.updates.marks import TableMark
@@ -57,11 +62,14 @@ class UpdateReplay:
     ) -> None:
         self._fingerprint = pipeline.fingerprint
         self._clock = clock
-        self._path: StatePath = state_of(configuration) / "replays" / pipeline.name / "updates"
+        self._path = replay_file(configuration, pipeline.name)
         checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         checkpoint.lock()
         opened.callback(checkpoint.unlock)
         self._times = checkpoint.folder / "times"
+        self._topic_ids = TopicIds(checkpoint.folder).known()
+        self._log_folder = batch_log_folder(configuration, pipeline.name)
+        self._keep_ms = int(pipeline.replay.keep * 1000)
         self._tables = owned_tables(configuration, plan, stores)
         self._tables.claim()
         self._mark = self._complete_mark(checkpoint, pipeline.name)
@@ -79,51 +87,96 @@ class UpdateReplay:
             )
         return mark
 
-    def run(self, records: Sequence[Record], sinks: Mapping[RecordPlace, frozenset[str]], write: Write) -> None:
+    def run(self, content: object, write: Write) -> None:
         """
         Write records as a micro-batch at a new time, and move the marks to it.
 
         Args:
-            records: of one batch of dead letters.
-            sinks: place of a record -> names of its sinks.
+            content: identifies the records and their sinks, as plain data; the same if the replay runs again.
             write: writes them; called once.
 
         Raises:
             ConflictError: a replay of other records, or with another configuration, was interrupted.
             IngestError: as `write`.
         """
-        wanted = [[*record.place, sorted(sinks.get(record.place, ()))] for record in records]
-        time_ms = self._interrupted(wanted)
+        time_ms = self._interrupted(content)
         if time_ms is None:
             time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
-            content = {"time": time_ms, "records": wanted, "configuration": self._fingerprint}
+            stored = {"time": time_ms, "content": content, "configuration": self._fingerprint}
             with file_errors(self._path):
                 make_folder(self._path.parent)
-                write_durably(self._path, orjson.dumps(content))
+                write_durably(self._path, orjson.dumps(stored))
         write(time_ms)
         self._mark = TableMark(time_ms, self._mark.offsets)
         self._tables.move(self._mark)
 
+    def complete(self, done: Collection[Piece]) -> None:
+        """
+        Finish a piece whose progress is stored, which a kill has interrupted after that.
+
+        Args:
+            done: the pieces whose progress is stored.
+        """
+        stored = unfinished(self._path)
+        piece = None if stored is None else UnfinishedPiece.from_plain(stored["content"])
+        if stored is not None and piece is not None and piece.piece in done:
+            self._mark = TableMark(max(self._mark.time_ms, stored["time"]), self._mark.offsets)
+            self.replayed(piece.piece, stored["time"])
+            self.finish()
+
     def finish(self) -> None:
-        """End the micro-batch: the outcome of its dead letters is durable."""
+        """End the micro-batch: its outcome is durable elsewhere, so it does not run again."""
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
 
-    def _interrupted(self, wanted: list[list[object]]) -> int | None:
+    def replayed(self, piece: Piece, time_ms: int | None = None) -> None:
+        """
+        Log a replayed micro-batch at its new time, and note that its updates are in the tables again.
+
+        Args:
+            piece: the micro-batch, with its earlier time.
+            time_ms: its new time; that of the last `run` if None.
+
+        Raises:
+            IngestError: not possible now; the micro-batch runs again.
+        """
+        batch = LoggedBatch(piece.number, time_ms or self._mark.time_ms, piece.ranges, self._topic_ids)
+        with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
+            log.append(batch)
+        self._tables.replayed(piece.time_ms)
+
+    def _interrupted(self, wanted: object) -> int | None:
         """The time of the same records in an interrupted replay; None if none was interrupted."""
-        with file_errors(self._path):
-            try:
-                content = orjson.loads(self._path.read_bytes())
-            except FileNotFoundError:
-                return None
-            except ValueError as error:
-                raise IntegrityError(f'the list of replayed records "{self._path}" cannot be read') from error
-        if content["records"] != wanted or content["configuration"] != self._fingerprint:
-            what = "of other records" if content["records"] != wanted else "with another configuration"
+        stored = unfinished(self._path)
+        if stored is None:
+            return None
+        if stored["content"] != wanted or stored["configuration"] != self._fingerprint:
+            what = "of other records" if stored["content"] != wanted else "with another configuration"
             raise ConflictError(
                 f"a replay {what} into tables with deferred updates was interrupted, and some may be written",
                 code="other_replay",
                 hint="run that command again, with the configuration that it had",
             )
-        time_ms: int = content["time"]
+        time_ms: int = stored["time"]
         return time_ms
+
+
+def unfinished(path: StatePath) -> dict[str, Any] | None:
+    """
+    The unfinished replay of a file; None if there is none.
+
+    Returns:
+        Its `time` in ms, its `content` as passed to `UpdateReplay.run`, and the fingerprint of its `configuration`.
+
+    Raises:
+        IntegrityError: the file is damaged.
+        StoreUnavailableError: it cannot be read now.
+    """
+    with file_errors(path):
+        try:
+            content: dict[str, Any] = orjson.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise IntegrityError(f'the records of an unfinished replay, "{path}", cannot be read') from error
+    return content

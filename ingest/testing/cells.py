@@ -27,6 +27,7 @@ MUTATIONS = st.one_of(
     st.builds(Delete, ROWS, TIMES),
     st.builds(Delete, ROWS, TIMES, st.sampled_from([b"f", b"g"])),
     st.builds(lambda row, at, column: Delete(row, at, *column), ROWS, TIMES, COLUMNS),
+    st.builds(lambda row, at, column: replace(Delete(row, at, *column), exact=True), ROWS, TIMES, COLUMNS),
 )
 
 
@@ -82,4 +83,4 @@ def with_prefix(prefix: bytes, mutation: Mutation) -> Mutation:
     """The same mutation with a prefix before its row key, and a copy of its columns."""
     if isinstance(mutation, Put):
         return Put(prefix + mutation.row, dict(mutation.columns), mutation.timestamp_ms)
-    return Delete(prefix + mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier)
+    return replace(mutation, row=prefix + mutation.row)

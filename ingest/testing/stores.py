@@ -15,7 +15,9 @@ from the fixture, so all may use one server.
 # ruff: noqa: S101, D102, PLR2004
 
 import itertools
+from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis.strategies import lists
 
@@ -29,12 +31,14 @@ from ingest.api import (
     Row,
     Scan,
     TableSpec,
+    TimeRange,
+    WriteRejectedError,
 )
 from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
 from ingest.testing.fuzzy import FuzzyContract
-from ingest.testing.tables import AnyStore, StoreFixture, scanned
-from ingest.testing.times import TimeRangeContract
+from ingest.testing.tables import AnyStore, StoreFixture, needs, scanned
+from ingest.testing.times import LAST_MS, TimeRangeContract
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
@@ -109,6 +113,66 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert [(cell.qualifier, cell.timestamp_ms) for cell in row.cells] == [
             (b"p", 3), (b"p", 2), (b"p", 1), (b"q", 3),
         ]  # fmt: skip
+
+    def test_removed_rows_are_gone(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
+        keys = [b"%02d" % number for number in range(20)]
+        store.apply(table, [put(key, 5, f_q=b"1", g_q=b"1") for key in keys])
+        store.apply(table, [put(b"03", 6, f_q=b"2"), Delete(b"04", 4)])
+        removed = [Delete(key, 6) for key in (*keys[3:9], b"1", b"15", b"absent")]
+        for _ in range(2):
+            store.remove_rows(table, removed)
+            store.flush_removed(table)
+        remaining = [key for key in keys if key not in {delete.row for delete in removed}]
+        assert [row.key for row in scanned(store, table)] == remaining
+        assert [row.key for row in scanned(kit.reopened(store), table)] == remaining
+
+    def test_exact_delete_hides_only_its_version(self, store: AnyStore, table: str) -> None:
+        needs(store, deletes_versions=True)
+        for at in (1, 2, 3):
+            store.apply(table, [put(b"r", at, g_p=b"%d" % at, g_q=b"%d" % at), put(b"s", at, g_q=b"%d" % at)])
+        store.apply(
+            table, [exact_delete(b"r", 2), exact_delete(b"s", 3), exact_delete(b"s", 0), exact_delete(b"absent", 3)]
+        )
+
+        def found(row: bytes, **options: Any) -> list[tuple[bytes, int]]:
+            cells = (store.get(table, row, **options) or Row(row, ())).cells
+            return [(cell.qualifier, cell.timestamp_ms) for cell in cells]
+
+        assert found(b"r", versions=3) == [(b"p", 3), (b"p", 2), (b"p", 1), (b"q", 3), (b"q", 1)]
+        assert found(b"s", versions=3) == [(b"q", 2), (b"q", 1)]
+        assert found(b"s") == [(b"q", 2)]
+        assert found(b"s", columns=[b"g:q"], versions=2, times=TimeRange(2, 4)) == [(b"q", 2)]
+        assert found(b"r", columns=[b"g:q"], times=TimeRange(1, 3)) == [(b"q", 1)]
+        assert found(b"r", columns=[b"g:q"], times=TimeRange(2, 3)) == []
+        assert [row.key for row in scanned(store, table, Scan(times=TimeRange(3)))] == [b"r"]
+
+    def test_exact_delete_hides_its_version_written_later(self, store: AnyStore, table: str) -> None:
+        needs(store, deletes_versions=True)
+        store.apply(table, [exact_delete(b"r", 5)])
+        store.apply(table, [put(b"r", 5, g_q=b"hidden")])
+        assert scanned(store, table) == []
+        store.apply(table, [put(b"r", 4, g_q=b"4"), put(b"r", 6, g_q=b"6")])
+        row = store.get(table, b"r", versions=3)
+        assert row is not None
+        assert [cell.value for cell in row.cells] == [b"6", b"4"]
+
+    def test_exact_deletes_of_all_versions(self, store: AnyStore, table: str) -> None:
+        needs(store, deletes_versions=True)
+        times = (0, 1, 2, LAST_MS - 1, LAST_MS)
+        for delete_first in (True, False):
+            row = b"%d" % delete_first
+            puts, deletes = [put(row, at, g_q=b"1") for at in times], [exact_delete(row, at) for at in times]
+            store.apply(table, [*deletes, *puts] if delete_first else [*puts, *deletes])
+            assert store.get(table, row, versions=3) is None
+        assert scanned(store, table, Scan(times=TimeRange(0, 2))) == []
+
+    def test_exact_delete_is_rejected_without_the_capability(self, store: AnyStore, table: str) -> None:
+        needs(store, deletes_versions=False)
+        store.apply(table, [put(b"r", 1, g_q=b"1")])
+        with pytest.raises(WriteRejectedError, match="cannot delete one version") as caught:
+            store.apply(table, [put(b"s", 1, g_q=b"1"), exact_delete(b"r", 1)])
+        assert caught.value.indexes == [1]
+        assert store.get(table, b"r") is not None
 
     def test_delete_hides_older_cells_written_later(self, store: AnyStore, table: str) -> None:
         store.apply(table, [Delete(b"r", 5), Delete(b"s", 5, b"f"), Delete(b"t", 5, b"f", b"q")])
@@ -274,6 +338,15 @@ class StoreContract(FuzzyContract, TimeRangeContract):
                 reader.close()
 
 
+def exact_delete(row: bytes, at: int) -> Delete:
+    """An exact delete of a version of the column g:q."""
+    return Delete(row, at, b"g", b"q", exact=True)
+
+
+def _is_supported(store: AnyStore, mutation: Mutation) -> bool:
+    return store.capabilities.deletes_versions or isinstance(mutation, Put) or not mutation.exact
+
+
 def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: list[Scan]) -> None:
     """Write to the store and to a memory store, and compare their reads; each example has its own row prefix."""
     prefix = b"%08d/" % next(_numbers)
@@ -282,7 +355,7 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
     reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
     reader = TableReader(store, table)
     for call in calls:
-        mutations = [with_prefix(prefix, mutation) for mutation in call]
+        mutations = [with_prefix(prefix, mutation) for mutation in call if _is_supported(store, mutation)]
         reference.apply(table, mutations)
         store.apply(
             table, mutations if reader.distribution is None else with_stored_keys(mutations, reader.distribution.stored)

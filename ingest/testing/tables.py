@@ -33,6 +33,8 @@ from ingest.clock import now_ms
 from ingest.testing.cells import put
 
 AnyStore = Store[Any]
+MISSING_CAPABILITY = "capability: "
+"""Start of the reason why a test of a store is skipped."""
 _numbers = itertools.count()
 
 
@@ -59,6 +61,13 @@ class StoreFixture(ABC):
 
     def clean(self) -> None:  # noqa: B027 - most need no clean-up
         """Remove what the fixture created; called after the store was closed."""
+
+
+def needs(store: AnyStore, **capabilities: bool) -> None:
+    """Skip the test unless the store has these capabilities, as in `needs(store, creates_families=True)`."""
+    for name, needed in capabilities.items():
+        if getattr(store.capabilities, name) is not needed:
+            pytest.skip(f"{MISSING_CAPABILITY}{name} is {not needed}")
 
 
 def scanned(store: AnyStore, table: str, scan: Scan | None = None) -> list[Row]:
@@ -129,8 +138,7 @@ class TableContract:
         assert [cell.value for cell in row.cells] == [b"2"]
 
     def test_family_is_added_to_a_live_table(self, store: AnyStore, table: str) -> None:
-        if not store.capabilities.creates_families:
-            pytest.skip("the store does not add families")
+        needs(store, creates_families=True)
         store.apply(table, [put(b"r", 1, f_q=b"1")])
         store.ensure_table(TableSpec(table, (FamilySpec(b"h"),)))
         store.apply(table, [put(b"r", 2, h_q=b"2")])
@@ -150,8 +158,7 @@ class TableContract:
             assert tuple(region.start for region in regions) == (b"", *described.splits)
 
     def test_family_of_a_live_table_is_changed(self, kit: StoreFixture, store: AnyStore, table: str) -> None:
-        if not store.capabilities.creates_families:
-            pytest.skip("the store does not change families")
+        needs(store, creates_families=True)
         changed = FamilySpec(b"g", versions=2, ttl_s=86_400, compression="gz", bloom="none")
         for at in (1, 2, 3):
             store.apply(table, [put(b"r", now_ms() + at, f_q=b"%d" % at, g_q=b"%d" % at)])

@@ -171,6 +171,11 @@ class HBaseSettings(StoreSettings):
         return self.unsupported_reason is None
 
     @property
+    def deletes_versions(self) -> bool:
+        """Whether one version of a cell can be deleted: a Thrift server deletes all versions up to a time."""
+        return self.bootstrap_servers is not None
+
+    @property
     def unsupported_reason(self) -> tuple[str, str] | None:
         """A Thrift server cannot create families, unless there is a Thrift2 server."""
         if self.thrift2 is not None or self.bootstrap_servers is not None:

@@ -49,6 +49,7 @@ class HBaseStore(Store[HBaseSettings]):
             written_by_driver=False,
             creates_families=settings.creates_families,
             creates_tables=False,
+            deletes_versions=settings.deletes_versions,
         )
         self._client = _client(settings)
         self._records = TableRecords(self._client)

@@ -125,6 +125,11 @@ class Database:
 
         self.guarded(write)
 
+    def flush(self, table: str) -> None:
+        """Write what is in memory of a table to a file."""
+        opened = self.writable()
+        self.guarded(opened.column_families[tables.column_family(table)].flush)
+
     def put_unsynced(self, key: bytes, value: bytes) -> None:
         """Write a record that survives a crash of the process, but not always of the machine."""
         root = self.writable().root

@@ -3,11 +3,13 @@ How rows, columns and times become keys whose byte order is the order of cells i
 
 One RocksDB column family holds one table, so the table is not in the key::
 
-    text(row) text(family) 0x00 inverted(time)                         delete of the family in this row
-    text(row) text(family) 0x01 text(qualifier) 0x00 inverted(time)    delete of one column
-    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)    a cell
+    text(row) text(family) 0x00 inverted(time)                                           delete of a family in a row
+    text(row) text(family) 0x01 text(qualifier) 0x00 inverted(time)                      delete of a column in a row
+    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time + 1) inverted(time)   delete of a version
+    text(row) text(family) 0x01 text(qualifier) 0x01 inverted(time)                      a cell
 
-The value of a cell's key is the cell's value, that of a delete the time at which it was written.
+The value of a cell's key is the cell's value, that of a delete the time at which it was written. The delete of a
+version sorts between the cell of the next millisecond, whose key it continues, and the cell that it hides.
 
 `text` ends with 0x00 0x01 and escapes 0x00 as 0x00 0xFF: so no text is a prefix of another, and texts sort as their
 bytes do. Inverted times are 8 bytes, big-endian, 2**64 - 1 minus the time: the newest comes first, and a delete before
@@ -21,6 +23,9 @@ from struct import Struct
 END = b"\x00\x01"
 COLUMNS = 1
 CELL = 1
+
+CELL_TAIL_BYTES = 9
+"""Of a cell's key after its column; the key of a version delete is longer."""
 
 _TIME = Struct(">Q")
 _INVERT = (1 << 64) - 1
@@ -56,6 +61,16 @@ def cell_column(column: bytes) -> bytes:
 def column_delete_suffix(family: bytes, qualifier: bytes, timestamp_ms: int) -> bytes:
     """The part of a column delete's key after the row."""
     return encode_text(family) + b"\x01" + encode_text(qualifier) + b"\x00" + encode_time(timestamp_ms)
+
+
+def version_delete_suffix(family: bytes, qualifier: bytes, timestamp_ms: int) -> bytes:
+    """The part of a version delete's key after the row."""
+    return encode_text(family) + b"\x01" + encode_text(qualifier) + version_start(timestamp_ms)
+
+
+def version_start(timestamp_ms: int) -> bytes:
+    """The part of the keys after the column at which those of a version start: the key of its delete."""
+    return b"\x01" + encode_time(timestamp_ms + 1) + encode_time(timestamp_ms)
 
 
 def family_delete_suffix(family: bytes, timestamp_ms: int) -> bytes:

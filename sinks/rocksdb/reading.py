@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, Self
 from ingest.api import Cell, FamilySpec, Row, ScanCounts, TimeRange
 from sinks.rocksdb.keys import (
     CELL,
+    CELL_TAIL_BYTES,
     COLUMNS,
     END,
     after,
@@ -13,8 +14,8 @@ from sinks.rocksdb.keys import (
     decode_text,
     decode_time,
     encode_text,
-    encode_time,
     row_head,
+    version_start,
 )
 from sinks.rowkeys.fuzzy import RemainingRange
 
@@ -68,8 +69,8 @@ class Part(NamedTuple):
         text: its name as encoded in keys.
         qualifiers: None for the whole family.
         oldest_ms: older cells have expired, or are before the time range of the read.
-        newest: the start of a cell's key after its column, at the last time of the read's range; None if the range has
-            no end.
+        newest: the part of the keys after the column at which those of the last version in the read's range start;
+            None if the range has no end.
         versions: maximum number of versions of a cell to return, at most that of the family.
     """
 
@@ -95,7 +96,7 @@ class Part(NamedTuple):
             now_ms: the time of the read.
         """
         oldest_ms = times.from_ms if spec.ttl_s is None else max(times.from_ms, now_ms - spec.ttl_s * 1000)
-        newest = b"\x01" + encode_time(times.to_ms - 1) if times.has_end else None
+        newest = version_start(times.to_ms - 1) if times.has_end else None
         return cls(spec, encode_text(spec.name), qualifiers, oldest_ms, newest, min(versions, spec.versions))
 
 
@@ -235,12 +236,16 @@ def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
 def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
     """Visible versions of one column; the cursor starts at its first key, if it has any, and ends after its last."""
     kind_at = len(column)
+    cell_bytes = kind_at + CELL_TAIL_BYTES
+    deleted_ms = -1
     found = passed = 0
     while at_key(cursor) and (key := cursor.key()).startswith(column):
         at = decode_time(key)
         if key[kind_at] != CELL:
             floor = max(floor, at + 1)
-        elif found < part.versions and at >= floor:
+        elif len(key) > cell_bytes:
+            deleted_ms = at
+        elif found < part.versions and at >= floor and at != deleted_ms:
             found += 1
             yield Cell(part.spec.name, qualifier, at, cursor.value())
         passed += 1

@@ -11,6 +11,7 @@ from ingest.api import (
     ALL_TIMES,
     BucketsDifferError,
     Capabilities,
+    Delete,
     FamilySpec,
     FileStore,
     Mutation,
@@ -38,7 +39,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.sweep import DELETE_KEPT_MS, GarbageEstimate, RetentionRule, count_superseded, slice_of
 from sinks.rocksdb.table_file import Metadata
 from sinks.rocksdb.tables import TableRecord, column_family, estimate_key, strongest
-from sinks.rocksdb.writing import batch_of
+from sinks.rocksdb.writing import batch_of, remove_rows
 from sinks.rowkeys.fuzzy import RemainingRange
 
 
@@ -61,7 +62,9 @@ class RocksDBStore(FileStore[RocksDBSettings]):
     """
 
     kind = "rocksdb"
-    capabilities = Capabilities(written_by_driver=True, creates_families=True, creates_tables=True)
+    capabilities = Capabilities(
+        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True
+    )
 
     def __init__(
         self, settings: RocksDBSettings, *, read_only: bool = False, clock_ms: Callable[[], int] = now_ms
@@ -103,6 +106,20 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             with self._releasing_on_error():
                 self._database.put_unsynced(estimate_key(table), record)
         self._sweep_if_due(found)
+
+    def remove_rows(self, table: str, deletes: Sequence[Delete]) -> None:
+        """Remove all keys of the rows, with earlier deletes of them, so that a read does not pass them."""
+        found = self._open_table(table)
+        batch = WriteBatch(raw_mode=True)
+        with self._releasing_on_error():
+            removed = self._database.guarded(lambda: remove_rows(batch, found, [delete.row for delete in deletes]))
+        found.estimate.remove(removed)
+        self._save_estimate(found, batch)
+
+    def flush_removed(self, table: str) -> None:
+        """Write the removals to a file: RocksDB merges files that consist mostly of removals, see `table_options`."""
+        with self._releasing_on_error():
+            self._database.flush(table)
 
     def file_compression(self, table: str) -> str:
         """The strongest compression of the families: a file has cells of all of them."""

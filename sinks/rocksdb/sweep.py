@@ -25,6 +25,7 @@ from ingest.api import FamilySpec, Mutation, Put
 from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import (
     CELL,
+    CELL_TAIL_BYTES,
     COLUMNS,
     cell_column,
     column_head,
@@ -151,6 +152,10 @@ class GarbageEstimate:
             rows = [(encode_text(put.row), put.timestamp_ms + _shortest_ttl_ms(put, ttls_ms)) for put in puts]
             self.expiry.add_written(cells, rows)
 
+    def remove(self, cells: int) -> None:
+        """Record cells that are about to be removed by another than the sweep."""
+        self.cells = max(0, self.cells - cells)
+
     def start_if_due(self, *, ttl_s: int | None, now_ms: int) -> None:
         """Start a sweep of the table if it is due."""
         # a clock that was ahead must not delay a sweep
@@ -250,6 +255,7 @@ def slice_of(
     retention = RetentionRule(0, 0, 0, NEVER)
     is_deleted = False
     floor = row_floor = found = count = removed = 0
+    deleted_ms = -1
     expires_ms = NEVER
     valid, current_key, advance = cursor.valid, cursor.key, cursor.next
     while valid():
@@ -277,12 +283,15 @@ def slice_of(
                 if count >= limit and not is_deleted:
                     # resume before versions of the column that are written until then
                     return Slice(removed, column, expires_ms)
-                floor, found = row_floor, 0
+                floor, found, deleted_ms = row_floor, 0, -1
             if key[len(column)] != CELL:
                 is_garbage = at < floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
                 floor = max(floor, at + 1)
+            elif len(key) > len(column) + CELL_TAIL_BYTES:
+                is_garbage = at < floor or max(at, _written_ms(cursor)) < retention.deletes_from_ms
+                deleted_ms = at
             else:
-                is_garbage = at < floor or found >= retention.versions
+                is_garbage = at < floor or at == deleted_ms or found >= retention.versions
                 if not is_garbage:
                     found += 1
                     expires_ms = min(expires_ms, at + retention.ttl_ms)
@@ -320,6 +329,8 @@ def count_superseded(
                     continue
                 skipped[every] = 0
                 found += every * supersedes(cursor, row + cell_column(column), mutation.timestamp_ms, versions)
+        elif mutation.exact:
+            found += 2  # the delete and its version
         else:
             # a delete and the cells it hides are garbage
             for family in specs if mutation.family is None else (mutation.family,):

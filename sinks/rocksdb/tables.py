@@ -16,8 +16,8 @@ FORMATS = (b"3", b"4")
 """
 The formats that this version reads; a store of another format is refused. Changes of keys or records add a format.
 
-A new store has the first of these. The first property of a table makes it the second, so that a version which does not
-know properties cannot write to the table.
+A new store has the first of these, which version 0.2.0 reads. The first property of a table, and the first delete of a
+single version, make it the second.
 """
 _TABLE_KEY = b"table:"
 _PROPERTIES_KEY = b"properties:"
@@ -26,6 +26,11 @@ WRITE_BUFFER_BYTES = 32 << 20
 """Of one table: flushed files are large, and ten tables fit into a small driver."""
 ALL_BUFFERS_BYTES = 128 << 20
 """Of all tables together; above it RocksDB flushes the largest buffers."""
+REMOVALS_WINDOW, REMOVALS_IN_WINDOW = 128, 64
+"""
+RocksDB merges a file with those below it, until its removals are gone, if 64 of 128 adjacent keys are removals. Else a
+read of what follows passes each of them, which takes about 0.5 µs.
+"""
 
 _COMPRESSIONS = {
     "none": ("kNoCompression", DBCompressionType.none),
@@ -65,6 +70,7 @@ def table_options() -> Options:
     options = Options(raw_mode=True)
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_compression_type(DBCompressionType.none())
+    options.add_compact_on_deletion_collector_factory(REMOVALS_WINDOW, REMOVALS_IN_WINDOW, 0.0)
     return options
 
 

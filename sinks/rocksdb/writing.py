@@ -1,6 +1,6 @@
 """Mutations as one write batch of RocksDB."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rocksdict import WriteBatch
 
@@ -18,8 +18,11 @@ from sinks.rocksdb.keys import (
     encode_text,
     encode_time,
     family_delete_suffix,
+    version_delete_suffix,
 )
 from sinks.rocksdb.open_table import OpenTable
+from sinks.rocksdb.reading import at_key
+from sinks.rocksdb.tables import FORMAT_KEY, FORMATS
 
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 
@@ -39,6 +42,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
     batch = WriteBatch(raw_mode=True)
     write = batch.put
     logged = False
+    has_exact = False
     cells = 0
     at: int | None = None
     time = b""
@@ -59,6 +63,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
             logged = logged or mutation.durability is not _SKIP
             if isinstance(mutation, Delete):
                 _delete(batch, head, mutation, table, written)
+                has_exact = has_exact or mutation.exact
                 continue
             columns = mutation.columns
             if not columns:
@@ -71,7 +76,34 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
                 write(head + found + time, value, handle)
     except KeyError:
         raise _rejection(mutations, table) from None
+    if has_exact:
+        write(FORMAT_KEY, FORMATS[1])
+        logged = True  # the format is in another column family than the table
     return batch, logged, cells
+
+
+def remove_rows(batch: WriteBatch, table: OpenTable, rows: Iterable[bytes]) -> int:
+    """
+    Add the removal of all keys of rows to a batch; returns their number.
+
+    Args:
+        batch: of the table.
+        table: of the rows.
+        rows: their row keys; the reads are cheapest in byte order.
+    """
+    cursor, handle = table.cursor(), table.handle
+    removed = 0
+    is_positioned = False
+    for row in rows:
+        head = encode_text(row)
+        if not (is_positioned and at_key(cursor) and cursor.key().startswith(head)):
+            cursor.seek(head)
+        is_positioned = True
+        while at_key(cursor) and (key := cursor.key()).startswith(head):
+            batch.delete(key, handle)
+            removed += 1
+            cursor.next()
+    return removed
 
 
 def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, written: bytes) -> None:
@@ -84,7 +116,8 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, wr
     elif delete.qualifier is None:
         suffixes = [family_delete_suffix(delete.family, at)]
     else:
-        suffixes = [column_delete_suffix(delete.family, delete.qualifier, at)]
+        suffix_of = version_delete_suffix if delete.exact else column_delete_suffix
+        suffixes = [suffix_of(delete.family, delete.qualifier, at)]
     for suffix in suffixes:
         batch.put(head + suffix, written, table.handle)
 

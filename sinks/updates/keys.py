@@ -19,8 +19,8 @@ from ingest.api import MAX_ROW_KEY_BYTES
 SPLIT_BITS = 20
 MAX_SPLITS = 1 << SPLIT_BITS
 """Number of splits that a micro-batch may have."""
-MAX_UPDATE_TIME_MS = (2**63 - 1) >> SPLIT_BITS
-"""The latest batch time that a start can have, in the year 2248."""
+MAX_BATCH_TIME_MS = (2**63 - 1) >> SPLIT_BITS
+"""The latest time of a micro-batch that writes updates, in the year 2248."""
 MAX_ORIGINAL_BYTES = MAX_ROW_KEY_BYTES - 17
 """Length of an original row key, each byte 00 counted twice; one byte ends it, 16 are start and end."""
 

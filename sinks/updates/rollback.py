@@ -21,10 +21,12 @@ class Rollback(NamedTuple):
     Attributes:
         deletes: the rows to delete, leftovers first.
         left: merged rows with updates both inside and outside of the interval, which stay.
+        leftovers: number of leftovers among the rows to delete; the others are deleted once these are.
     """
 
     deletes: tuple[UpdateKey, ...]
     left: tuple[UpdateKey, ...]
+    leftovers: int = 0
 
 
 def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
@@ -45,4 +47,4 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
             deletes[is_leftover].append(key)
         elif not is_leftover and key.start <= last and first <= key.last:
             left.append(key)
-    return Rollback((*deletes[True], *deletes[False]), tuple(left))
+    return Rollback((*deletes[True], *deletes[False]), tuple(left), len(deletes[True]))

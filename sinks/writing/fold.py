@@ -4,6 +4,8 @@ Folds the operations on each row key of a micro-batch into deletes and puts that
 In HBase a delete hides a put with the same timestamp, also one that is written later. So deletes get the timestamp one
 millisecond earlier, and a put that precedes its delete is not sent at all. The result is then that of the operations in
 their original order, in whatever order they are sent, and after a replay.
+
+An exact delete keeps its timestamp: a later put of the same version replaces it.
 """
 
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ class _Pending:
         row_ms: original timestamp of the newest row delete; -1 for none.
         families_ms: family -> original timestamp of its newest delete.
         columns_ms: (family, qualifier) -> original timestamp of its newest delete.
+        versions: (column, timestamp) of exact deletes.
         durability: the strongest of the operations; all of them get it.
     """
 
@@ -30,6 +33,7 @@ class _Pending:
     row_ms: int = -1
     families_ms: dict[bytes, int] = field(default_factory=dict)
     columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    versions: set[tuple[bytes, int]] = field(default_factory=set)
     durability: Durability = Durability.SKIP
 
 
@@ -72,7 +76,7 @@ class Fold:
                 pending = rows[row] = _of(pending)
             _add_put(pending, mutation)
             return
-        if mutation.timestamp_ms < 1:
+        if mutation.timestamp_ms < 1 and not mutation.exact:
             raise MappingError(
                 f"a delete at time {mutation.timestamp_ms} cannot be written: deletes get the millisecond before",
                 code="delete_at_zero",
@@ -83,7 +87,7 @@ class Fold:
         _add_delete(pending, mutation)
 
     def deletes(self) -> Iterator[tuple[str, Delete]]:
-        """Every delete, one millisecond before its original timestamp."""
+        """Every delete, one millisecond before its original timestamp, except for exact ones."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
@@ -94,6 +98,9 @@ class Fold:
                     yield table, Delete(row, at - 1, family, durability=pending.durability)
                 for (family, qualifier), at in pending.columns_ms.items():
                     yield table, Delete(row, at - 1, family, qualifier, durability=pending.durability)
+                for column, at in sorted(pending.versions):
+                    family, _, qualifier = column.partition(b":")
+                    yield table, Delete(row, at, family, qualifier, durability=pending.durability, exact=True)
 
     def puts(self) -> Iterator[tuple[str, Put]]:
         """Every put that no later delete removed; one for each row and timestamp, several if it is too large."""
@@ -137,11 +144,16 @@ def _of(put: Put | None) -> _Pending:
 def _add_put(pending: _Pending, put: Put) -> None:
     pending.durability = stronger(pending.durability, put.durability)
     pending.puts.setdefault(put.timestamp_ms, {}).update(put.columns)
+    if pending.versions:
+        pending.versions.difference_update((column, put.timestamp_ms) for column in put.columns)
 
 
 def _add_delete(pending: _Pending, delete: Delete) -> None:
     at, family, qualifier = delete.timestamp_ms, delete.family, delete.qualifier
     pending.durability = stronger(pending.durability, delete.durability)
+    if delete.exact and family is not None and qualifier is not None:
+        _add_exact(pending, family + b":" + qualifier, at)
+        return
     for put_ms, columns in list(pending.puts.items()):
         if put_ms > at:
             continue
@@ -163,6 +175,14 @@ def _add_delete(pending: _Pending, delete: Delete) -> None:
     else:
         pending.columns_ms[family, qualifier] = max(pending.columns_ms.get((family, qualifier), -1), at)
     _drop_covered(pending)
+
+
+def _add_exact(pending: _Pending, column: bytes, at: int) -> None:
+    columns = pending.puts.get(at, {})
+    columns.pop(column, None)
+    if not columns:
+        pending.puts.pop(at, None)
+    pending.versions.add((column, at))
 
 
 def _drop_covered(pending: _Pending) -> None:

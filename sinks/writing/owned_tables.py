@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConflictError, Store, TableSpec
+from sinks.rewriting.taken_back import remove_taken_back
 from sinks.scanning.update_rows import take_back
 from sinks.table_records import record_updates
 from sinks.updates.marks import MARK, OWNER, TableMark
@@ -91,6 +92,17 @@ class OwnedTables:
         for name, spec in self._declared():
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
+
+    def replayed(self, time_ms: int) -> None:
+        """
+        Note that the micro-batch of this time, which a rollback had taken back, was replayed.
+
+        Raises:
+            StoreError: a store is unavailable.
+        """
+        for name, spec in self._declared():
+            with self._stores[name].held() as store:
+                remove_taken_back(store, spec.name, [time_ms])
 
     def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
         """Claim one table; returns its mark."""

@@ -14,7 +14,9 @@ from ingest.api import Delete, Durability, Mutation, Put
 SECTION_BYTES = 1 << 20
 """Approximate size of a section: large enough for a negligible overhead, small enough to buffer two."""
 
-Section = tuple[str, str, list[tuple[bytes, ...]], list[Any], list[tuple[bytes, int, bytes | None, bytes | None]]]
+_Delete = tuple[bytes, int, bytes | None, bytes | None, bool]
+"""Row key, timestamp, family, qualifier, and whether it is exact."""
+Section = tuple[str, str, list[tuple[bytes, ...]], list[Any], list[_Delete]]
 
 
 def sections_of(table: str, mutations: Sequence[Mutation]) -> Iterator[tuple[Section, int]]:
@@ -39,7 +41,7 @@ def mutations_of(section: Sequence[Any]) -> list[Mutation]:
     _, word, shapes, flat, deletes = section
     durability = Durability(word)
     mutations: list[Mutation] = [
-        Delete(row, at_ms, family, qualifier, durability) for row, at_ms, family, qualifier in deletes
+        Delete(row, at_ms, family, qualifier, durability, exact) for row, at_ms, family, qualifier, exact in deletes
     ]
     at, end = 0, len(flat)
     while at < end:
@@ -55,7 +57,7 @@ def _of_one_durability(table: str, mutations: Sequence[Mutation]) -> Iterator[tu
     word = mutations[0].durability.value
     shapes: dict[tuple[bytes, ...], int] = {}
     puts: list[Any] = []
-    deletes: list[tuple[bytes, int, bytes | None, bytes | None]] = []
+    deletes: list[_Delete] = []
     size = 0
     for mutation in mutations:
         if isinstance(mutation, Put):
@@ -71,7 +73,7 @@ def _of_one_durability(table: str, mutations: Sequence[Mutation]) -> Iterator[tu
             puts.extend(values)
             size += sum(map(len, values)) + len(mutation.row)
         else:
-            deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier))
+            deletes.append((mutation.row, mutation.timestamp_ms, mutation.family, mutation.qualifier, mutation.exact))
             size += len(mutation.row)
         if size >= SECTION_BYTES:
             yield (table, word, list(shapes), puts, deletes), size

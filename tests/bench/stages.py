@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ingest.api import Batch, Event, TaskSpec
 from ingest.pipeline.task import Task
-from ingest.plan.assemble import Plan, live_chain, live_decoder, live_mappers, live_task
+from ingest.plan.assemble import live_chain, live_decoder, live_mappers, live_task
+from ingest.plan.plan import Plan
 from ingest.receipt import TaskStatus
 from ingest.spark.streaming.rows import records_of
 from sinks.writing.messages import Prepared

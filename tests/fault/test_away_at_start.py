@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.names import unique
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 
 PIPELINE = "lines"
@@ -23,13 +23,14 @@ def blocked_by(service: Service, code: str) -> bool:
 
 
 @pytest.mark.slow
-def test_start_waits_for_store_and_dead_letter_broker(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+def test_start_waits_for_store_and_dead_letter_broker(
+    kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path
+) -> None:
     topic, table = kafka.create_topic("dead"), hbase.create_table("away", families=["cf"])
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("good\npoison\ngood\n")
-    thrift2 = {"host": hbase.host, "port": hbase.thrift2_port}
     content = {
-        "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port, "thrift2": thrift2}}},
+        "stores": {"cluster": {"hbase": hbase.store_options(protocol, thrift2=True)}},
         "pipelines": {
             PIPELINE: {
                 "source": {"files": {"path": str(tmp_path / "in")}},
@@ -44,7 +45,7 @@ def test_start_waits_for_store_and_dead_letter_broker(kafka: Kafka, hbase: HBase
             }
         },
     }
-    hbase.kill("thrift")
+    hbase.kill("thrift" if protocol == "thrift" else "hbase")
     kafka.kill()
     with Service(tmp_path / unique("service"), content) as service:
         service.start()

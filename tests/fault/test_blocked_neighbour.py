@@ -1,18 +1,33 @@
 """A blocked pipeline holds no task slot while its store is frozen."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.servers import HBase, Kafka
+import pytest
+
+from tests.support.protocols import SLOW_WITH_RPC
+from tests.support.proxy import Proxy
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 
 ROWS = 2_000
 
 
-def test_pipeline_of_a_frozen_thrift_server_holds_no_task_slot(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
+@pytest.fixture
+def proxy(hbase: HBase, protocol: Protocol) -> Iterator[Proxy]:
+    with hbase.proxy(protocol) as target:
+        yield target
+
+
+@SLOW_WITH_RPC
+def test_pipeline_of_a_frozen_store_holds_no_task_slot(
+    kafka: Kafka, hbase: HBase, protocol: Protocol, proxy: Proxy, tmp_path: Path
+) -> None:
     table = hbase.create_table("frozen", families=["f"])
     topics = {name: kafka.create_topic(name, partitions=2) for name in ("frozen", "free")}
     keyed = [{"value": {"attribute": "2hb_", "value": "%{body}"}}, {"value": {"attribute": "2hb_f:q", "value": "v"}}]
-    stores = {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port}}, "local": {"rocksdb": {"path": "data"}}}
+    options = hbase.store_options(protocol, port=proxy.port)
+    stores = {"cluster": {"hbase": options}, "local": {"rocksdb": {"path": "data"}}}
     pipelines = {
         name: {
             "source": {"kafka": {"brokers": kafka.brokers, "topics": [topics[name]]}},
@@ -26,7 +41,7 @@ def test_pipeline_of_a_frozen_thrift_server_holds_no_task_slot(kafka: Kafka, hba
         for name, topic in topics.items():
             kafka.produce(topic, [f"{name}-before-{number}" for number in range(ROWS)])
             service.wait_for_batches(1, name)
-        hbase.pause("thrift")
+        proxy.behave(stalled=True)
         try:
             kafka.produce(topics["frozen"], [f"frozen-during-{number}" for number in range(ROWS)])
             service.wait_for_state("blocked", "frozen")
@@ -44,7 +59,7 @@ def test_pipeline_of_a_frozen_thrift_server_holds_no_task_slot(kafka: Kafka, hba
             assert attempts(service) == blocked
             assert service.states()["frozen"] == "blocked"
         finally:
-            hbase.resume("thrift")
+            proxy.behave()
         service.wait_for(
             lambda: service.metric("ingest_events_stored_total", pipeline="frozen") == 2 * ROWS,
             "it resumes",

@@ -9,6 +9,7 @@ import pytest
 from tests.support import ticks
 from tests.support.audit import assert_holds, assert_same_table, hbase_older_versions, hbase_table, table_of
 from tests.support.names import unique
+from tests.support.protocols import thrift_only
 from tests.support.servers import PROTOCOLS, HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.ticks import Ticks
@@ -112,6 +113,7 @@ def test_blocked_service_can_be_stopped_and_resumes_at_the_next_start(load: Load
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["rpc"])
+@pytest.mark.own_protocol("a Thrift server waits for minutes")
 def test_pipeline_resumes_after_a_frozen_region_server(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("hbase")
@@ -122,7 +124,7 @@ def test_pipeline_resumes_after_a_frozen_region_server(load: Load, hbase: HBase)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["thrift"])
+@thrift_only("a Thrift server is frozen")
 def test_pipeline_resumes_after_a_frozen_thrift_server(load: Load, hbase: HBase) -> None:
     load.begin()
     hbase.pause("thrift")

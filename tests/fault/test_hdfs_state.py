@@ -18,6 +18,8 @@ from tests.support.service import environment
 
 EXIT_CONFLICT = 4
 
+pytestmark = pytest.mark.own_protocol("the state is tested")
+
 
 @pytest.fixture
 def run(ledger_run, hdfs: Hdfs, request: pytest.FixtureRequest) -> LedgerRun:

@@ -25,7 +25,7 @@ from tests.support.audit import (
     table_of,
 )
 from tests.support.names import unique
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
@@ -37,7 +37,9 @@ VICTIMS = ("driver", "jvm", "worker")
 class KilledService:
     """A service that writes ticks into both stores and is killed repeatedly."""
 
-    def __init__(self, kafka: Kafka, hbase: HBase, topic: Ticks, folder: Path, batch: int, seed: int) -> None:
+    def __init__(
+        self, kafka: Kafka, hbase: HBase, protocol: Protocol, topic: Ticks, folder: Path, *, batch: int, seed: int
+    ) -> None:
         self._kafka = kafka
         self._hbase = hbase
         self._ticks = topic
@@ -50,7 +52,7 @@ class KilledService:
             "spark": {"conf": {"spark.sql.streaming.minBatchesToRetain": "1000"}},
             "stores": {
                 "embedded": ticks.rocksdb(folder / "store"),
-                "cluster": {"hbase": {"host": hbase.host, "port": hbase.port}},
+                "cluster": {"hbase": hbase.store_options(protocol)},
             },
             "tables": {self._tables[name]: ticks.table(store) for name, store in stores.items()},
             "pipelines": {
@@ -148,14 +150,14 @@ Killed = Callable[[int], KilledService]
 
 
 @pytest.fixture
-def killed(kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path) -> Iterator[Killed]:
+def killed(kafka: Kafka, hbase: HBase, protocol: Protocol, many_ticks: Ticks, tmp_path: Path) -> Iterator[Killed]:
     """Creates the service; the argument is the maximum number of events in a batch."""
     seed = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
     print(f"SEED={seed}")  # noqa: T201 - read when the test fails
     made: list[Service] = []
 
     def make(batch: int) -> KilledService:
-        target = KilledService(kafka, hbase, many_ticks, tmp_path, batch, seed)
+        target = KilledService(kafka, hbase, protocol, many_ticks, tmp_path, batch=batch, seed=seed)
         made.append(target.service)
         result = target.service.ingest("table apply")
         assert result.returncode == 0, result.stderr

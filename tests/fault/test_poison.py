@@ -13,9 +13,12 @@ from thriftpy2.rpc import client_context
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
 from tests.support.names import unique
+from tests.support.protocols import SLOW_WITH_RPC
 from tests.support.proxy import Proxy
-from tests.support.servers import Given, HBase, Kafka
+from tests.support.servers import Given, HBase, Kafka, Protocol
 from tests.support.service import Service
+
+pytestmark = SLOW_WITH_RPC
 
 COUNT = 10_000
 POISON, REFUSED = "poison", "refused"
@@ -55,12 +58,13 @@ class Streams:
     The two topics, their tables, and the service that reads them.
 
     Attributes:
-        proxy: between the Thrift server and the pipeline whose rows are refused; it counts the calls.
+        proxy: between HBase and the pipeline whose rows are refused; it counts the calls.
     """
 
-    def __init__(self, kafka: Kafka, hbase: HBase, proxy: Proxy, folder: Path) -> None:
+    def __init__(self, kafka: Kafka, hbase: HBase, protocol: Protocol, proxy: Proxy, folder: Path) -> None:
         self.kafka = kafka
         self.hbase = hbase
+        self.protocol = protocol
         self.proxy = proxy
         self.topics = {name: kafka.create_topic(name) for name in (POISON, REFUSED)}
         self.tables = {name: unique(name) for name in (POISON, REFUSED)}
@@ -76,10 +80,10 @@ class Streams:
             allowed: share of records that may fail where rows are refused.
             sink: options where a few events are bad.
         """
-        thrift2 = {"host": self.hbase.host, "port": self.hbase.thrift2_port}
-        ports = {POISON: self.hbase.port, REFUSED: self.proxy.port}
+        ports = {POISON: None, REFUSED: self.proxy.port}
         stores = {
-            name: {"hbase": {"host": self.hbase.host, "port": port, "thrift2": thrift2}} for name, port in ports.items()
+            name: {"hbase": self.hbase.store_options(self.protocol, thrift2=True, port=port)}
+            for name, port in ports.items()
         }
         refused = self._pipeline(REFUSED, {"max_events_per_batch": BATCH}, on_missing_key="drop", **SMALL_CALLS)
         refused["error_budget"] = {"share": allowed, "min_events": BATCH}
@@ -110,10 +114,12 @@ class Streams:
 
 
 @pytest.fixture(scope="module")
-def streams(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Streams]:
+def streams(
+    kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Streams]:
     """A service that has run to the end of one topic, and into the first refused batch of the other."""
-    with Proxy((hbase.host, hbase.port)) as proxy:
-        made = Streams(kafka, hbase, proxy, tmp_path_factory.mktemp("poison"))
+    with hbase.proxy(protocol) as proxy:
+        made = Streams(kafka, hbase, protocol, proxy, tmp_path_factory.mktemp("poison"))
         kafka.produce(made.topics[POISON], [Given("", headers=headers_of(number)) for number in range(COUNT)])
         kafka.produce(made.topics[REFUSED], [Given("", headers=soon_refused(number)) for number in range(2 * BATCH)])
         made.write(allowed="5%", **STRICT)

@@ -83,6 +83,7 @@ def test_lost_rocksdb_table_is_restored_by_a_service_that_is_killed(ledger_run: 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
+@pytest.mark.usefixtures("protocol")
 def test_lost_hbase_table_is_restored_while_the_service_writes(ledger_run: LedgerRuns) -> None:
     begin_ms = int(time.time() * 1000) - 3_600_000
     run = ledger_run("replay killed", store="hbase", batch_size=500)

@@ -70,6 +70,7 @@ def written(
     return file
 
 
+@pytest.mark.own_protocol("test_way_to_hbase_is_shown has both")
 def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topic, dead = kafka.create_topic("ticks"), kafka.create_topic("dead")
     group, table, address = unique("group"), hbase.create_table("web"), (hbase.host, hbase.port)
@@ -125,6 +126,7 @@ def test_way_to_hbase_is_shown(hbase: HBase, tmp_path: Path, protocol: str, way:
     assert passed["tables"] == "1 table can be read" + (f'; table "{table}" has {regions}' if regions else "")
 
 
+@pytest.mark.own_protocol("test_way_to_hbase_is_shown has both")
 def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topics, address = (unique("none"), unique("none")), (hbase.host, hbase.port)
     file = written(

@@ -7,7 +7,7 @@ import pytest
 from tests.support import ticks
 from tests.support.audit import Table, assert_same_table, hbase_table, rocksdb_table, table_of
 from tests.support.names import unique
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
@@ -16,7 +16,7 @@ TO_ROCKSDB, TO_HBASE = "to_rocksdb", "to_hbase"
 
 @pytest.mark.slow
 def test_stores_have_the_same_cells_also_after_reading_again(
-    kafka: Kafka, hbase: HBase, many_ticks: Ticks, tmp_path: Path
+    kafka: Kafka, hbase: HBase, protocol: Protocol, many_ticks: Ticks, tmp_path: Path
 ) -> None:
     """200,000 events, read under one checkpoint, then under a new one with batches of another size."""
     tables = {TO_ROCKSDB: "t", TO_HBASE: unique("event_times")}
@@ -26,7 +26,7 @@ def test_stores_have_the_same_cells_also_after_reading_again(
         return {
             "stores": {
                 "embedded": ticks.rocksdb(tmp_path / "store"),
-                "cluster": {"hbase": {"host": hbase.host, "port": hbase.port}},
+                "cluster": {"hbase": hbase.store_options(protocol)},
             },
             "tables": {tables[name]: ticks.table(store) for name, store in stores.items()},
             "pipelines": {

@@ -13,6 +13,8 @@ from tests.support.servers import HBase
 
 MIB = 1 << 20
 
+pytestmark = pytest.mark.own_protocol("a Thrift server has no such calls")
+
 
 @pytest.fixture
 def client(hbase: HBase) -> Iterator[RpcClient]:

@@ -23,6 +23,7 @@ from sinks.hbase.store import HBaseStore
 from tests.support.hbase_stores import HBaseStores
 from tests.support.local import free_ports
 from tests.support.names import unique
+from tests.support.protocols import thrift_only
 from tests.support.servers import HBase, Protocol
 
 
@@ -49,8 +50,8 @@ def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
 
 
 @pytest.fixture
-def store(hbase: HBase) -> Iterator[HBaseStore]:
-    made = HBaseStore(settings_of(hbase))
+def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
+    made = HBaseStore(settings_of(hbase, protocol))
     made.open()
     yield made
     made.close()
@@ -72,11 +73,13 @@ class TestTables:
             for name, one in found.items()
         } == {b"cf": (1, b"ROW", True, 2**31 - 1), b"g": (3, b"ROW", True, 86_400)}
 
+    @thrift_only("HBase's own protocol needs no Thrift2 server")
     def test_family_of_a_live_table_needs_thrift2(self, store: HBaseStore, table: str) -> None:
         with pytest.raises(SchemaError) as caught:
             store.ensure_table(TableSpec(table, (FamilySpec(b"new", versions=2),)))
         assert f"alter '{table}', {{NAME => 'new', VERSIONS => 2" in str(caught.value)
 
+    @thrift_only("HBase's own protocol needs no Thrift2 server")
     def test_splits_need_thrift2(self, store: HBaseStore, hbase: HBase) -> None:
         spec = TableSpec(unique("split"), (FamilySpec(b"f"),), splits=(b"\x01", b"m"))
         with pytest.raises(SchemaError, match="SPLITS"):
@@ -137,6 +140,7 @@ class TestRegions:
 
 
 class TestScansWithPatterns:
+    @thrift_only("HBase's own protocol filters on the server, as test_fuzzy_filter.py tests")
     @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
     def test_scan_that_mostly_seeks_falls_back_to_whole_pages(
         self, store: HBaseStore, table: str, *, reverse: bool
@@ -155,25 +159,25 @@ class TestScansWithPatterns:
 
 
 class TestConnection:
-    def test_no_server_at_the_port(self, hbase: HBase) -> None:
-        store = HBaseStore(settings_of(hbase, port=free_ports(1)[0]))
-        with pytest.raises(StoreUnavailableError, match="no server can be reached"):
+    def test_no_server_at_the_port(self, hbase: HBase, protocol: Protocol) -> None:
+        options = hbase.store_options(protocol, port=free_ports(1)[0])
+        store = HBaseStore(HBaseSettings.model_validate(options | {"timeout": "60s"}))
+        with pytest.raises(StoreUnavailableError, match=r"no server (can be reached|of the cluster)"):
             store.open()
 
-    def test_reconnects_after_a_timeout(self, hbase: HBase, table: str) -> None:
-        store = HBaseStore(settings_of(hbase, timeout="500ms"))
-        store.open()
-        hbase.pause("thrift")
-        with pytest.raises(StoreUnavailableError, match="no answer"):
-            store.get(table, b"r")
-        hbase.resume("thrift")
-        patient = HBaseStore(settings_of(hbase))
-        patient.open()
-        assert patient.get(table, b"r") is None
-        assert store.get(table, b"r") is None
-        store.close()
-        patient.close()
+    def test_reconnects_after_a_timeout(self, hbase: HBase, protocol: Protocol, table: str) -> None:
+        with hbase.proxy(protocol) as proxy:
+            options = hbase.store_options(protocol, port=proxy.port)
+            with opened(HBaseSettings.model_validate(options | {"timeout": "1s"})) as store:
+                proxy.behave(stalled=True)
+                with pytest.raises(StoreUnavailableError, match="no answer"):
+                    store.get(table, b"r")
+                proxy.behave()
+                with opened(HBaseSettings.model_validate(options | {"timeout": "60s"})) as patient:
+                    assert patient.get(table, b"r") is None
+                assert store.get(table, b"r") is None
 
+    @thrift_only("a Thrift server is killed")
     def test_thrift_server_restarted(self, hbase: HBase, store: HBaseStore, table: str) -> None:
         store.apply(table, [Put(b"r", {b"cf:q": b"1"}, 1)])
         hbase.kill("thrift")

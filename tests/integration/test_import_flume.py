@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.commands import ANY_PORT, Folder
 from tests.support.servers import Given, HBase, Kafka
 
@@ -12,6 +14,7 @@ FLOW = (
 )
 
 
+@pytest.mark.own_protocol("an imported flow writes through a Thrift server, as Flume did")
 def test_imported_flow_writes_the_row_of_nanos_without_wal(tmp_path: Path, kafka: Kafka, hbase: HBase) -> None:
     table = hbase.create_table("mytable", families=["colfam"])
     ingest = Folder(tmp_path, KAFKA=kafka.brokers, HBASE=hbase.host)

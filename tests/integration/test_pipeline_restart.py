@@ -12,7 +12,7 @@ from tests.support import ticks
 from tests.support.audit import Table, hbase_table, rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
 from tests.support.names import unique
-from tests.support.servers import Given, HBase, Kafka
+from tests.support.servers import Given, HBase, Kafka, Protocol
 from tests.support.service import Service
 
 HOUR_MS = 3_600_000
@@ -61,9 +61,11 @@ class TestClock:
     """Updates of later batches are visible, even if the clock was set back."""
 
     @pytest.fixture
-    def with_both_stores(self, kafka: Kafka, hbase: HBase, tmp_path: Path) -> tuple[Service, str, str]:
+    def with_both_stores(
+        self, kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path
+    ) -> tuple[Service, str, str]:
         topic, table = kafka.create_topic("clock"), unique("clock")
-        stores = {"embedded": ticks.rocksdb(tmp_path / "store"), "cluster": {"hbase": {"port": hbase.port}}}
+        stores = {"embedded": ticks.rocksdb(tmp_path / "store"), "cluster": {"hbase": hbase.store_options(protocol)}}
         content = content_of(kafka, tmp_path, topic, unique("group"), tombstones="delete")
         sinks = [{"attr2hbase": {"table": table, "store": store, "label": store}} for store in stores]
         content["stores"] = stores

@@ -13,7 +13,7 @@ from ingest.dead_letters.files import FileDeadLetters
 from tests.support.audit import Table, hbase_table, rocksdb_table
 from tests.support.names import unique
 from tests.support.scenarios import AT_MS, SCENARIOS, Scenario
-from tests.support.servers import HBase, Kafka
+from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
 
 STORE = "target"
@@ -44,10 +44,20 @@ def rocksdb_run(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def hbase_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    folder = tmp_path_factory.mktemp("scenarios")
-    where = {"hbase": {"host": hbase.host, "port": hbase.port}}
-    with _service(kafka, folder, where) as (service, topics, groups):
+def thrift_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    with _hbase_run(kafka, hbase, "thrift", tmp_path_factory.mktemp("scenarios")) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def rpc_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    with _hbase_run(kafka, hbase, "rpc", tmp_path_factory.mktemp("scenarios")) as run:
+        yield run
+
+
+@contextmanager
+def _hbase_run(kafka: Kafka, hbase: HBase, protocol: Protocol, folder: Path) -> Iterator[Run]:
+    with _service(kafka, folder, {"hbase": hbase.store_options(protocol)}) as (service, topics, groups):
         applied = service.ingest("table apply")
         assert applied.returncode == 0, applied.stderr
         assert service.run_once() == 0, service.last_lines()
@@ -55,7 +65,7 @@ def hbase_run(kafka: Kafka, hbase: HBase, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-@pytest.mark.parametrize("store", ["rocksdb", "hbase"])
+@pytest.mark.parametrize("store", ["rocksdb", "thrift", pytest.param("rpc", marks=pytest.mark.slow)])
 def test_scenario_through_spark(store: str, scenario: Scenario, kafka: Kafka, request: pytest.FixtureRequest) -> None:
     run: Run = request.getfixturevalue(f"{store}_run")
     found = run.table(scenario.name)

@@ -22,6 +22,8 @@ COUNT, BATCH = 120_000, 50_000  # more than one call of 10,000 rows in a task, a
 TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT = "to_rocksdb", "to_hbase", "without_thrift"
 PIPELINES = (TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT)
 
+pytestmark = pytest.mark.own_protocol("one service writes with both")
+
 
 @pytest.fixture(scope="module")
 def topic(kafka: Kafka) -> Ticks:

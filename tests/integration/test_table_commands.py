@@ -17,6 +17,7 @@ from sinks.hbase.thrift import schema
 from sinks.hbase.thrift.schema import Thrift2
 from tests.support.local import ServerProcess, free_ports
 from tests.support.names import unique
+from tests.support.protocols import thrift_only
 from tests.support.servers import HBase, Protocol
 
 FIRST = {"a": {"versions": 3, "ttl": "30d"}, "b": {"compression": "gz", "bloom": "rowcol"}}
@@ -26,18 +27,17 @@ CHANGED = {"a": {"versions": 2, "ttl": "60d", "bloom": "none"}, "b": {"ttl": "1d
 class Tables:
     """A pipeline file with one table, and the `table` commands."""
 
-    def __init__(self, hbase: HBase, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, hbase: HBase, protocol: Protocol, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         self.table = unique("declared")
         self._hbase = hbase
+        self._protocol = protocol
         self._capfd = capfd
         self._file = folder / "pipeline.yaml"
 
     def declare(self, families: dict[str, Any], *, thrift2: bool = True, splits: tuple[str, ...] = ()) -> None:
-        hbase = self._hbase
-        able = {"thrift2": {"host": hbase.host, "port": hbase.thrift2_port}} if thrift2 else {}
         content = {
             "version": 1,
-            "stores": {"cluster": {"hbase": {"host": hbase.host, "port": hbase.port, **able}}},
+            "stores": {"cluster": {"hbase": self._hbase.store_options(self._protocol, thrift2=thrift2)}},
             "tables": {self.table: {"families": families, "splits": list(splits)}},
             "pipelines": {
                 "p": {
@@ -78,8 +78,8 @@ class Tables:
 
 
 @pytest.fixture
-def tables(hbase: HBase, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Tables:
-    return Tables(hbase, tmp_path, capfd)
+def tables(hbase: HBase, protocol: Protocol, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Tables:
+    return Tables(hbase, protocol, tmp_path, capfd)
 
 
 def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
@@ -88,8 +88,8 @@ def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
 
 
 @pytest.fixture
-def store(hbase: HBase):
-    made = HBaseStore(settings_of(hbase))
+def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
+    made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()
@@ -140,6 +140,7 @@ def test_analysis_of_row_keys_takes_the_regions_of_the_store(tables: Tables, tmp
     assert (from_store["from"], from_store["splits"], from_store["writes"]) == ("store", ["g", "p"], [1, 2, 1])
 
 
+@thrift_only("HBase's own protocol needs no Thrift2 server")
 def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Tables) -> None:
     table = tables.table
     tables.declare({"a": {}}, thrift2=False, splits=("m",))
@@ -198,10 +199,8 @@ SPECIAL = {
 }
 
 
-def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, protocol: Protocol) -> None:
+def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, store: HBaseStore) -> None:
     """Settings of a family by an operator survive a change by attr2hbase."""
-    store = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
-    store.open()
     table = unique("special")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     descriptors = Descriptors(hbase)
@@ -211,7 +210,6 @@ def test_attributes_that_the_file_does_not_declare_are_unchanged(hbase: HBase, p
         name: value for name, value in SPECIAL.items() if name != "attributes"
     }
     store.change_family(table, FamilySpec(b"f", versions=4, ttl_s=3600, compression="gz", bloom="none"))
-    store.close()
     after = descriptors.read(table, b"f")
     assert after["attributes"][b"OWNER"] == b"ops \xff"
     changed = {"maxVersions": 4, "timeToLive": 3600, "compressionType": 1, "bloomFilterType": 0}
@@ -238,6 +236,7 @@ def framed(hbase: HBase) -> Iterator[int]:
         process.kill()
 
 
+@thrift_only("a Thrift2 server is tested")
 def test_framed_thrift2_server_changes_nothing(hbase: HBase, store: HBaseStore, framed: int) -> None:
     table = unique("framed")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g"))))

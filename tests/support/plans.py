@@ -4,7 +4,7 @@ from typing import Any
 
 from ingest.api import Decoding, OnError, Record
 from ingest.config.model import Component
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
 from tests.support.parts import planned

@@ -3,36 +3,83 @@
 import itertools
 from collections.abc import Callable, Sequence
 
-from ingest.api import Put
+from ingest.api import FamilySpec, Put, TableSpec
 from sinks.hbase.rpc.cells import CellEncoder, decoded
+from sinks.hbase.rpc.requests import region_specifier
+from sinks.hbase.rpc.schema import table_name, table_schema
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
+TABLE = TableSpec("t", (FamilySpec(b"f"),), splits=(b"m",))
 _META_REGION = b"hbase:meta,,1"
 _REGIONS = b"t,,1.", b"t,m,1."
+_ANSWERS = {
+    "GetTableNames": data(1, table_name("t")) + data(1, table_name("n:u")),
+    "GetTableDescriptors": data(1, table_schema(TABLE)),
+    "CreateTable": number(1, 17),
+    "ModifyColumn": number(1, 18),
+    "getProcedureResult": number(1, 2),
+    "GetRegionLoad": b"".join(data(1, data(1, region_specifier(name)) + number(5, 3)) for name in _REGIONS),
+}
+"""Of MasterService and AdminService."""
 
 
 def registry_answer(request: Request, address: Address) -> bytes:
     """The answer to GetMetaRegionLocations: the server with the meta table."""
-    return request.answer(data(1, data(2, data(1, address.host.encode()) + number(2, address.port))))
+    return request.answer(data(1, data(2, server_name(address))))
 
 
-def meta_answer(request: Request, edges: Sequence[bytes], servers: Sequence[Address]) -> bytes:
-    """The answer to a scan of the meta table: table `t`, with regions between these row keys, on these servers."""
+def master_answer(request: Request, address: Address) -> bytes:
+    """The answer to GetActiveMaster."""
+    return request.answer(data(1, server_name(address)))
+
+
+def server_name(address: Address) -> bytes:
+    """A ServerName."""
+    return data(1, address.host.encode()) + number(2, address.port)
+
+
+def region_name(start: bytes, _end: bytes) -> bytes:
+    """The name of a region of the table `t`."""
+    return b"t,%s,1." % start
+
+
+def meta_answer(
+    request: Request,
+    edges: Sequence[bytes],
+    servers: Sequence[Address],
+    name: Callable[[bytes, bytes], bytes] = region_name,
+) -> bytes:
+    """
+    The answer to a scan of the meta table: the table `t`.
+
+    Args:
+        request: the scan.
+        edges: row keys between which the regions are.
+        servers: of the regions.
+        name: returns the name of the region between two row keys.
+    """
     encoder = CellEncoder(1 << 20)
     cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
     for (start, end), server in zip(itertools.pairwise(edges), servers, strict=True):
         info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
         columns = {b"info:regioninfo": info, b"info:server": str(server).encode()}
-        cells += encoder.put(Put(b"t," + start + b",1.", columns, 1))
+        cells += encoder.put(Put(name(start, end), columns, 1))
     counts = number(1, 1) + number(1, 2) * len(servers)
     return request.answer(counts + number(2, 1) + flag(8, value=False), cells)
 
 
+def no_table_answer(request: Request) -> bytes:
+    """The answer to a scan of the meta table: no rows."""
+    return request.answer(number(2, 1) + flag(8, value=False))
+
+
 class RowsServer:
     """
-    A server with the table `t` of the regions [, m) and [m, ), which stores rows of one cell, `f:q`.
+    The only server of a cluster, and its master, with the table `t` of the regions [, m) and [m, ).
+
+    It stores rows of one cell, `f:q`. A change of a table has no effect.
 
     Attributes:
         rows: row key -> value.
@@ -46,6 +93,7 @@ class RowsServer:
         self._scanners: dict[int, list[bytes]] = {}
         self._server = RpcServer(lambda request: self.damage(request.method, self._answer(request)))
         self.address = self._server.address
+        self._answers = _ANSWERS | {"GetActiveMaster": data(1, server_name(self.address))}
 
     def close(self) -> None:
         """End it."""
@@ -55,6 +103,8 @@ class RowsServer:
         match request.method:
             case "GetMetaRegionLocations":
                 return registry_answer(request, self.address)
+            case method if method in self._answers:
+                return request.answer(self._answers[method])
             case "Multi":
                 return self._multi(request)
             case "Get":

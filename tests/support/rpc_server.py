@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -33,6 +34,20 @@ class Request(NamedTuple):
         return framed(varint(len(header)) + header)
 
 
+Answers = Callable[[Request], bytes | None]
+"""What is sent after a request: frames, b"" for nothing; None closes the connection."""
+
+
+def echo(request: Request) -> bytes:
+    """The parameter and the cells of a call as its answer."""
+    return request.answer(request.parameter, request.cells)
+
+
+def soon(seconds: float = 10.0) -> float:
+    """A deadline in so many seconds."""
+    return time.monotonic() + seconds
+
+
 def framed(content: bytes) -> bytes:
     """Bytes with their length."""
     return struct.pack(">I", len(content)) + content
@@ -53,7 +68,7 @@ class RpcServer:
     Serves any number of connections, each in a thread.
 
     Args:
-        answer: returns what is sent after a request: frames, b"" for nothing; None closes the connection.
+        answer: of each request.
         tls: for TLS; None for connections without it.
         log_in: runs the login of a connection after its preamble, and returns the socket for all that follows; None
             for connections without authentication.
@@ -65,7 +80,7 @@ class RpcServer:
 
     def __init__(
         self,
-        answer: Callable[[Request], bytes | None],
+        answer: Answers,
         tls: ssl.SSLContext | None = None,
         log_in: "Callable[[socket.socket], Peer] | None" = None,
     ) -> None:
@@ -122,6 +137,29 @@ class RpcServer:
         except OSError:
             pass
         accepted.close()
+
+
+class RpcServers:
+    """Starts servers, and ends them with the test: `server = serve(answer)`."""
+
+    def __init__(self) -> None:
+        self._started: list[RpcServer] = []
+
+    def __call__(
+        self,
+        answer: Answers = echo,
+        *,
+        tls: ssl.SSLContext | None = None,
+        log_in: "Callable[[socket.socket], Peer] | None" = None,
+    ) -> RpcServer:
+        """A new server, with the arguments of `RpcServer`."""
+        self._started.append(RpcServer(answer, tls, log_in))
+        return self._started[-1]
+
+    def close(self) -> None:
+        """End all of them."""
+        for server in self._started:
+            server.close()
 
 
 def _request(service: str, content: bytes) -> Request:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from ingest.config import Kind, Place, Problem, Severity
 from ingest.config.components import NOT_IMPORTED
@@ -21,12 +22,14 @@ from ingest.flume.ng.known import OF_KAFKA_CHANNEL, OF_KAFKA_SOURCE, OF_SERIALIZ
 from ingest.flume.ng.properties import Options, Property
 from ingest.flume.ng.remaining import RemainingSinks, remaining_sinks
 from ingest.flume.ng.selectors import MULTIPLEXING, kind_of, selection
-from ingest.flume.ng.serializers import ASYNC_TYPES, PipelineEnd, end_of, is_imported
+from ingest.flume.ng.serializers import PipelineEnd, end_of, is_imported
 from ingest.flume.ng.variables import Variables
 from ingest.flume.original import Original
-from ingest.flume.pipelines.document import Component, Pipeline, Verbatim
+from ingest.flume.pipelines.document import Component, Pipeline, Table, Verbatim
 from ingest.flume.pipelines.report import Entry, Outcome
 from ingest.suggest import did_you_mean
+
+P = TypeVar("P", Component, Table)
 
 _DURABLE = "Kafka stores events, and the checkpoint the offsets: a crash loses nothing"
 _DRAIN = "before the migration stop its sources, wait until {} is 0, then stop the agent"
@@ -45,6 +48,7 @@ class Agents:
 
     Attributes:
         entries: the outcome for each part.
+        tables: the declared tables, by name.
     """
 
     def __init__(self, original: Original, properties: Mapping[str, Property], zone: str) -> None:
@@ -57,19 +61,21 @@ class Agents:
         self._clusters = Clusters()
         self._reported: set[str] = set()  # prefixes of components in the report
         self.entries: list[Entry] = []
+        self.tables: dict[str, Table] = {}
 
     def pipelines(self) -> list[Pipeline]:
         """The pipelines; incomplete if the original has errors."""
         names = dict.fromkeys(key.partition(".")[0] for key in self._properties if "." in key)
         found = [pipeline for name in names for pipeline in self._agent(name)]
         if not found and not self._original.has_errors:
-            hint = "sinks of the types hbase and hbase2 are imported"
+            hint = "sinks of the types hbase, hbase2 and asynchbase are imported"
             self._original.error(Kind.MISSING_FIELD, 0, "there is no HBase sink in this file", hint)
         self._comment_groups()
         self._write_variables()
         if len(self.stores) == 1:
             for pipeline in found:
                 pipeline.sinks = [_without_store(sink) for sink in pipeline.sinks]
+            self.tables = {name: _without_store(table) for name, table in self.tables.items()}
         return [self._variables.pipeline(pipeline) for pipeline in found]
 
     @property
@@ -128,9 +134,7 @@ class Agents:
             if is_imported(options):
                 found[name] = options.text("channel")
             else:
-                is_async = written.rpartition(".")[2].lower() in ASYNC_TYPES
-                why = "it is not imported: write it as hbase2" if is_async else "only HBase sinks are imported"
-                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", why)
+                self._entry(Outcome.LEFT_OUT, options, f"sink {name} ({written})", "", "only HBase sinks are imported")
         return found
 
     def _of_failover(self, agent: str, group: Failover, channels: dict[str, str]) -> str:
@@ -206,6 +210,7 @@ class Agents:
     def _of_sink(self, agent: str, name: str, options: Options, channel: str) -> list[Pipeline]:
         for known in ("type", "channel"):
             options.text(known)
+        options.below("async.")  # of the client of the asynchronous sink
         end = end_of(options)
         if end.sink.kind != NOT_IMPORTED:
             self._of_hbase(agent, name, options, end)
@@ -310,7 +315,7 @@ class Agents:
         return Component("kafka", found, remarks, self._original.place(options.at("type")))
 
     def _pipeline(self, name: str, source: Component, decorators: list[Component], end: PipelineEnd) -> Pipeline:
-        made = Pipeline(name, source, [end.sink], decorators, {"timezone": self._zone})
+        made = Pipeline(name, source, [end.sink, *self._counter(name, end)], decorators, {"timezone": self._zone})
         group = source.options.get("group")
         if group is not None:
             readers = self._groups.setdefault((str(source.options["brokers"]), str(group)), [])
@@ -318,6 +323,14 @@ class Agents:
                 made.source = self._as_another(source, str(group), f"{group}-{name}", made.name, readers[0].name)
             readers.append(made)
         return made
+
+    def _counter(self, pipeline: str, end: PipelineEnd) -> list[Component]:
+        """The sink of a counter; its table belongs to one pipeline."""
+        if end.counter is None:
+            return []
+        table, store = f"{pipeline}_counter", end.sink.options["store"]
+        self.tables[table] = end.counter.table_in(store)
+        return [end.counter.sink_into(table, store)]
 
     def _as_another(self, source: Component, group: str, own: str, name: str, first: str) -> Component:
         """The source with its own group, because another pipeline uses Flume's."""
@@ -362,5 +375,5 @@ class Agents:
         self.entries.append(Entry(outcome, self._original.place(options.at("type")), original, by, why))
 
 
-def _without_store(sink: Component) -> Component:
-    return replace(sink, options={name: value for name, value in sink.options.items() if name != "store"})
+def _without_store(part: P) -> P:
+    return replace(part, options={name: value for name, value in part.options.items() if name != "store"})

@@ -2,7 +2,7 @@
 Translates HBase sinks of Flume 1, by their serializers.
 
 Source: HBase2Sink, SimpleHBase2EventSerializer and RegexHBase2EventSerializer of Flume 1.11; those for HBase 1 are
-equivalent.
+equivalent, and so are AsyncHBaseSink and SimpleAsyncHbaseEventSerializer of Flume 1.9.
 """
 
 from dataclasses import dataclass, field
@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from ingest.config import Kind
 from ingest.expressions import Pattern
 from ingest.flume.escapes import literal
+from ingest.flume.ng.counters import Counter, counter_of
 from ingest.flume.ng.properties import Options
 from ingest.flume.patterns import UntranslatableError, in_full
 from ingest.flume.pipelines.document import Component, not_imported
 from ingest.suggest import closest
 
-TYPES = ("hbase", "hbase2", "hbasesink", "hbase2sink")
+TYPES = ("hbase", "hbase2", "asynchbase", "hbasesink", "hbase2sink", "asynchbasesink")
 """Aliases and classes of the sinks, in lower case, as Flume ignores case."""
 
-ASYNC_TYPES = ("asynchbase", "asynchbasesink")
-"""Aliases and classes of the asynchronous sink, which has its own serializers."""
-
-_SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer")
+_SIMPLE = ("SimpleHBase2EventSerializer", "SimpleHbaseEventSerializer", "SimpleAsyncHbaseEventSerializer")
 _REGEX = ("RegexHBase2EventSerializer", "RegexHbaseEventSerializer")
 _ROW_KEY = "ROW_KEY"
 _KEYS = {
@@ -43,6 +41,7 @@ _CELLS_INSTEAD = (
     "write decorators that set the attribute 2hb_ (the row key) and attributes 2hb_FAMILY:QUALIFIER (the cells) "
     "as the serializer did"
 )
+_INCREMENTS_INSTEAD = "; and for its increments a sink into a table with `updates: {processor: {sum: {type: int64}}}`"
 _SINK_INSTEAD = "write a sink attr2hbase, hbase or one of your own, or remove this pipeline if the sink stays in Flume"
 _DEFAULT_KEY = "%{timestamp}-%{origin()}"
 
@@ -55,12 +54,14 @@ class PipelineEnd:
     Attributes:
         deposits_headers: whether every header becomes a column.
         notes: notes for the report.
+        counter: counts the events; None for none.
     """
 
     decorators: list[Component] = field(default_factory=list)
     sink: Component = field(default_factory=lambda: Component(""))
     deposits_headers: bool = False
     notes: list[str] = field(default_factory=list)
+    counter: Counter | None = None
 
 
 def is_imported(options: Options) -> bool:
@@ -100,11 +101,8 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd:
         options.error(Kind.MISSING_FIELD, "serializer.payloadColumn", "a column for the body is required")
     suffix = options.text("serializer.suffix", "uuid")
     template, note = _KEYS.get(suffix, _KEYS["uuid"])
-    counter = options.raw("serializer.incrementColumn", "iCol")
-    options.raw("serializer.incrementRow")
-    notes = [note]
-    if not options.has("serializer.incrementColumn") or options.raw("serializer.incrementColumn"):
-        notes.append(f"there is no counter in {counter}, because a replay would count twice; see `/metrics`")
+    counter, without = counter_of(options, family)
+    notes = [note, *without]
     cell = {"family": literal(family), "qualifier": literal(column), "value": "%{body}"}
     key = {"template": literal(options.open_text("serializer.rowPrefix", "default")) + template}
     made: dict[str, object] = {"table": literal(table), "row_key": key, "cells": [cell]}
@@ -117,7 +115,8 @@ def _simple(options: Options, table: str, family: str) -> PipelineEnd:
             ("cells", 0, "qualifier"): "serializer.payloadColumn",
         }
     )
-    return PipelineEnd([], Component("hbase", made, [*options.comments(), *notes], place, origins), notes=notes)
+    sink = Component("hbase", made, [*options.comments(), *notes], place, origins)
+    return PipelineEnd([], sink, notes=[*notes, *(counter.notes if counter else ())], counter=counter)
 
 
 def _regex(options: Options, table: str, family: str) -> PipelineEnd:
@@ -168,7 +167,8 @@ def _by_hand(options: Options, table: str, _family: str) -> PipelineEnd:
     """For a serializer that is not imported: a placeholder for decorators that replace it."""
     options.below("serializer.")
     there = options.original.place(options.at("serializer"))
-    stub = not_imported(options.text("serializer"), _CELLS_INSTEAD, (), there)
+    increments = _INCREMENTS_INSTEAD if options.is_true("coalesceIncrements", default=False) else ""
+    stub = not_imported(options.text("serializer"), _CELLS_INSTEAD + increments, (), there)
     place, origins = options.original.place(options.at("type")), options.origins({("table",): "table"})
     sink = Component("attr2hbase", {"table": literal(table)}, options.comments(), place, origins)
     return PipelineEnd([stub], sink, deposits_headers=True)

@@ -89,13 +89,28 @@ class Pipeline:
     chain: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """
+    A declared table; its attributes are those of `Component`.
+
+    Attributes:
+        options: as `tables` has them.
+    """
+
+    options: Mapping[str, object]
+    comments: Sequence[str] = ()
+    place: Place | None = None
+    origins: Mapping[NodePath, Origin] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Document:
     """
     A file.
 
     Attributes:
-        stores: by their names.
+        stores: by their names, and `tables` likewise.
         head: comment at its top.
         chains: decorators that several pipelines begin with.
     """
@@ -104,6 +119,7 @@ class Document:
     stores: Mapping[str, Component]
     head: Sequence[str] = ()
     chains: Mapping[str, Sequence[Component]] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +148,8 @@ def render(document: Document) -> Rendered:
 
 
 def _origins(document: Document) -> Iterator[tuple[NodePath, Origin]]:
+    for name, table in document.tables.items():
+        yield from ((("tables", name, *option), origin) for option, origin in table.origins.items())
     for name, decorators in document.chains.items():
         yield from _of_decorators(("chains", name), decorators, 0)
     for pipeline in document.pipelines:
@@ -156,6 +174,12 @@ def _document(document: Document) -> Iterator[Line]:
         yield from _comments(store.comments, "  ")
         yield f"  {name}: {{{store.kind}: {_flow(store.options)}}}", store.place
     yield "", None
+    if document.tables:
+        yield "tables:", None
+        for name, table in document.tables.items():
+            yield from _comments(table.comments, "  ")
+            yield from _options(plain_or_quoted(name), table.options, "  ", table.place)
+        yield "", None
     if document.chains:
         yield "chains:", None
         for name, decorators in document.chains.items():

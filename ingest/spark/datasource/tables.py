@@ -13,8 +13,9 @@ from ingest.config import load
 from ingest.config.model import Component, Configuration, TableUpdates, declared_in
 from ingest.config.single_store import single_store
 from ingest.masks import Masks
-from ingest.plan.assemble import Plan, store_component
+from ingest.plan.assemble import store_component
 from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
 from ingest.plan.stores import missing_table, reading_store
 from ingest.plan.updates import declared_updates, recorded_merging
 from ingest.spark.datasource.options import TableOptions, table_options

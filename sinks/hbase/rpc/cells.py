@@ -29,19 +29,11 @@ from functools import lru_cache
 from typing import cast
 
 from ingest.api import Cell, Delete, Mutation, Put, Row
-from sinks.hbase.refusals import (
-    NO_CELLS,
-    RefusalError,
-    check_cell_bytes,
-    check_family,
-    check_row,
-    check_time,
-    family_bytes,
-)
+from sinks.hbase import refusals
 from sinks.hbase.rpc.wire import WireError
 
-PUT, DELETE_COLUMN, DELETE_FAMILY = 4, 12, 14
-"""Types of a cell: a value, a marker that hides all older versions of a column, and one for a family."""
+PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
+"""Types of a cell: a value; a marker that hides one version, one for all older versions, and one for a family."""
 
 _LENGTHS = struct.Struct(">IIIH")
 _STAMP = struct.Struct(">QB")
@@ -68,7 +60,7 @@ class _Heads(dict[int, bytes]):
 
     def __missing__(self, value_bytes: int) -> bytes:
         size = 8 + self._key_bytes + value_bytes
-        check_cell_bytes(4 + size, self._max_cell_bytes)
+        refusals.check_cell_bytes(4 + size, self._max_cell_bytes)
         head = self[value_bytes] = _LENGTHS.pack(size, self._key_bytes, value_bytes, self._row_bytes)
         return head
 
@@ -112,21 +104,24 @@ class CellEncoder:
         Raises:
             RefusalError: it can never be written.
         """
-        check_row(delete.row)
+        refusals.check_row(delete.row)
         family = delete.family
         if family is None:
             _stamp(delete.timestamp_ms, DELETE_FAMILY)
             return b""
-        check_family(family)
-        kind, qualifier = (DELETE_FAMILY, b"") if delete.qualifier is None else (DELETE_COLUMN, delete.qualifier)
+        refusals.check_family(family)
+        if delete.qualifier is None:
+            kind, qualifier = DELETE_FAMILY, b""
+        else:
+            kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
         stamp = _stamp(delete.timestamp_ms, kind)
         head = _Heads(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes)[0]
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
-        check_row(row)
+        refusals.check_row(row)
         if not columns:
-            raise RefusalError(NO_CELLS)
+            raise refusals.RefusalError(refusals.NO_CELLS)
         names = [_column(column) for column in columns]
         by_length = {size: _Heads(len(row), size, self._max_cell_bytes) for size in {len(name) - 1 for name in names}}
         heads = [by_length[len(name) - 1] for name in names]
@@ -193,13 +188,13 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
 
 
 def _stamp(time_ms: int, kind: int) -> bytes:
-    check_time(time_ms)
+    refusals.check_time(time_ms)
     return _STAMP.pack(time_ms, kind)
 
 
 def _column(column: bytes) -> bytes:
     """The length of the family, family and qualifier."""
-    size = family_bytes(column)
+    size = refusals.family_bytes(column)
     return bytes((size,)) + column[:size] + column[size + 1 :]
 
 

@@ -8,7 +8,7 @@ master recognizes it, and returns the number of the procedure that runs already.
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
@@ -53,8 +53,12 @@ class Master:
 
     def table_names(self) -> list[str]:
         """Names of all tables of users."""
-        # GetTableNamesResponse: table_names 1
-        return [name_of(each) for each in self._call("", "GetTableNames", b"").messages(1)]
+
+        def read(answer: Message) -> list[str]:
+            # GetTableNamesResponse: table_names 1
+            return [name_of(each) for each in answer.messages(1)]
+
+        return self._repeated("", "GetTableNames", b"", self._attempts(), read)
 
     def families(self, table: str) -> tuple[FamilySpec, ...]:
         """
@@ -63,10 +67,9 @@ class Master:
         Raises:
             NotFoundError: there is no such table.
         """
-        found = self._described(table)
-        if found is None:
-            raise NotFoundError(f'there is no table "{table}"')
-        return families_of(found)
+        for found in self._described(table, families_of):
+            return found
+        raise NotFoundError(f'there is no table "{table}"')
 
     def create_table(self, spec: TableSpec) -> None:
         """
@@ -97,50 +100,64 @@ class Master:
         Raises:
             SchemaError: there is no such table or family.
         """
-        found = self._described(table)
-        if found is None:
+
+        def changed(schema: Message) -> bytes | None:
+            before = family_of(schema, family.name)
+            return None if before is None else family_schema(family, before)
+
+        found = self._described(table, changed)
+        if not found:
             raise SchemaError(f'there is no table "{table}"')
-        before = family_of(found, family.name)
-        if before is None:
+        if found[0] is None:
             raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
         # ModifyColumnRequest: table_name 1, column_families 2, nonce 4
-        self._change(table, "ModifyColumn", data(1, table_name(table)) + data(2, family_schema(family, before)))
+        self._change(table, "ModifyColumn", data(1, table_name(table)) + data(2, found[0]))
 
-    def _described(self, table: str) -> Message | None:
-        # GetTableDescriptorsRequest: table_names 1; GetTableDescriptorsResponse: table_schema 1
-        found = self._call(table, "GetTableDescriptors", data(1, table_name(table))).messages(1)
-        return found[0] if found else None
+    def _described(self, table: str, read: Callable[[Message], T]) -> list[T]:
+        """What is read in a table's TableSchema; empty if there is no such table."""
+
+        def read_all(answer: Message) -> list[T]:
+            # GetTableDescriptorsResponse: table_schema 1
+            return [read(schema) for schema in answer.messages(1)]
+
+        # GetTableDescriptorsRequest: table_names 1
+        request = data(1, table_name(table))
+        return self._repeated(table, "GetTableDescriptors", request, self._attempts(), read_all)
 
     def _change(self, table: str, method: str, request: bytes) -> None:
         attempts = self._attempts()
         # nonce_group 3 and nonce 4 of every request for a change that this class sends
         nonces = number(3, self._nonce()) + number(4, self._nonce())
-        answer = self._repeated(table, method, request + nonces, attempts)
-        if not answer.has(1):
+        procedure = self._repeated(table, method, request + nonces, attempts, _procedure)
+        if procedure is None:
             return
-        # GetProcedureResultRequest: proc_id 1; GetProcedureResultResponse: state 1, exception 5
-        procedure = number(1, answer.number(1))
         while True:
-            result = self._repeated(table, "getProcedureResult", procedure, attempts)
-            if result.has(5):
-                # ForeignExceptionMessage of ErrorHandling.proto: generic_exception 2, with class_name 1 and message 2
-                cause = result.message(5).message(2)
-                raise _error(RemoteError(cause.text(1), cause.text(2)), table)
-            if result.number(1) in {0, _FINISHED}:  # 0: unknown, as it has been over for long
+            # GetProcedureResultRequest: proc_id 1
+            result = self._repeated(table, "getProcedureResult", number(1, procedure), attempts, _result)
+            if result.error is not None:
+                raise _error(result.error, table)
+            if result.state in {0, _FINISHED}:  # 0: unknown, as it has been over for long
                 return
             if not attempts.is_in_time:
                 raise StoreUnavailableError(f'the master has not completed {method} of table "{table}" in time')
             self._sleep(_POLL_S)
 
-    def _call(self, table: str, method: str, request: bytes) -> Message:
-        return self._repeated(table, method, request, self._attempts())
+    def _repeated(self, table: str, method: str, request: bytes, attempts: Attempts, read: Callable[[Message], T]) -> T:
+        """
+        The result in an answer; the call is repeated while there is no active master, or another one.
 
-    def _repeated(self, table: str, method: str, request: bytes, attempts: Attempts) -> Message:
-        """The answer; the call is repeated while there is no active master, or another one."""
+        Args:
+            table: for messages.
+            method: of MasterService.
+            request: its message.
+            attempts: of the operation.
+            read: the result in an answer; a WireError is another attempt.
+        """
         while True:
             try:
                 address = self._cluster.master(attempts.deadline_s)
-                return Message(self._cluster.call(address, _SERVICE, method, request, attempts.deadline_s).message)
+                answer = self._cluster.call(address, _SERVICE, method, request, attempts.deadline_s)
+                return read(Message(answer.message))
             except RemoteError as error:
                 if error.kind not in REPEATED or error.name == "TableExistsException":
                     raise _error(error, table) from error
@@ -150,6 +167,33 @@ class Master:
             self._cluster.forget_master()
             if not attempts.pause():
                 raise unavailable(reason, table) from reason
+
+
+class _Result(NamedTuple):
+    """
+    The result of a procedure.
+
+    Attributes:
+        error: why it failed; None unless it did.
+    """
+
+    state: int
+    error: RemoteError | None
+
+
+def _procedure(answer: Message) -> int | None:
+    """The number of a procedure, in field 1 of the answer to each request for a change; None if there is none."""
+    return answer.number(1) if answer.has(1) else None
+
+
+def _result(answer: Message) -> _Result:
+    """A GetProcedureResultResponse: state 1, exception 5."""
+    error = None
+    if answer.has(5):
+        # ForeignExceptionMessage of ErrorHandling.proto: generic_exception 2, with class_name 1 and message 2
+        cause = answer.message(5).message(2)
+        error = RemoteError(cause.text(1), cause.text(2))
+    return _Result(answer.number(1), error)
 
 
 def _error(error: RemoteError, table: str) -> Exception:

@@ -7,12 +7,15 @@ when the server answers. A compaction is only requested by its call; whether one
 
 import time
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from ingest.api import StoredRegion, StoreUnavailableError
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.schema import table_name
 from sinks.hbase.rpc.wire import Message, data, flag
+
+T = TypeVar("T")
 
 _SERVICE = "AdminService"
 _NO_COMPACTION = 0  # CompactionState of GetRegionInfoResponse
@@ -60,7 +63,7 @@ class RegionAdmin:
         """
         for start in self._starts(table):
             # FlushRegionRequest: region 1
-            self._on_region(table, start, "FlushRegion", b"")
+            self._on_region(table, start, "FlushRegion", b"", _ignored)
 
     def major_compact(self, table: str, timeout_s: float) -> None:
         """
@@ -80,7 +83,7 @@ class RegionAdmin:
         self._wait(table, starts, until_s)
         for start in starts:
             # CompactRegionRequest: region 1, major 2
-            self._on_region(table, start, "CompactRegion", flag(2))
+            self._on_region(table, start, "CompactRegion", flag(2), _ignored)
         self._wait(table, starts, until_s)
 
     def _starts(self, table: str) -> list[bytes]:
@@ -90,20 +93,21 @@ class RegionAdmin:
 
     def _wait(self, table: str, starts: list[bytes], until_s: float) -> None:
         for start in starts:
-            # GetRegionInfoRequest: region 1, compaction_state 2; GetRegionInfoResponse: compaction_state 2
-            while self._on_region(table, start, "GetRegionInfo", flag(2)).number(2) != _NO_COMPACTION:
+            # GetRegionInfoRequest: region 1, compaction_state 2
+            while self._on_region(table, start, "GetRegionInfo", flag(2), _state) != _NO_COMPACTION:
                 if self._clock() >= until_s:
                     raise StoreUnavailableError(f'the compaction of table "{table}" has not ended in time')
                 self._sleep(_POLL_S)
 
-    def _on_region(self, table: str, row: bytes, method: str, parameter: bytes) -> Message:
-        """The answer of the server with the region of a row, whose specifier is the first field of the request."""
+    def _on_region(self, table: str, row: bytes, method: str, parameter: bytes, read: Callable[[Message], T]) -> T:
+        """The result of a call to the server with the region of a row; the region is the first field of the request."""
 
-        def call(deadline_s: float) -> Message:
+        def call(deadline_s: float) -> T:
             region = self._calls.located(table, self._calls.regions.of(table, deadline_s).of(row))
             assert region.server is not None  # noqa: S101 - checked by `located`
             request = data(1, region_specifier(region.name)) + parameter
-            return Message(self._calls.cluster.call(region.server, _SERVICE, method, request, deadline_s).message)
+            answer = self._calls.cluster.call(region.server, _SERVICE, method, request, deadline_s)
+            return read(Message(answer.message))
 
         return self._calls.run(table, call)
 
@@ -124,3 +128,12 @@ class RegionAdmin:
                 load.number(5) * _MIB,
                 load.number(6) * _MIB,
             )
+
+
+def _state(answer: Message) -> int:
+    """The CompactionState in a GetRegionInfoResponse: compaction_state 2."""
+    return answer.number(2)
+
+
+def _ignored(_answer: Message) -> None:
+    """For an answer of which nothing is used."""

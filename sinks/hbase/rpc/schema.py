@@ -9,6 +9,8 @@ from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.rpc.wire import Message, data
 
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
+_MAX_DIGITS = 10
+"""Of a number, which has 31 bits."""
 _VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
 
 
@@ -78,4 +80,4 @@ def _attributes(schema: Message) -> dict[bytes, bytes]:
 
 
 def _number(value: bytes | None, default: int) -> int:
-    return int(value) if value is not None and value.isdigit() else default
+    return int(value) if value is not None and value.isdigit() and len(value) <= _MAX_DIGITS else default

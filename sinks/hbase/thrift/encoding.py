@@ -20,15 +20,7 @@ from ingest.api import (
     Put,
     WriteRejectedError,
 )
-from sinks.hbase.refusals import (
-    NO_CELLS,
-    RefusalError,
-    check_cell_bytes,
-    check_family,
-    check_row,
-    check_time,
-    family_bytes,
-)
+from sinks.hbase import refusals
 from sinks.hbase.settings import HBaseSettings, ThriftProtocol, Transport
 from sinks.hbase.thrift.message import Binary, Compact, Messages
 
@@ -40,6 +32,11 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
+
+_NO_EXACT_DELETE = (
+    "a Thrift server cannot delete one version of a cell; give the store `bootstrap_servers` in place of `host` and "
+    "`port`"
+)
 
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 _WIRES = {ThriftProtocol.BINARY: Binary, ThriftProtocol.COMPACT: Compact}
@@ -61,7 +58,7 @@ class Encoder:
     """Encodes the calls of one connection; called by one thread."""
 
     def __init__(self, settings: HBaseSettings) -> None:
-        self._messages = Messages(_WIRES[settings.protocol](), family_bytes)
+        self._messages = Messages(_WIRES[settings.protocol](), refusals.family_bytes)
         self._max_call_bytes = MAX_CALL_BYTES[settings.transport]
         self._max_frame_bytes = MAX_FRAME_BYTES if settings.transport is Transport.FRAMED else None
         self._max_cell_bytes = settings.max_cell_bytes
@@ -112,7 +109,7 @@ class Encoder:
                 every = families()
             try:
                 rows.append(self._row(mutation, every, envelope))
-            except RefusalError as refusal:
+            except refusals.RefusalError as refusal:
                 refused[index] = str(refusal)
         if refused:
             raise WriteRejectedError(next(iter(refused.values())), indexes=list(refused))
@@ -120,20 +117,22 @@ class Encoder:
 
     def _row(self, mutation: Mutation, families: Sequence[bytes], envelope: int) -> bytes:
         if not 0 < len(mutation.row) <= MAX_ROW_KEY_BYTES:
-            check_row(mutation.row)
+            refusals.check_row(mutation.row)
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
-            check_time(mutation.timestamp_ms)
+            refusals.check_time(mutation.timestamp_ms)
         to_wal = mutation.durability is not _SKIP
         if isinstance(mutation, Delete):
+            if mutation.exact:
+                raise refusals.RefusalError(_NO_EXACT_DELETE)
             row = self._messages.delete(mutation.row, _deleted(mutation, families), wal=to_wal)
         elif mutation.columns:
             row = self._messages.put(mutation.row, mutation.columns, wal=to_wal)
         else:
-            raise RefusalError(NO_CELLS)
+            raise refusals.RefusalError(refusals.NO_CELLS)
         if len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
             self._check_cells(mutation)
         if self._max_frame_bytes is not None and len(row) + envelope > self._max_frame_bytes:
-            raise RefusalError(
+            raise refusals.RefusalError(
                 f"row of {len(row)} bytes; a framed Thrift server accepts messages of {self._max_frame_bytes}"
             )
         return row
@@ -142,7 +141,9 @@ class Encoder:
         if isinstance(mutation, Delete):
             return
         for column, value in mutation.columns.items():
-            check_cell_bytes(CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value), self._max_cell_bytes)
+            refusals.check_cell_bytes(
+                CELL_OVERHEAD_BYTES + len(mutation.row) + len(column) + len(value), self._max_cell_bytes
+            )
 
 
 def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
@@ -150,5 +151,5 @@ def _deleted(delete: Delete, families: Sequence[bytes]) -> Sequence[bytes]:
     family = delete.family
     if family is None:
         return families
-    check_family(family)
+    refusals.check_family(family)
     return (family if delete.qualifier is None else family + b":" + delete.qualifier,)

@@ -27,10 +27,10 @@ class LedgerRuns:
 
     Args:
         server: returns the fixtures `kafka` and `hbase`, so that only the required servers start.
-        protocol: of the stores that are HBase.
+        protocol: of the stores that are HBase; None if the test may have none (`tests.support.protocols`).
     """
 
-    def __init__(self, folder: Path, seed: int, server: Callable[[str], Any], *, protocol: Protocol = "thrift") -> None:
+    def __init__(self, folder: Path, seed: int, server: Callable[[str], Any], *, protocol: Protocol | None) -> None:
         self.seed = seed
         self._protocol = protocol
         self._folder = folder
@@ -48,9 +48,10 @@ class LedgerRuns:
         made = Options(
             **{name: value for name, value in options.items() if name in _OPTIONS},
             events=of_events,
-            protocol=self._protocol,
+            protocol=self._protocol or "thrift",
         )
         if made.store == "hbase":
+            assert self._protocol is not None, "the test needs the fixture `protocol`, or own_protocol with a reason"
             hbase = hbase or self._server("hbase")
         folder = self._folder / f"run{len(self._runs)}"
         run = LedgerRun(fault, folder, kafka, hbase if made.store == "hbase" else None, seed=seed, options=made)

@@ -13,7 +13,8 @@ from decorators.first_n import FirstN
 from decorators.template import Value
 from ingest.api import Decoding, OnError, Record, StoreUnavailableError
 from ingest.decorating.digests import short
-from ingest.plan.assemble import Plan, live_task
+from ingest.plan.assemble import live_task
+from ingest.plan.plan import Plan
 from ingest.receipt import TaskStatus
 from ingest.testing.events import event_of, settings_of
 from sinks.mapping.attr2hbase import Attr2HBase

@@ -26,10 +26,17 @@ FAMILIES = {b"f", b"g"}
         (Put(b"r" * MAX_ROW_KEY_BYTES, {b"f:": b"", b"g:a:b": b""}, MAX_TIME_MS), None),
         (Delete(b"r", 0), None),
         (Delete(b"r", 1, b"f", b""), None),
+        (Delete(b"r", 1, b"h", b"q", exact=True), 'there is no family "h"'),
     ],
 )
 def test_only_rejected_mutations_have_a_reason(mutation, reason):
     assert rejection_reason(mutation, FAMILIES) == reason
+
+
+@pytest.mark.parametrize("column", [(), (b"f",), (None, b"q")])
+def test_exact_delete_names_a_column(column):
+    with pytest.raises(ValueError, match="names no column"):
+        Delete(b"r", 1, *column, exact=True)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ pipelines:
         "families": {"f": family | {"ttl": "30d"}, "g": family},
         "splits": [],
         "distribute": None,
+        "updates": None,
     }
     assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")
     found = shown["pipelines"]["p"]

@@ -214,6 +214,15 @@ tables:
     def test_other_tables_are_valid(self, tmp_path, store, table):
         assert self.problems(tmp_path, store, table) == []
 
+    @pytest.mark.parametrize(
+        ("table", "hint"),
+        [("other", None), ("hit", 'did you mean "hits"?')],
+    )
+    def test_tables_with_deferred_updates_leave_others_undeclared(self, tmp_path, table, hint):
+        hits = "  hits: {store: b, families: {m: {}}, updates: {processor: sum}}\n"
+        found = self.problems(tmp_path, "b", table, hits)
+        assert [problem.partition("; ")[2] for problem in found] == ([] if hint is None else [hint])
+
     def test_unknown_store_is_the_only_problem(self, tmp_path):
         assert self.problems(tmp_path, "c") == ['8:34: unknown-reference: there is no store "c"; there are "a", "b"']
 

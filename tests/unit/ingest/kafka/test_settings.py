@@ -130,6 +130,17 @@ def test_incomplete_or_invalid_sasl_is_rejected(sasl):
         connection(security={"sasl": sasl})
 
 
+def test_keytab_that_others_can_read_is_rejected(tmp_path):
+    keytab = tmp_path / "ingest.keytab"
+    keytab.write_text("keys")
+    sasl = {"mechanism": "gssapi", "principal": "i@E", "keytab": str(keytab)}
+    keytab.chmod(0o640)
+    with pytest.raises(ValidationError, match="others can read the keys"):
+        connection(security={"sasl": sasl})
+    keytab.chmod(0o600)
+    assert connection(security={"sasl": sasl}).security.protocol == "SASL_PLAINTEXT"
+
+
 def test_key_file_that_others_can_read_is_rejected(tmp_path):
     key = tmp_path / "key.pem"
     key.write_text("x")

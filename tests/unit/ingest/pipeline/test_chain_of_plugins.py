@@ -23,7 +23,8 @@ from ingest.api import (
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.chain import BoundDecorator, Chain, Failed
 from ingest.pipeline.time_limit import TimeLimit
-from ingest.plan.assemble import Plan, live_chain, live_task
+from ingest.plan.assemble import live_chain, live_task
+from ingest.plan.plan import Plan
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import TaskStatus
 from sinks.mapping.attr2hbase import Attr2HBase

@@ -11,7 +11,8 @@ from ingest.api import Decoding, FamilySpec, OnError, Record, Scan, TableSpec, T
 from ingest.config.model import Component
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
-from ingest.plan.assemble import Plan, live_task
+from ingest.plan.assemble import live_task
+from ingest.plan.plan import Plan
 from ingest.receipt import Receipt, TaskStatus
 from sinks.mapping.hbase import HBase
 from sinks.memory import MemorySettings, MemoryStore

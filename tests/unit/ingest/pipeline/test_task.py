@@ -41,7 +41,8 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.plan import assemble
-from ingest.plan.assemble import Plan, live_task
+from ingest.plan.assemble import live_task
+from ingest.plan.plan import Plan
 from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.sources.decoding import Decoder
 from sinks.hbase.settings import HBaseSettings

@@ -21,7 +21,8 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dry_run import DryRun
 from ingest.pipeline.chain import BoundDecorator, Chain, Failed
 from ingest.pipeline.time_limit import MAX_ENDED, TICKS, OutOfTimeError, TimeLimit
-from ingest.plan.assemble import Plan, live_task, plan_of
+from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.plan import Plan
 from ingest.receipt import TaskStatus
 from tests.support.parts import planned as planned_part
 

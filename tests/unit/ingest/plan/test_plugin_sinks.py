@@ -14,7 +14,8 @@ from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
-from ingest.plan.assemble import Plan, live_bindings, live_task, plan_of, plugin_task_sinks, sink_committers
+from ingest.plan.assemble import live_bindings, live_task, plan_of, plugin_task_sinks, sink_committers
+from ingest.plan.plan import Plan
 from ingest.plugins.guard import OutOfMemoryError
 from ingest.receipt import Counts
 from ingest.service.stores import committers_of

@@ -71,6 +71,9 @@ class Runner:
     def delay_s(self) -> float:
         return next(self.delays)
 
+    def finish(self, _piece: Piece) -> None:
+        pass
+
     def run(self, piece: Piece) -> Counts:
         self.ran.append(piece.number)
         return Counts(records=10)

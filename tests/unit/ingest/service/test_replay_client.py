@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
-from ingest.service import replay_client as module
+from ingest.service import duty_client as module
 from ingest.service.client import NotRunningError
 from ingest.service.replay_client import ServiceReplay
 from ingest.service.replay_request import ReplayRequest
@@ -17,7 +17,14 @@ REQUEST = ReplayRequest(start_ms=1_000, end_ms=2_000)
 
 def duty(state: str, read: int | None = None, **more: object) -> dict[str, Any]:
     totals = ReplayTotals(batches=1, read=read or 0).to_json()
-    about = {"id": "7", "state": state, "reason": "", "result": None if read is None else totals, "error": None}
+    about = {
+        "id": "7",
+        "kind": "replay",
+        "state": state,
+        "reason": "",
+        "result": None if read is None else totals,
+        "error": None,
+    }
     return about | more
 
 

@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from ingest.api import CheckpointError, IngestError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.plan.assemble import Plan
+from ingest.plan.plan import Plan
 from ingest.service import pipeline as pipeline_module
 from ingest.service import run as run_module
 from ingest.service import state_wait

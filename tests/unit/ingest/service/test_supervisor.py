@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
-from ingest.observe.health import State
+from ingest.observe.health import MAX_REASON_CHARS, State
 from ingest.observe.logs import set_up
 from ingest.receipt import Counts
 from ingest.service import supervisor as supervisor_module
@@ -65,6 +65,24 @@ def test_failed_query_is_restarted():
     bench = Bench(start)
     assert bench.supervisor.run() == []
     assert bench.starts == 3
+
+
+@pytest.mark.parametrize("first", ["[STREAM_FAILED] Query terminated: ", "[STREAM_FAILED] " + "x" * MAX_REASON_CHARS])
+def test_restart_is_announced_in_the_first_line_of_a_long_error(first: str):
+    def start(bench: Bench) -> None:
+        bench.query.has_ended = True
+        dump = f"{first}\nTraceback:\n" + "+- StreamingDataSourceV2Relation\n" * 1_000
+        bench.query.error = RuntimeError(dump) if bench.starts == 1 else None
+
+    bench = Bench(start)
+    reasons: list[str] = []
+    when(bench, State.BACKING_OFF, lambda _reason: reasons.append(bench.health.snapshot()[0].reason))
+    assert bench.supervisor.run() == []
+    line, *more = reasons[0].split("\n")
+    assert line.startswith(f"query_failed: {first.strip()[:500]}")
+    assert line.endswith("; the query is restarted in 0 s")
+    assert more[0] == "Traceback:"
+    assert len(line) < MAX_REASON_CHARS // 2
 
 
 def test_unexpected_error_of_the_first_start_fails_the_pipeline():

@@ -41,6 +41,7 @@ class Service:
         for table in TABLES:
             self.store.ensure_table(TableSpec(table, (FamilySpec(b"c"),)))
         self.folder = folder
+        self.replay = folder / "replays" / "updates"
 
     def start(
         self,
@@ -55,7 +56,14 @@ class Service:
         owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
         checkpoint = Checkpoint(self.folder)
-        tables = PipelineTables(owned, checkpoint, self.times, fingerprint, options or OwnerOptions())
+        tables = PipelineTables(
+            owned,
+            checkpoint,
+            self.times,
+            fingerprint=fingerprint,
+            replay=self.replay,
+            options=options or OwnerOptions(),
+        )
         tables.claim(KafkaSource(KAFKA, driver_context(self.folder)))
         checkpoint.note_configuration(fingerprint)
         return tables
@@ -206,6 +214,16 @@ def test_other_pipeline_is_refused_until_it_takes_the_tables_over(service: Servi
     with pytest.raises(ConflictError, match="no longer owns"):
         earlier.complete(0, time_ms)
     assert service.marks() == {}
+
+
+def test_start_waits_for_an_unfinished_replay(service: Service) -> None:
+    service.replay.parent.mkdir()
+    service.replay.touch()
+    with pytest.raises(ConflictError, match="interrupted") as caught:
+        service.start()
+    assert caught.value.code == "replay_unfinished"
+    service.replay.unlink()
+    service.start()
 
 
 def test_table_with_rows_of_another_form_is_refused(service: Service) -> None:

@@ -48,6 +48,7 @@ def test_families_are_created_only_with_thrift2() -> None:
     able = HBaseSettings.model_validate({"thrift2": {"host": "localhost", "port": 9091}})
     assert HBaseStore(able).capabilities.creates_families
     assert not HBaseStore(HBaseSettings()).capabilities.creates_families
+    assert not HBaseStore(able).capabilities.deletes_versions
 
 
 @pytest.mark.parametrize("options", [{"host": "hbase1"}, {"thrift2": {"host": "hbase1", "port": 9091}}])
@@ -67,6 +68,7 @@ def test_bootstrap_servers_replace_the_thrift_servers() -> None:
     settings = HBaseSettings(bootstrap_servers="localhost:16000, [::1]:16020")
     assert settings.addresses == (("localhost", 16000), ("::1", 16020))
     assert HBaseStore(settings).capabilities.creates_families
+    assert HBaseStore(settings).capabilities.deletes_versions
 
 
 def test_bootstrap_server_on_another_machine_must_be_allowed() -> None:

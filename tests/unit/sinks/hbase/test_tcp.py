@@ -1,7 +1,6 @@
 """TCP connections."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,13 +8,6 @@ from sinks.hbase import tcp
 from tests.support.waiting import reached
 
 WAIT_S = 10.0
-
-
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(WAIT_S)
-        yield server
 
 
 def test_connection_is_quiet_until_something_arrives(listener: socket.socket) -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from ingest.api import MAX_TIME_MS
 from sinks.rocksdb.keys import (
+    CELL_TAIL_BYTES,
     END,
     after,
     cell_column,
@@ -17,6 +18,8 @@ from sinks.rocksdb.keys import (
     family_delete_suffix,
     family_head,
     row_head,
+    version_delete_suffix,
+    version_start,
 )
 
 # bytes that the encoding escapes are frequent
@@ -70,6 +73,21 @@ def test_deletes_sort_before_the_cells_they_hide(row, family, qualifier, deleted
     family_delete = head + family_delete_suffix(family, deleted_ms)
     column_delete = head + column_delete_suffix(family, qualifier, deleted_ms)
     assert family_delete < column_delete < cell(row, family, qualifier, at)
+
+
+near = st.one_of(st.integers(0, 3), st.integers(MAX_TIME_MS - 3, MAX_TIME_MS))
+
+
+@given(texts, families, texts, near, near)
+def test_delete_of_a_version_sorts_directly_before_its_cell(row, family, qualifier, deleted_ms, at):
+    head = encode_text(row)
+    delete = head + version_delete_suffix(family, qualifier, deleted_ms)
+    column = head + encode_text(family) + b"\x01" + encode_text(qualifier)
+    assert delete == column + version_start(deleted_ms)
+    assert (delete < cell(row, family, qualifier, at)) == (at <= deleted_ms)
+    assert head + column_delete_suffix(family, qualifier, at) < delete
+    assert decode_time(delete) == deleted_ms
+    assert len(cell(row, family, qualifier, at)) == len(column) + CELL_TAIL_BYTES < len(delete)
 
 
 @given(cells)

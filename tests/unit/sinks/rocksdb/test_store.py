@@ -24,6 +24,7 @@ from ingest.api import (
     Scan,
     StoreUnavailableError,
     TableSpec,
+    TimeRange,
     WriteRejectedError,
 )
 from sinks.rocksdb import expiry, sweep
@@ -35,7 +36,7 @@ from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.sweep import GarbageEstimate, Slice
-from sinks.rocksdb.tables import FORMAT_KEY
+from sinks.rocksdb.tables import FORMAT_KEY, FORMATS
 from tests.support.clock import Clock
 from tests.support.rocksdb_files import estimate, keys, read_beside
 
@@ -208,7 +209,15 @@ class TestSweep:
         swept(store, folder)
         assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
 
-    @pytest.mark.parametrize("delete", [Delete(b"r", 500), Delete(b"r", 500, b"f"), Delete(b"r", 500, b"f", b"q")])
+    @pytest.mark.parametrize(
+        "delete",
+        [
+            Delete(b"r", 500),
+            Delete(b"r", 500, b"f"),
+            Delete(b"r", 500, b"f", b"q"),
+            Delete(b"r", 400, b"f", b"q", exact=True),
+        ],
+    )
     def test_deletes_are_kept_for_a_day_after_their_write(self, store, folder, clock, delete):
         store.apply("t", [delete])
         clock.now += 23 * HOUR_MS
@@ -218,6 +227,33 @@ class TestSweep:
         clock.now += 2 * HOUR_MS
         swept(store, folder)
         assert [key_count(folder, family) for family in "fgh"] == [0, 0, 0]
+
+    def test_exact_delete_is_removed_with_its_version_alone(self, store, folder, clock):
+        at = clock.now
+        deletes = [Delete(b"r", at - age, b"g", b"q", exact=True) for age in (2, 5)]
+        store.apply("t", [*(put(b"r", at - age, b"g:q") for age in range(4)), *deletes])
+        before = list(store.scan("t", Scan(versions=3)))
+        assert [cell.timestamp_ms for cell in before[0].cells] == [at, at - 1, at - 3]
+        assert swept(store, folder) == 1  # the version; the deletes hide versions that are written later
+        assert list(store.scan("t", Scan(versions=3))) == before
+        clock.now += 25 * HOUR_MS
+        assert swept(store, folder) == 2
+        assert list(store.scan("t", Scan(versions=3))) == before
+        assert key_count(folder, "g") == 3
+
+    def test_exact_deletes_of_many_versions_are_read_and_swept(self, store, folder, clock):
+        store.change_family("t", FamilySpec(b"g", versions=100))
+        times = range(1, 81)
+        store.apply("t", [put(b"r", at, b"g:q") for at in times])
+        store.apply("t", [Delete(b"r", at, b"g", b"q", exact=True) for at in times if at % 20])
+        for _ in range(2):
+            found = list(store.scan("t", Scan(versions=100)))
+            assert [cell.timestamp_ms for row in found for cell in row.cells] == [80, 60, 40, 20]
+            newest = store.get("t", b"r", times=TimeRange(1, 59))
+            assert newest is not None
+            assert [cell.timestamp_ms for cell in newest.cells] == [40]
+            swept(store, folder)
+        assert key_count(folder, "g") == 80
 
     def test_overwritten_rows_stay_few(self, store, folder, monkeypatch):
         monkeypatch.setattr(sweep, "MIN_SUPERSEDED", 500)
@@ -509,6 +545,20 @@ def test_store_of_another_format_is_refused(store, folder):
     database.close()
     with pytest.raises(IntegrityError, match='the store has format "99", this version reads "3" and "4"'):
         store.open()
+
+
+def test_format_is_raised_by_the_first_exact_delete(store, folder):
+    def written_format() -> bytes:
+        with read_beside(folder) as database:
+            return database.current().root[FORMAT_KEY]
+
+    store.apply("t", [put(b"r", 1), Delete(b"s", 1, b"f", b"q")])
+    assert written_format() == FORMATS[0]
+    store.apply("t", [Delete(b"r", 1, b"f", b"q", Durability.SKIP, exact=True)])
+    assert written_format() == FORMATS[1]
+    store.close()
+    store.open()
+    assert list(store.scan("t", Scan())) == []
 
 
 @pytest.mark.parametrize("compression", ["gz", "snappy", "lz4", "zstd"])

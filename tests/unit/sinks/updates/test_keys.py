@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.updates.keys import (
+    MAX_BATCH_TIME_MS,
     MAX_SPLITS,
-    MAX_UPDATE_TIME_MS,
     UpdateKey,
     divided_row,
     encoded_row,
@@ -115,6 +115,6 @@ def test_a_divided_row_has_update_rows_on_both_sides(row: bytes, a: int, b: int,
 
 
 def test_a_start_has_a_time_and_a_split() -> None:
-    start = start_of(MAX_UPDATE_TIME_MS, 7)
-    assert (time_of(start), split_of(start)) == (MAX_UPDATE_TIME_MS, 7)
-    assert UpdateKey.decoded(UpdateKey(b"k", last_start_of(MAX_UPDATE_TIME_MS)).encoded()).start < 2**63
+    start = start_of(MAX_BATCH_TIME_MS, 7)
+    assert (time_of(start), split_of(start)) == (MAX_BATCH_TIME_MS, 7)
+    assert UpdateKey.decoded(UpdateKey(b"k", last_start_of(MAX_BATCH_TIME_MS)).encoded()).start < 2**63

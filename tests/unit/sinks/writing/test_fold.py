@@ -1,5 +1,7 @@
 """Folded operations give the result of the original ones, in any order and after a replay."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +43,7 @@ def store(initial: list[Mutation]) -> MemoryStore:
 def copy(mutation: Mutation, timestamp_ms: int) -> Mutation:
     if isinstance(mutation, Put):
         return Put(mutation.row, dict(mutation.columns), timestamp_ms, mutation.durability)
-    return Delete(mutation.row, timestamp_ms, mutation.family, mutation.qualifier, mutation.durability)
+    return replace(mutation, timestamp_ms=timestamp_ms)
 
 
 def folded(mutations: list[Mutation]) -> list[Mutation]:
@@ -114,6 +116,55 @@ def test_fold_gives_one_put_for_each_row_timestamp_and_durability(operations):
     assert len(set(keys)) == len(keys)
     cells = [(one.row, column) for one in result for column in one.columns]
     assert len(set(cells)) == len(cells)
+
+
+@given(
+    before=st.dictionaries(st.tuples(rows, families, qualifiers, times), st.just(b"old"), max_size=8),
+    operations=st.lists(
+        st.one_of(
+            st.tuples(rows, families, qualifiers, times, st.binary(max_size=2)),
+            st.tuples(rows, families, qualifiers, times, st.none()),
+        ),
+        max_size=12,
+    ),
+    turn=st.randoms(use_true_random=False),
+)
+def test_exact_delete_hides_its_version_unless_a_later_put_replaces_it(before, operations, turn):
+    def cells(of_store: MemoryStore) -> dict[tuple[bytes, bytes, bytes, int], bytes]:
+        return {
+            (row.key, cell.family, cell.qualifier, cell.timestamp_ms): cell.value
+            for row in of_store.scan(TABLE, Scan(versions=9))
+            for cell in row.cells
+        }
+
+    def mutation(row: bytes, family: bytes, qualifier: bytes, at: int, value: bytes | None) -> Mutation:
+        if value is None:
+            return Delete(row, at, family, qualifier, exact=True)
+        return Put(row, {family + b":" + qualifier: value}, at)
+
+    expected = dict(before)
+    for *version, value in operations:
+        if value is None:
+            expected.pop(tuple(version), None)
+        else:
+            expected[tuple(version)] = value
+    result = folded([mutation(*operation) for operation in operations])
+    turn.shuffle(result)
+    applied = MemoryStore()
+    applied.open()
+    applied.ensure_table(TableSpec(TABLE, (FamilySpec(b"a", versions=9), FamilySpec(b"b", versions=9))))
+    applied.apply(TABLE, [mutation(*version, value) for version, value in before.items()])
+    for _ in range(2):
+        applied.apply(TABLE, result)
+        assert cells(applied) == expected
+
+
+def test_exact_delete_keeps_its_time_beside_other_deletes():
+    first = Put(b"r", {b"a:x": b"1", b"a:y": b"1"}, 5)
+    exact = Delete(b"r", 5, b"a", b"x", exact=True)
+    assert folded([first, exact]) == [exact, Put(b"r", {b"a:y": b"1"}, 5)]
+    assert folded([first, exact, Delete(b"r", 5)]) == [Delete(b"r", 4), exact]
+    assert folded([Delete(b"r", 0, b"a", b"x", exact=True)]) == [Delete(b"r", 0, b"a", b"x", exact=True)]
 
 
 def test_delete_is_one_millisecond_earlier():

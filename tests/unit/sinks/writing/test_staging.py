@@ -46,6 +46,14 @@ mutations = st.lists(
             st.just(b"f"),
             st.one_of(st.none(), st.just(b""), st.just(b"a")),
         ),
+        st.builds(
+            Delete,
+            st.binary(min_size=1, max_size=4),
+            st.integers(min_value=0, max_value=3),
+            st.just(b"f"),
+            st.just(b"a"),
+            exact=st.booleans(),
+        ),
     ),
     max_size=12,
 )

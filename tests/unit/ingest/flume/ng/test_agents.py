@@ -500,7 +500,7 @@ class TestWhatIsLeftOut:
         text = changed(changed(changed(BASE, "a.sources", "r s"), "a.channels", "c m"), "a.sinks", "k l n") + (
             "a.sources.s.type = spooldir\na.sources.s.channels = m\na.sources.s.interceptors = t\n"
             "a.sources.s.interceptors.t.type = timestamp\na.sources.s.selector.type = multiplexing\n"
-            "a.channels.m.type = memory\na.sinks.l.type = hdfs\na.sinks.n.type = asynchbase\na.sinks.n.channel = m\n"
+            "a.channels.m.type = memory\na.sinks.l.type = hdfs\na.sinks.n.type = hive\na.sinks.n.channel = m\n"
             "a.sources.old.type = exec\n"
         )
         found = {entry.original: entry.why for entry in imported(text).entries if entry.outcome == "left out"}
@@ -510,7 +510,7 @@ class TestWhatIsLeftOut:
             "selector (multiplexing)": "the source s is left out",
             "channel m (memory)": "no imported sink reads it",
             "sink l (hdfs)": "only HBase sinks are imported",
-            "sink n (asynchbase)": "it is not imported: write it as hbase2",
+            "sink n (hive)": "only HBase sinks are imported",
             "source old": "it is not in a.sources: Flume did not start it",
         }
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.config import Place, read_text
 from ingest.config.nodes import plain
-from ingest.flume.pipelines.document import Component, Document, Pipeline, Verbatim, render
+from ingest.flume.pipelines.document import Component, Document, Origin, Pipeline, Table, Verbatim, render
 from ingest.flume.pipelines.stores import hbase_store
 
 PLACE = Place("old.conf", 3, 4)
@@ -60,6 +60,17 @@ pipelines:
         "old.conf", 5, 6
     )
     assert len(made.locations) == len(made.text.splitlines())
+
+
+def test_tables_follow_the_stores():
+    origins = {("families",): Origin(PLACE, "f")}
+    tables = {"a.b": Table({"families": {"f": {}}}, ["counts"], PLACE, origins)}
+    made = render(Document([Pipeline("p", Component("kafka"), [])], {"s": Component("hbase")}, tables=tables))
+    assert made.text.partition("\nstores:\n")[2].startswith(
+        "  s: {hbase: {}}\n\ntables:\n  # counts\n  a.b: {families: {f: {}}}\n\npipelines:\n"
+    )
+    assert made.origins[("tables", "a.b", "families")] == origins[("families",)]
+    assert made.locations[made.text.splitlines().index("  a.b: {families: {f: {}}}")] == PLACE
 
 
 def test_pipeline_without_decorators_has_no_empty_list():

@@ -41,8 +41,8 @@ from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import TooManySplitsError
-from ingest.plan.assemble import Plan
 from ingest.plan.codec import packed
+from ingest.plan.plan import Plan
 from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.spark.streaming import job as job_module
 from ingest.spark.streaming import worker

@@ -13,14 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.api import ALL_TIMES, NotFoundError, Put, Scan, ScanCounts, StoreError
+from ingest.api import ALL_TIMES, FamilySpec, NotFoundError, Put, Scan, ScanCounts, StoreError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.reading import Reader
+from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.writing import Writer
-from tests.support.rows_server import RowsServer
+from tests.support.rows_server import TABLE, RowsServer
 from tests.support.rpc_server import framed
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "25"))
@@ -28,6 +30,14 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "25"))
 KEYS = [b"%c%d" % (letter, number) for letter in b"az" for number in range(4)]
 ROWS = {key: key * 3 for key in KEYS}
 MULTI, SCAN, GET, REGISTRY = "Multi", "Scan", "Get", "GetMetaRegionLocations"
+MASTER = [
+    "GetActiveMaster",
+    "GetTableNames",
+    "GetTableDescriptors",
+    "CreateTable",
+    "ModifyColumn",
+    "getProcedureResult",
+]
 WAIT_S = 0.1
 
 Damage = Callable[[bytes], bytes | None]
@@ -52,7 +62,7 @@ def damaged(method: str, call: int, damage: Damage) -> Callable[[str, bytes], by
 
 class Client:
     """
-    Writes and reads.
+    Writes, reads, and calls of the master.
 
     Attributes:
         timeout_s: of an operation; short while a damaged answer may be waited for.
@@ -64,7 +74,10 @@ class Client:
         self.cluster.open()
         regions = RegionCache(self.cluster)
         self._writer = Writer(self.cluster, regions, max_cell_bytes=1 << 20)
-        self._reader = Reader(RepeatedCalls(self.cluster, regions, self._attempts), lambda _table: frozenset([b"f"]))
+        calls = RepeatedCalls(self.cluster, regions, self._attempts)
+        self._reader = Reader(calls, lambda _table: frozenset([b"f"]))
+        self._admin = RegionAdmin(calls)
+        self._master = Master(self.cluster, self._attempts, lambda: 1, sleep=lambda _seconds: None)
 
     def write(self) -> None:
         self._writer.apply("t", [Put(key, {b"f:q": value}, 1) for key, value in ROWS.items()], self._attempts())
@@ -74,6 +87,21 @@ class Client:
 
     def get(self) -> None:
         self._reader.get("t", KEYS[0], None, 1, ALL_TIMES)
+
+    def sizes(self) -> list[int]:
+        return [region.file_bytes for region in self._admin.regions("t")]
+
+    def table_names(self) -> list[str]:
+        return self._master.table_names()
+
+    def families(self) -> tuple[FamilySpec, ...]:
+        return self._master.families("t")
+
+    def create_table(self) -> None:
+        self._master.create_table(TABLE)
+
+    def change_family(self) -> None:
+        self._master.change_family("t", FamilySpec(b"f", versions=3))
 
     def _attempts(self) -> Attempts:
         return Attempts(self.timeout_s)
@@ -126,6 +154,22 @@ def test_damaged_answer_is_an_error_or_another_attempt(server, method, call, dam
         server.damage, client.timeout_s = undamaged, 20.0
         client.write()  # the connections and the cache of regions are usable again
         assert client.scan() == ROWS
+
+
+@settings(max_examples=EXAMPLES)
+@given(method=st.sampled_from([*MASTER, "GetRegionLoad"]), call=st.integers(0, 2), damage=DAMAGES)
+def test_damaged_answer_about_tables_is_an_error_or_another_attempt(server, method, call, damage):
+    with client_of(server) as client:
+        server.damage, client.timeout_s = damaged(method, call, damage), WAIT_S
+        for operation in (
+            client.table_names, client.families, client.create_table, client.change_family, client.sizes
+        ):  # fmt: skip
+            with suppress(StoreError, NotFoundError):
+                operation()
+        server.damage, client.timeout_s = undamaged, 20.0
+        client.change_family()
+        assert (client.table_names(), client.families()) == (["t", "n:u"], TABLE.families)
+        assert client.sizes() == [3 << 20, 3 << 20]
 
 
 def shortened(at: int, ends: str) -> Damage:

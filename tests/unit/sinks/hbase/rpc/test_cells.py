@@ -47,7 +47,12 @@ def test_cells_of_puts_are_read_as_they_were_written(puts):
 
 @pytest.mark.parametrize(
     ("delete", "kind", "family", "qualifier"),
-    [(Delete(b"r", 7, b"f"), 14, b"f", b""), (Delete(b"r", 7, b"f", b"q"), 12, b"f", b"q")],
+    [
+        (Delete(b"r", 7, b"f"), 14, b"f", b""),
+        (Delete(b"r", 7, b"f", b"q"), 12, b"f", b"q"),
+        (Delete(b"r", 7, b"f", b""), 12, b"f", b""),
+        (Delete(b"r", 7, b"f", b"q", exact=True), 8, b"f", b"q"),
+    ],
 )
 def test_cells_of_deletes(delete, kind, family, qualifier):
     block = encoder().delete(delete)

@@ -11,7 +11,7 @@ from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.requests import INCREMENT
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.settings import HBaseSettings
-from tests.support.rows_server import registry_answer
+from tests.support.rows_server import meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 REGIONSERVER = "org.apache.hadoop.hbase.regionserver."
@@ -64,14 +64,8 @@ class OneCell:
 
     def _meta(self, request: Request) -> bytes:
         if not self.has_table:
-            return request.answer(number(2, 1) + flag(8, value=False))
-        columns = {
-            b"info:regioninfo": b"PBUF" + number(1, 1) + data(3, b"") + data(4, b""),
-            b"info:server": str(self.server.address).encode(),
-        }
-        cells = self._encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
-        cells += self._encoder.put(Put(b"t,,1.a.", columns, 1))
-        return request.answer(number(1, 1) + number(1, 2) + number(2, 1) + flag(8, value=False), cells)
+            return no_table_answer(request)
+        return meta_answer(request, [b"", b""], [self.server.address])
 
     def _check_and_put(self, request: Request) -> bytes | None:
         if self.exception:

@@ -1,6 +1,6 @@
 """Who has the meta table, and who is the active master."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -12,22 +12,7 @@ from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import data, number
 from tests.support.gssapi_contexts import ServerLogin, TestLogins, XorContext
 from tests.support.local import free_ports
-from tests.support.rpc_server import Request, RpcServer
-
-Answers = Callable[[Request], bytes | None]
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Answers], RpcServer]]:
-    started: list[RpcServer] = []
-
-    def start(answer: Answers) -> RpcServer:
-        started.append(RpcServer(answer))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()
+from tests.support.rpc_server import Request, RpcServer, RpcServers
 
 
 def registry(request: Request) -> bytes:
@@ -51,7 +36,7 @@ def soon(cluster: Cluster) -> float:
     return cluster._clock() + 10
 
 
-def test_answers_are_kept(serve) -> None:
+def test_answers_are_kept(serve: RpcServers) -> None:
     server = serve(registry)
     cluster = cluster_of(closed(), server.address)
     for _ in range(2):
@@ -64,7 +49,7 @@ def test_answers_are_kept(serve) -> None:
     cluster.close()
 
 
-def test_server_that_answered_is_called_first_the_next_time(serve) -> None:
+def test_server_that_answered_is_called_first_the_next_time(serve: RpcServers) -> None:
     silent = serve(lambda request: request.answer())
     cluster = cluster_of(silent.address, serve(registry).address)
     for _ in range(3):
@@ -74,7 +59,7 @@ def test_server_that_answered_is_called_first_the_next_time(serve) -> None:
     cluster.close()
 
 
-def test_no_server_answers(serve) -> None:
+def test_no_server_answers(serve: RpcServers) -> None:
     old = serve(lambda _request: None)
     cluster = cluster_of(closed(), old.address)
     with pytest.raises(StoreUnavailableError, match="no server can be reached at") as caught:
@@ -91,7 +76,7 @@ def test_server_on_another_machine_must_be_allowed() -> None:
     cluster.close()
 
 
-def test_cluster_is_not_used_before_open_or_after_close(serve) -> None:
+def test_cluster_is_not_used_before_open_or_after_close(serve: RpcServers) -> None:
     server = serve(registry)
     cluster = Cluster([server.address], may_leave_machine=False)
     for _ in range(2):
@@ -104,10 +89,8 @@ def test_cluster_is_not_used_before_open_or_after_close(serve) -> None:
 
 
 @pytest.fixture
-def secured() -> Iterator[RpcServer]:
-    server = RpcServer(registry, log_in=ServerLogin())
-    yield server
-    server.close()
+def secured(serve: RpcServers) -> RpcServer:
+    return serve(registry, log_in=ServerLogin())
 
 
 def cluster_with(logins: Logins, *addresses: Address) -> Cluster:

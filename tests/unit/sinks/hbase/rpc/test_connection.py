@@ -3,7 +3,6 @@
 import contextlib
 import struct
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -15,26 +14,7 @@ from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.wire import number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES
 from tests.support.local import free_ports
-from tests.support.rpc_server import Request, RpcServer, framed
-
-Serve = Callable[[Callable[[Request], bytes | None]], RpcServer]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    started: list[RpcServer] = []
-
-    def start(answer: Callable[[Request], bytes | None]) -> RpcServer:
-        started.append(RpcServer(answer))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()
-
-
-def soon(seconds: float = 10.0) -> float:
-    return time.monotonic() + seconds
+from tests.support.rpc_server import Request, RpcServer, RpcServers, framed, soon
 
 
 def connected(server: RpcServer, **options: object) -> Connection:
@@ -43,7 +23,7 @@ def connected(server: RpcServer, **options: object) -> Connection:
     return connection
 
 
-def test_connection_header_and_call(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_header_and_call(serve: RpcServers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "maria")
     server = serve(lambda request: request.answer(b"answer", b"cells"))
     connection = connected(server)
@@ -59,7 +39,7 @@ def test_connection_header_and_call(serve: Serve, monkeypatch: pytest.MonkeyPatc
     assert 0 < request.timeout_ms <= 5_000
 
 
-def test_call_ids_differ_and_the_connection_stays_open_after_an_exception(serve: Serve) -> None:
+def test_call_ids_differ_and_the_connection_stays_open_after_an_exception(serve: RpcServers) -> None:
     name = "org.apache.hadoop.hbase.NotServingRegionException"
     server = serve(
         lambda request: request.answer(b"2") if request.method == "B" else request.failure(name, f"{name}: gone\n\tat")
@@ -73,7 +53,7 @@ def test_call_ids_differ_and_the_connection_stays_open_after_an_exception(serve:
     connection.close()
 
 
-def test_answer_to_a_posted_call_is_discarded_when_it_arrives(serve: Serve) -> None:
+def test_answer_to_a_posted_call_is_discarded_when_it_arrives(serve: RpcServers) -> None:
     waiting: list[Request] = []
 
     def answer(request: Request) -> bytes:
@@ -89,7 +69,7 @@ def test_answer_to_a_posted_call_is_discarded_when_it_arrives(serve: Serve) -> N
     connection.close()
 
 
-def test_answers_in_another_order_are_those_of_their_calls(serve: Serve) -> None:
+def test_answers_in_another_order_are_those_of_their_calls(serve: RpcServers) -> None:
     held: list[bytes] = []
 
     def answer(request: Request) -> bytes:
@@ -108,7 +88,7 @@ def test_answers_in_another_order_are_those_of_their_calls(serve: Serve) -> None
         connection.receive(ids[0], soon(0.1))
 
 
-def test_exception_of_one_call_leaves_the_answers_of_others(serve: Serve) -> None:
+def test_exception_of_one_call_leaves_the_answers_of_others(serve: RpcServers) -> None:
     connection = connected(
         serve(lambda request: request.failure("E") if request.method == "A" else request.answer(b"b"))
     )
@@ -120,7 +100,7 @@ def test_exception_of_one_call_leaves_the_answers_of_others(serve: Serve) -> Non
     connection.close()
 
 
-def test_call_without_an_answer_ends_at_its_deadline_and_closes_the_connection(serve: Serve) -> None:
+def test_call_without_an_answer_ends_at_its_deadline_and_closes_the_connection(serve: RpcServers) -> None:
     connection = connected(serve(lambda _request: b""))
     with pytest.raises(ConnectionLostError, match=r"no answer .* in time; the call may still execute"):
         connection.call("A", b"", soon(0.1))
@@ -129,7 +109,7 @@ def test_call_without_an_answer_ends_at_its_deadline_and_closes_the_connection(s
         connection.call("A", b"", soon())
 
 
-def test_server_that_closes_the_connection(serve: Serve) -> None:
+def test_server_that_closes_the_connection(serve: RpcServers) -> None:
     connection = connected(serve(lambda _request: None))
     with pytest.raises(ConnectionLostError, match="broke"):
         connection.call("A", b"", soon())
@@ -143,7 +123,7 @@ def test_no_server_at_the_port() -> None:
         Connection(address, "ClientService").open(soon())
 
 
-def test_idle_connection_is_not_used(serve: Serve) -> None:
+def test_idle_connection_is_not_used(serve: RpcServers) -> None:
     now = [time.monotonic()]
     connection = connected(serve(lambda request: request.answer()), clock=lambda: now[0])
     assert connection.is_usable
@@ -152,7 +132,7 @@ def test_idle_connection_is_not_used(serve: Serve) -> None:
     connection.close()
 
 
-def test_announced_length_is_not_allocated(serve: Serve) -> None:
+def test_announced_length_is_not_allocated(serve: RpcServers) -> None:
     connection = connected(serve(lambda _request: struct.pack(">I", MAX_ANSWER_BYTES + 1)))
     with pytest.raises(ConnectionLostError, match="at most 256 MiB"):
         connection.call("A", b"", soon())
@@ -169,14 +149,14 @@ def test_announced_length_is_not_allocated(serve: Serve) -> None:
         framed(varint(6) + number(1, 1) + b"\x1a\x02\x08\x09" + b"\x00" + b"abc"),  # fewer cells than announced
     ],
 )
-def test_answer_that_is_none_is_an_error(serve: Serve, frame: bytes) -> None:
+def test_answer_that_is_none_is_an_error(serve: RpcServers, frame: bytes) -> None:
     connection = connected(serve(lambda _request: frame))
     with pytest.raises(ConnectionLostError, match="does not answer as a server of HBase"):
         connection.call("A", b"", soon())
     assert not connection.is_usable
 
 
-def test_exception_about_the_connection_ends_it(serve: Serve) -> None:
+def test_exception_about_the_connection_ends_it(serve: RpcServers) -> None:
     """As from a cluster that requires Kerberos; HBase sends -1 in place of a call's id."""
     name = "org.apache.hadoop.hbase.security.AccessDeniedException"
     text = f"{name}: Authentication is required"

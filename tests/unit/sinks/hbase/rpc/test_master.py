@@ -9,8 +9,9 @@ from sinks.hbase.client import TableExistsError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
-from sinks.hbase.rpc.schema import table_schema
+from sinks.hbase.rpc.schema import table_name, table_schema
 from sinks.hbase.rpc.wire import Message, data, number
+from tests.support.rows_server import master_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
@@ -47,8 +48,7 @@ class FalseMaster:
 
     def _answer(self, request: Request) -> bytes | None:
         if request.method == "GetActiveMaster":
-            name = data(1, self.server.address.host.encode()) + number(2, self.server.address.port)
-            return request.answer(data(1, name))
+            return master_answer(request, self.server.address)
         answers = self.answers[request.method]
         return (answers.pop(0) if len(answers) > 1 else answers[0])(request)
 
@@ -121,3 +121,38 @@ def test_missing_table_and_family(false: FalseMaster) -> None:
     assert false.master.families("t") == SPEC.families
     with pytest.raises(SchemaError, match='no family "g"'):
         false.master.change_family("t", FamilySpec(b"g"))
+
+
+UNREADABLE = {
+    "GetTableNames": [number(1, 5), data(1, b"\xff"), data(1, number(2, 5))],
+    "GetTableDescriptors": [number(1, 5), data(1, b"\xff"), data(1, data(3, b"\xff")), data(1, data(3, number(1, 5)))],
+    "CreateTable": [data(1, b"17"), b"\xff"],
+    "getProcedureResult": [data(1, b"2"), number(5, 1), data(5, b"\xff"), data(5, data(2, number(1, 5)))],
+}
+"""Answers that are no messages, and messages with fields of other types."""
+
+
+@pytest.mark.parametrize(
+    ("method", "message"), [(method, message) for method, messages in UNREADABLE.items() for message in messages]
+)
+def test_answer_that_cannot_be_read_is_another_attempt(false: FalseMaster, method: str, message: bytes) -> None:
+    good = {
+        "GetTableNames": answer(data(1, table_name("t"))),
+        "GetTableDescriptors": answer(data(1, table_schema(SPEC))),
+        "CreateTable": answer(number(1, 17)),
+        "ModifyColumn": answer(b""),
+        "getProcedureResult": answer(number(1, 2)),
+    }
+
+    def operations() -> None:
+        assert false.master.table_names() == ["t"]
+        assert false.master.families("t") == SPEC.families
+        false.master.change_family("t", FamilySpec(b"f", versions=3))
+        false.master.create_table(SPEC)
+
+    false.answers = {name: [each] for name, each in good.items()}
+    false.answers[method] = [answer(message), answer(message), good[method]]
+    operations()
+    false.answers[method] = [answer(message)]
+    with pytest.raises(StoreUnavailableError):
+        operations()

@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ingest.api import NotFoundError, Put, StoredRegion, StoreUnavailableError
+from ingest.api import NotFoundError, StoredRegion, StoreUnavailableError
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.region_admin import RegionAdmin
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
-from sinks.hbase.rpc.wire import Message, data, flag, number
-from tests.support.rows_server import registry_answer
+from sinks.hbase.rpc.wire import Message, data, number
+from tests.support.rows_server import meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
@@ -26,6 +25,7 @@ class FalseServer:
     Attributes:
         states: compaction states of the next questions; 0 afterwards.
         failures: exceptions of the next calls of AdminService; then there are none.
+        unreadable: messages of the next answers of AdminService that cannot be read; then there are none.
         calls: method, region and second field of each call of AdminService.
         now_s: of the clock; each wait adds to it.
     """
@@ -33,6 +33,7 @@ class FalseServer:
     def __init__(self) -> None:
         self.states: list[int] = []
         self.failures: list[str] = []
+        self.unreadable: list[bytes] = []
         self.calls: list[tuple[str, bytes, int]] = []
         self.now_s = 0.0
         self.server = RpcServer(self._answer)
@@ -57,7 +58,7 @@ class FalseServer:
         message = Message(request.parameter)
         if request.method == "GetRegionLoad":
             assert message.message(1).data(2) == b"t"
-            loads = ((b"t,,1", 3, 1), (b"t,m,1", 20, 0))
+            loads = ((b"t,,1.", 3, 1), (b"t,m,1.", 20, 0))
             load = (
                 data(1, region_specifier(name)) + number(5, files) + number(6, memory) for name, files, memory in loads
             )
@@ -65,22 +66,16 @@ class FalseServer:
         self.calls.append((request.method, message.message(1).data(2), message.number(2)))
         if self.failures:
             return request.failure(HBASE + self.failures.pop(0))
-        if request.method == "GetRegionInfo":
-            state = self.states.pop(0) if self.states else 0
-            return request.answer(number(2, state))
-        return request.answer()
+        if self.unreadable:
+            return request.answer(self.unreadable.pop(0))
+        asked = request.method == "GetRegionInfo" and self.states
+        return request.answer(number(2, self.states.pop(0)) if asked else b"")
 
     def _meta(self, request: Request) -> bytes:
         name = Message(request.parameter).message(2).data(3)
         if name != b"t":
-            return request.answer(number(2, 1) + flag(8, value=False))
-        encoder = CellEncoder(1 << 20)
-        cells = encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
-        for start, end in ((b"", b"m"), (b"m", b"")):
-            info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
-            columns = {b"info:regioninfo": info, b"info:server": str(self.server.address).encode()}
-            cells += encoder.put(Put(b"t,%s,1" % start, columns, 1))
-        return request.answer(number(1, 1) + number(1, 2) * 2 + number(2, 1) + flag(8, value=False), cells)
+            return no_table_answer(request)
+        return meta_answer(request, [b"", b"m", b""], [self.server.address] * 2)
 
 
 @pytest.fixture
@@ -101,13 +96,23 @@ def test_regions_have_their_sizes(false: FalseServer) -> None:
 def test_every_region_is_flushed_also_after_a_move(false: FalseServer) -> None:
     false.failures = ["exceptions.RegionMovedException"]
     false.admin.flush("t")
-    assert false.calls == [("FlushRegion", name, 0) for name in (b"t,,1", b"t,,1", b"t,m,1")]
+    assert false.calls == [("FlushRegion", name, 0) for name in (b"t,,1.", b"t,,1.", b"t,m,1.")]
+
+
+@pytest.mark.parametrize("message", [b"\xff", data(2, b"compacts")])
+def test_answer_that_cannot_be_read_is_another_attempt(false: FalseServer, message: bytes) -> None:
+    false.unreadable = [message, message]
+    false.admin.major_compact("t", 60)
+    assert [call for call in false.calls if call[0] == "CompactRegion"] == [
+        ("CompactRegion", b"t,,1.", 1),
+        ("CompactRegion", b"t,m,1.", 1),
+    ]
 
 
 def test_compaction_waits_for_one_that_runs_and_for_its_own_end(false: FalseServer) -> None:
     false.states = [1, 0, 0, 2, 0, 3]
     false.admin.major_compact("t", 60)
-    question, first, second = "GetRegionInfo", b"t,,1", b"t,m,1"
+    question, first, second = "GetRegionInfo", b"t,,1.", b"t,m,1."
     assert false.calls == [
         (question, first, 1),
         (question, first, 1),

@@ -2,8 +2,7 @@
 
 import socket
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -13,27 +12,7 @@ from sinks.hbase.rpc.errors import ConnectionLostError, LoginError
 from sinks.hbase.rpc.sasl import Login
 from sinks.hbase.security import Qop
 from tests.support.gssapi_contexts import PRINCIPAL, ServerLogin, WrappingPeer, XorContext, refusal, success
-from tests.support.rpc_server import Peer, RpcServer, frame, framed
-
-ServerSide = Callable[[socket.socket], Peer]
-Serve = Callable[[ServerSide], RpcServer]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    started: list[RpcServer] = []
-
-    def start(log_in: ServerSide) -> RpcServer:
-        started.append(RpcServer(lambda request: request.answer(request.parameter, request.cells), log_in=log_in))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()
-
-
-def soon(seconds: float = 10.0) -> float:
-    return time.monotonic() + seconds
+from tests.support.rpc_server import Peer, RpcServer, RpcServers, frame, framed, soon
 
 
 def connection_to(server: RpcServer, qop: Qop = Qop.AUTH_CONF, context: XorContext | None = None) -> Connection:
@@ -48,9 +27,9 @@ def opened(server: RpcServer, qop: Qop = Qop.AUTH_CONF, context: XorContext | No
 
 
 @pytest.mark.parametrize("qop", Qop)
-def test_calls_after_the_login(serve: Serve, qop: Qop) -> None:
+def test_calls_after_the_login(serve: RpcServers, qop: Qop) -> None:
     log_in = ServerLogin()
-    server = serve(log_in)
+    server = serve(log_in=log_in)
     connection = opened(server, qop)
     for _ in range(3):
         sent = connection.send("Multi", b"parameter", b"x" * 200_000, soon())
@@ -66,9 +45,9 @@ def test_calls_after_the_login(serve: Serve, qop: Qop) -> None:
     assert header.text(2) == "ClientService"
 
 
-def test_messages_are_at_most_as_long_as_the_server_accepts(serve: Serve) -> None:
+def test_messages_are_at_most_as_long_as_the_server_accepts(serve: RpcServers) -> None:
     context = XorContext()
-    connection = opened(serve(ServerLogin(max_wrapped=1000)), context=context)
+    connection = opened(serve(log_in=ServerLogin(max_wrapped=1000)), context=context)
     sent = connection.send("Multi", b"parameter", b"x" * 5_000, soon())
     assert len(connection.receive(sent, soon()).cells) == 5_000
     connection.close()
@@ -76,7 +55,7 @@ def test_messages_are_at_most_as_long_as_the_server_accepts(serve: Serve) -> Non
     assert max(size for size, _ in context.wrapped) == 1000 - 9
 
 
-def test_answer_in_several_messages_and_several_answers_in_one(serve: Serve) -> None:
+def test_answer_in_several_messages_and_several_answers_in_one(serve: RpcServers) -> None:
     class Split(WrappingPeer):
         def sendall(self, content: bytes, /) -> None:
             for begin in range(0, len(content), 3):
@@ -88,20 +67,20 @@ def test_answer_in_several_messages_and_several_answers_in_one(serve: Serve) -> 
         peer.__class__ = Split
         return peer
 
-    connection = opened(serve(log_in))
+    connection = opened(serve(log_in=log_in))
     assert connection.call("A", b"some parameter", soon()).message == b"some parameter"
     connection.post("B", b"")
     assert connection.call("C", b"c", soon()).message == b"c"
     connection.close()
 
 
-def test_server_without_kerberos(serve: Serve) -> None:
+def test_server_without_kerberos(serve: RpcServers) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
         accepted.sendall(struct.pack(">ii", 0, -88))
         return accepted
 
-    connection = connection_to(serve(log_in))
+    connection = connection_to(serve(log_in=log_in))
     with pytest.raises(LoginError, match="has no Kerberos: it offers a connection without a login") as caught:
         connection.open(soon())
     assert "hbase.security.authentication" in str(caught.value.hint)
@@ -109,27 +88,27 @@ def test_server_without_kerberos(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("text", ["GSS initiate failed", None])
-def test_server_that_refuses_the_login(serve: Serve, text: str | None) -> None:
+def test_server_that_refuses_the_login(serve: RpcServers, text: str | None) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
         accepted.sendall(refusal("javax.security.sasl.SaslException", text))
         return accepted
 
     with pytest.raises(LoginError, match=f"refuses the login as {PRINCIPAL}: SaslException: ") as caught:
-        connection_to(serve(log_in)).open(soon())
+        connection_to(serve(log_in=log_in)).open(soon())
     assert caught.value.message.endswith(text or ": ")
     assert "log of the server" in str(caught.value.hint)
 
 
-def test_protection_that_the_server_does_not_allow(serve: Serve) -> None:
+def test_protection_that_the_server_does_not_allow(serve: RpcServers) -> None:
     with pytest.raises(LoginError, match="does not allow `qop: auth-conf`") as caught:
-        connection_to(serve(ServerLogin([Qop.AUTH, Qop.AUTH_INT]))).open(soon())
+        connection_to(serve(log_in=ServerLogin([Qop.AUTH, Qop.AUTH_INT]))).open(soon())
     assert str(caught.value.hint).startswith("write `qop: auth` or `qop: auth-int`, or add privacy to hbase.rpc.protec")
 
 
 @pytest.mark.parametrize("failure", [LoginError("wrong server"), StoreUnavailableError("no KDC")])
-def test_failure_of_the_context_closes_the_connection(serve: Serve, failure: LoginError) -> None:
-    connection = connection_to(serve(ServerLogin()), context=XorContext(failure=failure))
+def test_failure_of_the_context_closes_the_connection(serve: RpcServers, failure: LoginError) -> None:
+    connection = connection_to(serve(log_in=ServerLogin()), context=XorContext(failure=failure))
     with pytest.raises(type(failure)) as caught:
         connection.open(soon())
     assert caught.value is failure
@@ -145,18 +124,18 @@ def test_failure_of_the_context_closes_the_connection(serve: Serve, failure: Log
         struct.pack(">ii", 1, 2 << 20),
     ],
 )
-def test_answer_that_is_no_token(serve: Serve, answer: bytes) -> None:
+def test_answer_that_is_no_token(serve: RpcServers, answer: bytes) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
         accepted.sendall(answer)
         return accepted
 
     with pytest.raises(ConnectionLostError, match=r"the login at .* failed"):
-        connection_to(serve(log_in)).open(soon())
+        connection_to(serve(log_in=log_in)).open(soon())
 
 
 @pytest.mark.parametrize("offer", [b"", b"\x07\0\0", b"\x07\0\0\0", b"\x07\0\0\x05"])
-def test_offer_that_is_none(serve: Serve, offer: bytes) -> None:
+def test_offer_that_is_none(serve: RpcServers, offer: bytes) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         context = XorContext([b"AP-REQ", b""], [b"AP-REP", b""])
         accepted.sendall(success(context.step(frame(accepted))))
@@ -165,7 +144,7 @@ def test_offer_that_is_none(serve: Serve, offer: bytes) -> None:
         raise ConnectionAbortedError
 
     with pytest.raises(ConnectionLostError, match=r"the login at .* failed"):
-        connection_to(serve(log_in)).open(soon())
+        connection_to(serve(log_in=log_in)).open(soon())
 
 
 def second(context: XorContext, content: bytes) -> bytes:
@@ -192,7 +171,7 @@ def damaged(message: bytes) -> bytes:
     ],
 )
 def test_answer_that_is_not_protected_is_not_used(
-    serve: Serve, changed: Callable[[XorContext, bytes], bytes], reason: str
+    serve: RpcServers, changed: Callable[[XorContext, bytes], bytes], reason: str
 ) -> None:
     class Attacker(WrappingPeer):
         def sendall(self, content: bytes, /) -> None:
@@ -204,14 +183,14 @@ def test_answer_that_is_not_protected_is_not_used(
         peer.__class__ = Attacker
         return peer
 
-    connection = opened(serve(log_in))
+    connection = opened(serve(log_in=log_in))
     with pytest.raises(ConnectionLostError, match=f"is not protected any more: .*{reason}"):
         connection.call("A", b"parameter", soon())
     assert not connection.is_usable
 
 
 @pytest.mark.parametrize("step", ["wrap", "unwrap"])
-def test_interrupted_call_closes_the_connection(serve: Serve, step: str) -> None:
+def test_interrupted_call_closes_the_connection(serve: RpcServers, step: str) -> None:
     class Interrupted(XorContext):
         def wrap(self, message: bytes, *, encrypt: bool) -> bytes:
             if step == "wrap" and b"parameter" in message:
@@ -224,16 +203,16 @@ def test_interrupted_call_closes_the_connection(serve: Serve, step: str) -> None
                 raise KeyboardInterrupt
             return message, is_encrypted
 
-    connection = opened(serve(ServerLogin()), context=Interrupted())
+    connection = opened(serve(log_in=ServerLogin()), context=Interrupted())
     with pytest.raises(KeyboardInterrupt):
         connection.call("A", b"parameter", soon())
     assert not connection.is_usable
 
 
-def test_login_ends_at_its_deadline(serve: Serve) -> None:
+def test_login_ends_at_its_deadline(serve: RpcServers) -> None:
     def log_in(accepted: socket.socket) -> Peer:
         frame(accepted)
         return WrappingPeer(accepted, XorContext(), encrypt=True)
 
     with pytest.raises(ConnectionLostError, match="in time"):
-        connection_to(serve(log_in)).open(soon(0.2))
+        connection_to(serve(log_in=log_in)).open(soon(0.2))

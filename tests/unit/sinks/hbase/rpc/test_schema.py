@@ -25,6 +25,12 @@ def test_family_without_attributes_has_the_defaults() -> None:
     assert families_of(Message(data(3, data(1, b"f")))) == (FamilySpec(b"f"),)
 
 
+@pytest.mark.parametrize("value", [b"", b"x", b"9" * 5000])
+def test_attribute_that_is_no_number_has_its_default(value: bytes) -> None:
+    attributes = b"".join(data(2, data(1, name) + data(2, value)) for name in (b"VERSIONS", b"TTL"))
+    assert families_of(Message(data(3, data(1, b"f") + attributes))) == (FamilySpec(b"f"),)
+
+
 def test_other_attributes_and_configuration_of_a_family_stay() -> None:
     before = data(1, b"f") + b"".join(
         data(2, data(1, name) + data(2, value)) for name, value in ((b"VERSIONS", b"1"), (b"BLOCKSIZE", b"1024"))

@@ -17,7 +17,7 @@ from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.wire import Message, data, flag, number
-from tests.support.rows_server import registry_answer
+from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 HBASE = "org.apache.hadoop.hbase."
@@ -78,14 +78,10 @@ class FalseCluster:
         return self._open(request, message)
 
     def _meta(self, request: Request) -> bytes:
-        cells = self._encoder.put(Put(b"t", {b"table:state": number(1, 0)}, 1))
         edges = [b"", *self.splits, b""]
-        for start, end in itertools.pairwise(edges):
-            info = b"PBUF" + number(1, 1) + data(3, start) + data(4, end)
-            columns = {b"info:regioninfo": info, b"info:server": str(self.server.address).encode()}
-            cells += self._encoder.put(Put(b"t,%s,%s" % (start, end), columns, 1))
-        counts = number(1, 1) + number(1, 2) * (len(edges) - 1)
-        return request.answer(counts + number(2, 1) + flag(8, value=False), cells)
+        servers = [self.server.address] * (len(edges) - 1)
+        # with its end in its name, a region differs from its daughters
+        return meta_answer(request, edges, servers, lambda start, end: b"t,%s,%s" % (start, end))
 
     def _open(self, request: Request, message: Message) -> bytes:
         start, end = message.message(1).data(2).split(b",")[1:]

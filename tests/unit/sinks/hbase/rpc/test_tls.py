@@ -1,8 +1,6 @@
 """TLS of connections to masters and region servers."""
 
 import ssl
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from sinks.hbase.security import HBaseTls, Qop
 from sinks.hbase.settings import HBaseSettings
 from tests.support.authority import Authority
 from tests.support.gssapi_contexts import PRINCIPAL, ServerLogin, XorContext
-from tests.support.rpc_server import RpcServer
+from tests.support.rpc_server import RpcServer, RpcServers, soon
 
 
 @pytest.fixture(scope="module")
@@ -26,23 +24,17 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture
-def server(authority: Authority) -> Iterator[RpcServer]:
+def server(authority: Authority, serve: RpcServers) -> RpcServer:
     """Requires a certificate of the client, as HBase does by default."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority.issue("hbase"))
     context.load_verify_locations(authority.certificate)
     context.verify_mode = ssl.CERT_REQUIRED
-    made = RpcServer(lambda request: request.answer(request.parameter, request.cells), context)
-    yield made
-    made.close()
+    return serve(tls=context)
 
 
 def tls_of(authority: Authority, **options: str) -> HBaseTls:
     return HBaseTls(ca_file=str(authority.certificate), **options)
-
-
-def soon() -> float:
-    return time.monotonic() + 10
 
 
 def test_calls_over_tls(authority: Authority, server: RpcServer) -> None:

@@ -132,6 +132,7 @@ def test_families_are_read_once_and_only_for_row_deletes() -> None:
         (Delete(b"r", 1, b""), "is not a family"),
         (Delete(b"r", 1, b"f:"), "is not a family"),
         (Delete(b"r", 1, b"f" * 128), "is not a family"),
+        (Delete(b"r", 1, b"f", b"q", exact=True), "cannot delete one version"),
         (Delete(b"", 1), "row key of 0 bytes"),
         (Put(b"r", {b"f:q": b"x" * LIMIT}, 1), "cell too large"),
     ],

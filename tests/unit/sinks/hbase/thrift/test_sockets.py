@@ -1,21 +1,11 @@
 """The socket tries all addresses of a server, and abort discards unsent bytes."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 from thriftpy2.transport import TTransportException
 
 from sinks.hbase.thrift.sockets import Socket
-
-WAIT_S = 10.0
-
-
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(WAIT_S)
-        yield server
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[socket.AddressFamily, tuple]) -> None:
@@ -85,7 +75,7 @@ def test_abort_discards_unsent_bytes(monkeypatch, listener):
         with pytest.raises(TimeoutError):
             made.read(1)
         made.abort()
-        peer.settimeout(WAIT_S)
+        peer.settimeout(listener.gettimeout())
         arrived, was_reset = all_of(peer)
     assert was_reset
     assert arrived < len(call)

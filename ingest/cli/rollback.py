@@ -1,0 +1,116 @@
+"""`ingest rollback`: delete the updates of an interval from a table with deferred updates."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.rollback import RollbackResult
+    from sinks.rewriting.taken_back import Interval
+
+
+def rollback(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    from_: Annotated[str, typer.Option("--from", metavar="TIME", help="First batch time, as in 2026-01-31T12:00:00Z.")],
+    to: Annotated[str, typer.Option(metavar="TIME", help="Last batch time.")],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Delete nothing if merged rows would be left (exit code 1).")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be deleted; write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """
+    Take the updates of an interval back, for example those that a wrong pipeline has written.
+
+    The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be taken back. A
+    merged row cannot be divided: those with updates inside and outside of the interval stay and are listed. After a
+    compaction, choose an interval of whole windows.
+
+    The batch times taken back are recorded with the table, so that `ingest replay` accepts them. It can be interrupted
+    and run again. A table is compacted or rolled back by one process at a time.
+
+    Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00:00Z --to 2026-01-31T12:59:59.999Z --dry-run
+    """
+    from ingest.cli.loading import loaded
+    from ingest.cli.run import set_up_logs
+    from ingest.formats.times import moment_of
+    from ingest.service.rollback import RollbackResult, RowsLeftError, plan_rollback, roll_back
+    from sinks.rewriting.taken_back import Interval
+
+    configuration, catalog = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
+    interval = Interval(moment_of(from_), moment_of(to))
+    result = plan_rollback(configuration, catalog, table, interval)
+    if not dry_run:
+        if strict and result.counts.left:
+            _show(out, table, result, is_dry_run=True)
+            raise RowsLeftError.of(result.counts.left)
+        if not yes:
+            _confirm(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
+        by_service = _by_service(out, configuration, table, interval, is_strict=strict)
+        if by_service is None:
+            result = roll_back(configuration, catalog, table, interval, is_strict=strict)
+        else:
+            result = RollbackResult.from_json(by_service.follow(lambda _content: None))
+    _show(out, table, result, is_dry_run=dry_run)
+    if strict and dry_run and result.counts.left:
+        raise typer.Exit(1)
+
+
+def _by_service(
+    out: Output, configuration: "Configuration", table: str, interval: "Interval", *, is_strict: bool
+) -> "FollowedDuty | None":
+    """The rollback by the running service, if only that may write the store; else None."""
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.duty_client import FollowedDuty
+    from ingest.service.rollback import RollbackRequest
+
+    if configuration.stores[configuration.tables[table].store].settings.own_folder is None:
+        return None
+    request = RollbackRequest(first_ms=interval.first_ms, last_ms=interval.last_ms, is_strict=is_strict)
+    try:
+        client = ServiceClient(configuration)
+        duty = client.work_on_table(table, "rollback", request.model_dump())
+    except NotRunningError as error:
+        out.note(f"{error.message}; the command rolls the table back in its own process", "dim")
+        return None
+    out.note("the running service rolls the table back", "dim")
+    return FollowedDuty(client, duty, "run the same command again; it deletes what remains")
+
+
+def _confirm(question: str) -> None:
+    """Ask for confirmation on the terminal; without one the command is refused."""
+    from ingest.api import ConfigError
+
+    if not sys.stdin.isatty():
+        raise ConfigError("no terminal to confirm on; nothing was deleted", hint="add --yes, or --dry-run")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
+def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool) -> None:
+    from ingest.formats.times import moment
+
+    if out.is_json:
+        out.json({"table": table, "dry_run": is_dry_run} | result.to_json())
+        return
+    for example in result.counts.examples:
+        out.note(f"not taken back: {example}", "yellow")
+    if result.counts.left > len(result.counts.examples):
+        out.note(f"and {result.counts.left - len(result.counts.examples):,} more", "yellow")
+    for first_ms, last_ms in result.taken_back:
+        verb = "would be" if is_dry_run else "are"
+        out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} taken back")
+    verb = "would be deleted" if is_dry_run else "deleted"
+    keys = counted(result.counts.keys, "row")
+    out.done(f"{counted(result.counts.deleted, 'update row')} of {keys} {verb}")

@@ -1,0 +1,83 @@
+"""A pipeline as data: what the driver sends to the workers."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from ingest.api import Decoding, OnError, Settings, SinkSettings, StoreSettings
+from ingest.config.model import Component, TableUpdates
+from ingest.masks import Masks
+from ingest.plugins.loader import PluginFile
+from sinks.mapping.mapper import MapperSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    One pipeline as data.
+
+    Attributes:
+        decoding: how the source's records become events.
+        stores: name -> store, for the stores its sinks use.
+        state_dir: of the service, absolute.
+        is_replay: the plan replays dead letters or a time range.
+        files: plugin modules beside the pipeline file.
+        updates: store -> table -> its deferred updates, for the tables that its sinks name.
+        existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
+        masks: of the configuration, so that workers hide the secrets in the settings.
+    """
+
+    pipeline: str
+    fingerprint: str
+    timezone: str
+    on_error: OnError
+    decoding: Decoding
+    decorators: tuple[Component[Settings], ...]
+    sinks: tuple[Component[SinkSettings], ...]
+    stores: Mapping[str, Component[StoreSettings]]
+    files: tuple[PluginFile, ...] = ()
+    existing: str = "replace"
+    updates: Mapping[str, Mapping[str, TableUpdates]] = field(default_factory=dict)
+    masks: Masks = field(default_factory=Masks, repr=False, compare=False)
+    state_dir: Path = Path("state")
+    is_replay: bool = False
+
+    @property
+    def needs_splits(self) -> bool:
+        """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
+        return bool(self.updates)
+
+    @property
+    def sinks_of_updates(self) -> frozenset[str]:
+        """Names of the sinks that write tables with deferred updates."""
+        return frozenset(
+            sink.name
+            for name, tables in self.updates.items()
+            for sink in self.mapped_to(name)
+            if sink.settings.fixed_table in tables
+        )
+
+    def with_tables(self, tables: Collection[str]) -> "Plan":
+        """The plan with only the sinks that write these tables with deferred updates."""
+        sinks = tuple(
+            sink for sink in self.sinks if sink.name in self.sinks_of_updates and sink.settings.fixed_table in tables
+        )
+        names = {sink.settings.store_name for sink in sinks}
+        stores = {name: store for name, store in self.stores.items() if name in names}
+        updates = {
+            name: {table: each for table, each in found.items() if table in tables}
+            for name, found in self.updates.items()
+            if name in names
+        }
+        return replace(self, sinks=sinks, stores=stores, updates=updates)
+
+    def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
+        """The sinks that write to a store."""
+        # only the settings of a mapper name a store
+        return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
+
+    def destination_of(self, sink: Component[SinkSettings]) -> str:
+        """The name of the destination that a sink writes to: its store, or its own."""
+        # a store's name has no space
+        return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name

@@ -1,0 +1,71 @@
+"""Who compacts a table: this process, a Spark session for the compaction alone, or a running service."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
+from ingest.plan.stores import owned_store, reading_store
+from ingest.plan.updates import live_merging
+from ingest.service.compaction import CompactionResult, TableCompaction, updated_table
+from ingest.service.compaction_request import CompactionRequest
+from sinks.rewriting.compaction import UNIT_S
+from sinks.rewriting.groups_of_table import StoreCalls
+from sinks.rewriting.units import Engine, InProcess
+
+
+def compact_alone(
+    configuration: Configuration,
+    catalog: Catalog,
+    name: str,
+    request: CompactionRequest,
+    *,
+    is_dry_run: bool = False,
+    on_progress: Callable[[CompactionResult, int, int], None] = lambda _result, _done, _total: None,
+) -> CompactionResult:
+    """
+    Compact a table in a process of its own.
+
+    A store that only one process may write is opened for writing, so it is refused while a service runs. A dry run
+    reads the table in this process.
+
+    Raises:
+        NotFoundError: there is no such table.
+        ConfigError: it has no deferred updates, or no pipeline of the file writes it.
+        ConflictError: another process has locked the store, or compacts or rolls back the table.
+        StoreError: the store is unavailable; what is done is complete, and another run does the rest.
+    """
+    table, pipeline = updated_table(configuration, name)
+    plan = plan_of(configuration, pipeline, catalog)
+    component = configuration.stores[table.store]
+    with ExitStack() as opened:
+        open_store = reading_store if is_dry_run else owned_store
+        store = opened.enter_context(open_store(component, catalog))
+        calls = StoreCalls(lambda: nullcontext(store))
+        if is_dry_run or store.capabilities.written_by_driver:
+            engine: Engine = InProcess(calls, live_merging(plan.updates[table.store][name]))
+        else:
+            engine = _on_spark(configuration, plan, table.store, opened)
+        return TableCompaction(name, request, calls, engine).run(is_dry_run=is_dry_run, on_progress=on_progress)
+
+
+def _on_spark(configuration: Configuration, plan: Plan, store: str, opened: ExitStack) -> Engine:
+    """An engine with a session for the compaction alone."""
+    from ingest.spark.jobs.compaction import SparkEngine
+    from ingest.spark.session import close_session, open_session
+    from ingest.spark.state import spark_conf
+
+    spark = configuration.spark
+    session = open_session(
+        f"attr2hbase compact {plan.pipeline}",
+        master=spark.master,
+        driver_memory_bytes=spark.driver_memory,
+        conf=spark_conf(configuration),
+        secret_names=configuration.secret_settings,
+        jars=[],
+        java_properties={},
+    )
+    opened.callback(close_session, session)
+    return SparkEngine(session, plan, store, session.sparkContext.defaultParallelism, seconds=UNIT_S)

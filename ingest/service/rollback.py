@@ -1,0 +1,220 @@
+"""The rollback of a table: checks, the lease, and the record of what was taken back."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pydantic import ConfigDict, ValidationError
+
+from ingest.amounts import counted
+from ingest.api import ConfigError, IngestError, Model, NotFoundError, Store
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.plan.stores import owned_store, reading_store
+from ingest.service.compaction import updated_table
+from ingest.service.lease import leased
+from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
+from sinks.rewriting.rollback import RangeRollback, RollbackCounts, check_below_mark
+from sinks.rewriting.table_lease import TableLease
+from sinks.rewriting.taken_back import Interval, add_taken_back
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.row_format import RowFormat
+
+RENEW_S = 20.0
+
+
+class RowsLeftError(IngestError):
+    """Merged rows would be left with updates of the interval, and the rollback is strict."""
+
+    code = "rows_left"
+
+    @classmethod
+    def of(cls, left: int) -> "RowsLeftError":
+        """The error for a number of merged rows."""
+        return cls(
+            f"{counted(left, 'merged row')} with updates both inside and outside of the interval would be left; "
+            "nothing was deleted",
+            hint="choose an interval of whole windows of the compaction, or leave out --strict",
+        )
+
+
+class RollbackRequest(Model):
+    """
+    Which updates of a table are taken back. In JSON: `{"first_ms": MS, "last_ms": MS}`.
+
+    Attributes:
+        first_ms: `--from`: first batch time.
+        last_ms: `--to`: last batch time.
+        is_strict: `--strict`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    first_ms: int
+    last_ms: int
+    is_strict: bool = False
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """
+        A request from its JSON.
+
+        Raises:
+            ConfigError: it is none.
+        """
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the request"
+            raise ConfigError(
+                f"{place}: {first['msg']}", hint='send JSON as {"first_ms": MS, "last_ms": MS}'
+            ) from error
+
+
+@dataclass(slots=True)
+class RollbackResult:
+    """
+    The result of a rollback.
+
+    Attributes:
+        taken_back: batch times of which the table has no update any more; recorded with the table.
+        seconds: duration.
+    """
+
+    counts: RollbackCounts = field(default_factory=RollbackCounts)
+    taken_back: list[Interval] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data, as `from_json` reads it."""
+        return {
+            "keys": self.counts.keys,
+            "deleted": self.counts.deleted,
+            "left": self.counts.left,
+            "examples": self.counts.examples,
+            "taken_back_ms": [[*each] for each in self.taken_back],
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "RollbackResult":
+        """The result of what `to_json` returned, without the batch times of the rows that stay."""
+        counts = RollbackCounts(content["keys"], content["deleted"], content["left"], content["examples"])
+        return cls(counts, [Interval(*each) for each in content["taken_back_ms"]], content["seconds"])
+
+
+class TableRollback:
+    """
+    Rolls one table back.
+
+    Args:
+        calls: of its store, open for writing; for a dry run it may be open for reading.
+        table: its name.
+        interval: batch times whose updates are deleted.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, calls: StoreCalls, table: str, interval: Interval, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if interval.first_ms > interval.last_ms:
+            raise ConfigError("the interval is empty: --from is after --to", hint="times without a zone are UTC")
+        self._calls = calls
+        self._table = table
+        self._interval = interval
+        self._clock = clock
+
+    def plan(self) -> RollbackResult:
+        """
+        What a rollback would do; nothing is written.
+
+        Raises:
+            NotFoundError: the store has no such table.
+            ConflictError: the interval is not below the table's mark.
+            StoreError: the store is unavailable.
+        """
+        return self._run(None)
+
+    def run(self, *, is_strict: bool = False, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
+        """
+        Roll the table back.
+
+        Args:
+            is_strict: delete nothing if merged rows would be left with updates of the interval.
+            check_running: called now and then; raises to end it.
+
+        Raises:
+            NotFoundError: the store has no such table.
+            ConflictError: the interval is not below the table's mark, or a compaction or rollback of the table runs.
+            RowsLeftError: merged rows would be left, and the rollback is strict.
+            StoreError: the store is unavailable; another run does the rest.
+        """
+        started_s = self._clock()
+        with leased(self._calls, TableLease(self._table, "rollback")) as lease:
+            if is_strict and (left := self._run(None).counts.left):
+                raise RowsLeftError.of(left)
+            self._calls(lease.renew)
+            result = self._run(lease, check_running)
+            self._calls(lambda store: add_taken_back(store, self._table, result.taken_back))
+            self._calls(lambda store: store.flush_removed(self._table))
+        result.seconds = self._clock() - started_s
+        return result
+
+    def _run(self, lease: TableLease | None, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
+        """A pass over the table, which deletes only with a lease."""
+        started_s = renewed_s = self._clock()
+        rows, ranges = self._calls(self._prepared)
+        options = {} if lease is None else {"check": lease.check}
+        rollback = RangeRollback(self._calls, self._table, rows, self._interval, is_dry_run=lease is None, **options)
+
+        def keep() -> None:
+            nonlocal renewed_s
+            check_running()
+            if lease is not None and self._clock() - renewed_s > RENEW_S:
+                self._calls(lease.renew)
+                renewed_s = self._clock()
+
+        for keys in ranges:
+            rollback.run(keys, keep)
+            keep()
+        counts = rollback.counts
+        return RollbackResult(counts, counts.taken_back(self._interval), self._clock() - started_s)
+
+    def _prepared(self, store: Store[Any]) -> tuple[RowFormat, list[Range]]:
+        spec = store.describe_table(self._table)
+        if spec is None:
+            raise NotFoundError(f'there is no table "{self._table}"')
+        check_below_mark(store, self._table, self._interval)
+        rows = RowFormat.recorded(store, self._table)
+        return rows, ranges_of(spec.splits, Distribution.of(rows.buckets))
+
+
+def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, interval: Interval) -> RollbackResult:
+    """
+    What a rollback of a table would do; a service may run.
+
+    Raises:
+        IngestError: as `updated_table` and `TableRollback.plan`.
+    """
+    table, _ = updated_table(configuration, name)
+    with reading_store(configuration.stores[table.store], catalog) as store:
+        return TableRollback(StoreCalls(lambda: nullcontext(store)), name, interval).plan()
+
+
+def roll_back(
+    configuration: Configuration, catalog: Catalog, name: str, interval: Interval, *, is_strict: bool
+) -> RollbackResult:
+    """
+    Roll a table back in this process; a store that only one process may write is refused while a service runs.
+
+    Raises:
+        ConflictError: another process has locked the store; or as `TableRollback.run`.
+        IngestError: as `updated_table` and `TableRollback.run`.
+    """
+    table, _ = updated_table(configuration, name)
+    with ExitStack() as opened:
+        store = opened.enter_context(owned_store(configuration.stores[table.store], catalog))
+        return TableRollback(StoreCalls(lambda: nullcontext(store)), name, interval).run(is_strict=is_strict)

@@ -1,0 +1,315 @@
+"""
+The compaction of a table: carries out what `sinks.updates.compaction` plans for each original row.
+
+Merged rows are durable, with the write-ahead log, before anything that they cover is deleted. It can be killed at any
+point and run again, and it can run range by range, in any number of processes that have divided the table among them.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ingest import failpoint
+from ingest.api import Delete, Mutation, Put, Store, WriteRejectedError
+from ingest.api.notation import shown
+from sinks.rewriting.groups_of_table import Range, StoreCalls, after_group, rows_in_pages
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.update_rows import delete_of
+from sinks.updates.compaction import CompactionPart, CompactionRules, compaction_of
+from sinks.updates.groups import UpdateRow, by_row
+from sinks.updates.keys import encoded_row, last_start_of, time_of
+from sinks.updates.marks import MARK, TableMark
+from sinks.updates.merging import Merging
+
+CALL_ROWS = 1_000
+CALL_BYTES = 1 << 20
+"""Mutations of one call, but for its last row: with that less than the maximum message of a framed Thrift server."""
+UNIT_S = 20.0
+"""How long a unit of work takes; a lease is renewed after each."""
+SHOWN_ROWS = 20
+"""Rows that could not be merged, in a report."""
+_EXACT = 100
+"""Numbers of update rows up to this one are counted exactly, larger ones with two digits."""
+
+
+@dataclass(slots=True)
+class CompactionCounts:
+    """
+    What a compaction has done, or would do.
+
+    Attributes:
+        keys: original rows that were read.
+        update_rows: update rows that were read.
+        written: merged rows that were written.
+        replaced: update rows that were deleted, because a merged row covers them.
+        left: windows of rows that could not be merged.
+        examples: of those, up to 20: the row, the columns and the reason as text.
+        rows_of_keys: number of update rows -> number of original rows that had so many; two digits above 100.
+    """
+
+    keys: int = 0
+    update_rows: int = 0
+    written: int = 0
+    replaced: int = 0
+    left: int = 0
+    examples: list[str] = field(default_factory=list)
+    rows_of_keys: Counter[int] = field(default_factory=Counter)
+
+    def add_key(self, update_rows: int) -> None:
+        """Count an original row."""
+        self.keys += 1
+        self.update_rows += update_rows
+        self.rows_of_keys[_rounded(update_rows)] += 1
+
+    def add(self, other: "CompactionCounts") -> None:
+        """Add the counts of another range."""
+        self.keys += other.keys
+        self.update_rows += other.update_rows
+        self.written += other.written
+        self.replaced += other.replaced
+        self.left += other.left
+        self.examples = (self.examples + other.examples)[:SHOWN_ROWS]
+        self.rows_of_keys.update(other.rows_of_keys)
+
+    def rows_per_key(self, quantile: float) -> int:
+        """A quantile of the number of update rows of an original row before the compaction; 0 without rows."""
+        wanted, passed = quantile * self.keys, 0
+        for rows, keys in sorted(self.rows_of_keys.items()):
+            passed += keys
+            if passed >= wanted:
+                return rows
+        return 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data, as `from_json` reads it."""
+        return {
+            "keys": self.keys,
+            "update_rows": self.update_rows,
+            "written": self.written,
+            "replaced": self.replaced,
+            "left": self.left,
+            "examples": self.examples,
+            "rows_per_key": {"p50": self.rows_per_key(0.5), "p99": self.rows_per_key(0.99)},
+            "rows_of_keys": {str(rows): keys for rows, keys in sorted(self.rows_of_keys.items())},
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The counts of what `to_json` returned."""
+        others = {name: value for name, value in content.items() if name not in ("rows_per_key", "rows_of_keys")}
+        return cls(**others, rows_of_keys=Counter({int(rows): keys for rows, keys in content["rows_of_keys"].items()}))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionTarget:
+    """
+    The table of a compaction.
+
+    Attributes:
+        rows: its row format.
+        rules: which update rows are merged.
+        is_dry_run: count what would be done; write nothing.
+    """
+
+    table: str
+    rows: RowFormat
+    rules: CompactionRules
+    is_dry_run: bool = False
+
+
+def bound_of(store: Store[Any], table: str, older_than_ms: int) -> int | None:
+    """
+    The bound of a compaction: starts up to the table's mark, less a duration; None if the table has no mark.
+
+    What is above the mark belongs to a micro-batch that may run again.
+
+    Raises:
+        IntegrityError: the mark cannot be read.
+        StoreError: the store is unavailable.
+    """
+    text = store.properties(table).get(MARK)
+    if text is None:
+        return None
+    return last_start_of(max(0, TableMark.from_text(text, table).time_ms - older_than_ms)) + 1
+
+
+class RangeCompaction:
+    """
+    Compacts ranges of a table, in one thread; memory is bounded by `CompactionRules` and one call to the store.
+
+    Args:
+        calls: of the store.
+        target: the table.
+        merging: of the table.
+        check: called with the store before each write; raises if this process may not write any more.
+
+    Attributes:
+        counts: of all ranges.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        target: CompactionTarget,
+        merging: Merging,
+        *,
+        check: Callable[[Store[Any]], None] = lambda _store: None,
+    ) -> None:
+        self._calls = calls
+        self._target = target
+        self._merging = merging
+        self._check = check
+        self._distribution = Distribution.of(target.rows.buckets)
+        self._stored_key = target.rows.stored_key()
+        self._parts: list[CompactionPart] = []
+        self._mutations = self._bytes = 0
+        self._after_writes = failpoint.point("merged_rows_written")
+        self._after_deletes = failpoint.point("covered_rows_deleted")
+        self.counts = CompactionCounts()
+
+    def run(self, keys: Range, has_time: Callable[[], bool] = lambda: True) -> Range | None:
+        """
+        Compact a range, or a part of it.
+
+        Args:
+            keys: of stored row keys, as `ranges_of` returns it.
+            has_time: asked after each call to the store and each original row.
+
+        Returns:
+            What remains of the range; None if all of it is compacted. A row that is not complete is read again.
+
+        Raises:
+            IntegrityError: a row is no update row.
+            StoreError: the store is unavailable; the range can be compacted again.
+        """
+        bucket = b"" if self._distribution is None else keys[0][:1]
+        rows = rows_in_pages(self._calls, self._target.table, keys, self._distribution)
+        for row, group in by_row(rows):
+            update_rows = Counter[None]()
+            for part in compaction_of(_counted(group, update_rows), self._merging, self._target.rules):
+                if self._add(part) and not has_time():
+                    # what was replaced is not read again, so each call comes further
+                    return bucket + encoded_row(row), keys[1]
+            self.counts.add_key(update_rows.total())
+            if not has_time():
+                self._carry_out()
+                return after_group(bucket, row), keys[1]
+        self._carry_out()
+        return None
+
+    def _add(self, part: CompactionPart) -> bool:
+        """Add a part to the next calls; returns whether they were carried out and have replaced rows."""
+        if part.left is not None:
+            self.counts.left += 1
+            row = shown(part.left.row)
+            reasons = [f"row {row}, {shown(each.column)}: {each.reason}" for each in part.left.unmerged]
+            self.counts.examples = [*self.counts.examples, *reasons][:SHOWN_ROWS]
+            return False
+        self._parts.append(part)
+        self._mutations += len(part.deletes) + (part.write is not None)
+        self._bytes += 0 if part.write is None else _size(part.write)
+        if self._mutations < CALL_ROWS and self._bytes < CALL_BYTES:
+            return False
+        return self._carry_out() and not self._target.is_dry_run
+
+    def _carry_out(self) -> bool:
+        """Write the merged rows of all parts; once they are durable, delete what they cover. Whether there was any."""
+        parts, self._parts = self._parts, []
+        self._mutations = self._bytes = 0
+        if parts and not self._target.is_dry_run:
+            parts = self._written(parts)
+            self._after_writes()
+            self._delete(parts)
+            self._after_deletes()
+        self.counts.written += sum(part.write is not None for part in parts)
+        self.counts.replaced += sum(len(part.deletes) for part in parts)
+        return bool(parts)
+
+    def _written(self, parts: Sequence[CompactionPart]) -> list[CompactionPart]:
+        """Write the merged rows; returns the parts without those whose row the store rejects."""
+        puts = {index: _put(part.write) for index, part in enumerate(parts) if part.write is not None}
+        try:
+            self._apply(list(puts.values()))
+        except WriteRejectedError:
+            rejected = {index for index, put in puts.items() if not self._accepts(put)}
+            return [part for index, part in enumerate(parts) if index not in rejected]
+        return [*parts]
+
+    def _accepts(self, put: Put) -> bool:
+        """Write one merged row; whether the store has accepted it. If not, the rows that it covers remain."""
+        try:
+            self._apply([put])
+        except WriteRejectedError as error:
+            self.counts.left += 1
+            self.counts.examples = [*self.counts.examples, f"row {shown(put.row)}: {error.message}"][:SHOWN_ROWS]
+            return False
+        return True
+
+    def _apply(self, puts: Sequence[Mutation]) -> None:
+        stored = self._stored(puts)
+
+        def apply(store: Store[Any]) -> None:
+            self._check(store)
+            store.apply(self._target.table, stored)
+
+        if puts:
+            self._calls(apply)
+
+    def _delete(self, parts: Iterable[CompactionPart]) -> None:
+        deletes = [delete_of(key) for part in parts for key in part.deletes]
+        for first in range(0, len(deletes), CALL_ROWS):
+            self._remove([one for one in self._stored(deletes[first : first + CALL_ROWS]) if isinstance(one, Delete)])
+
+    def _remove(self, deletes: Sequence[Delete]) -> None:
+        def remove(store: Store[Any]) -> None:
+            self._check(store)
+            store.remove_rows(self._target.table, deletes)
+
+        self._calls(remove)
+
+    def _stored(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
+        return mutations if self._stored_key is None else with_stored_keys(mutations, self._stored_key)
+
+
+class Timer:
+    """Whether a unit of work has time left; the next one starts with `restart`."""
+
+    def __init__(self, seconds: float = UNIT_S, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._deadline = clock() + seconds
+
+    def restart(self) -> None:
+        """Start the next unit."""
+        self._deadline = self._clock() + self._seconds
+
+    def __call__(self) -> bool:
+        """Whether time is left."""
+        return self._clock() < self._deadline
+
+
+def _put(row: UpdateRow) -> Put:
+    """The merged row with the batch time of its last update, as the update rows that it covers; durable by default."""
+    return Put(row.key.encoded(), dict(row.columns), time_of(row.key.last))
+
+
+def _size(row: UpdateRow) -> int:
+    return sum(len(column) + len(value) for column, value in row.columns.items())
+
+
+def _counted(rows: Iterable[UpdateRow], counter: Counter[None]) -> Iterator[UpdateRow]:
+    for row in rows:
+        counter[None] += 1
+        yield row
+
+
+def _rounded(number: int) -> int:
+    """A number with two digits, rounded down, if it is above 100."""
+    if number <= _EXACT:
+        return number
+    unit: int = 10 ** (len(str(number)) - 2)
+    return number // unit * unit

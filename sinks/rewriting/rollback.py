@@ -1,0 +1,171 @@
+"""
+The rollback of a table: deletes the updates of an interval of batch times, as `sinks.updates.rollback` plans it.
+
+Leftovers are deleted first, and durably: if a rollback is interrupted, no row that a merged one covered counts again.
+Killed at any point, it can run again. The batch times taken back are recorded once all deletes are durable.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest import failpoint
+from ingest.api import MAX_TIME_MS, ConflictError, Delete, Store, TimeRange
+from ingest.api.notation import shown
+from ingest.formats.times import moment
+from sinks.rewriting.compaction import CALL_ROWS, SHOWN_ROWS
+from sinks.rewriting.groups_of_table import Range, StoreCalls, rows_in_pages
+from sinks.rewriting.taken_back import Interval, joined, without
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.update_rows import delete_of
+from sinks.updates.groups import by_row
+from sinks.updates.keys import UpdateKey, last_start_of, start_of, time_of
+from sinks.updates.marks import MARK, TableMark
+from sinks.updates.rollback import rollback_of
+
+
+@dataclass(slots=True)
+class RollbackCounts:
+    """
+    What a rollback has done, or would do.
+
+    Attributes:
+        keys: original rows with updates that were deleted.
+        deleted: update rows that were deleted, with leftovers.
+        left: merged rows with updates both inside and outside of the interval, which stay.
+        examples: of those, up to 20, as text.
+        times_left: batch times of the rows that stay; disjoint.
+    """
+
+    keys: int = 0
+    deleted: int = 0
+    left: int = 0
+    examples: list[str] = field(default_factory=list)
+    times_left: list[Interval] = field(default_factory=list)
+
+    def taken_back(self, interval: Interval) -> list[Interval]:
+        """The batch times of the interval of which no update is left."""
+        return without([interval], self.times_left)
+
+    def add_left(self, keys: Iterable[UpdateKey]) -> None:
+        """Count merged rows that stay."""
+        for key in keys:
+            self.left += 1
+            interval = Interval(time_of(key.start), time_of(key.last))
+            self.times_left = joined([*self.times_left, interval])
+            if len(self.examples) < SHOWN_ROWS:
+                first, last = moment(interval.first_ms), moment(interval.last_ms)
+                self.examples.append(f"row {shown(key.row)}: merged updates from {first} to {last}")
+
+
+class RangeRollback:
+    """
+    Rolls ranges of a table back, in one thread.
+
+    Args:
+        calls: of the store.
+        table: its name.
+        rows: its row format.
+        interval: batch times whose updates are deleted.
+        is_dry_run: count what would be deleted; write nothing.
+        check: called with the store before each write; raises if this process may not write any more.
+
+    Attributes:
+        counts: of all ranges.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        table: str,
+        rows: RowFormat,
+        interval: Interval,
+        *,
+        is_dry_run: bool = False,
+        check: Callable[[Store[Any]], None] = lambda _store: None,
+    ) -> None:
+        self._calls = calls
+        self._table = table
+        self._interval = interval
+        self._is_dry_run = is_dry_run
+        self._check = check
+        self._distribution = Distribution.of(rows.buckets)
+        self._stored_key = rows.stored_key()
+        self._leftovers: list[UpdateKey] = []
+        self._others: list[UpdateKey] = []
+        self._after_deletes = failpoint.point("rollback_deleted")
+        self.counts = RollbackCounts()
+
+    def run(self, keys: Range, on_calls: Callable[[], None] = lambda: None) -> None:
+        """
+        Roll a range back.
+
+        Args:
+            keys: of stored row keys, as `ranges_of` returns it.
+            on_calls: called after the deletes of some original rows.
+
+        Raises:
+            IntegrityError: a row is no update row.
+            StoreError: the store is unavailable; the range can be rolled back again.
+        """
+        first, last = start_of(self._interval.first_ms, 0), last_start_of(self._interval.last_ms)
+        # a row that ends before the interval matters to no other one: what covers a row does not end before it
+        times = TimeRange(self._interval.first_ms, MAX_TIME_MS + 1)
+        rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
+        for _, group in by_row(rows):
+            found = rollback_of((row.key for row in group), first, last)
+            self.counts.keys += bool(found.deletes)
+            self.counts.deleted += len(found.deletes)
+            self.counts.add_left(found.left)
+            self._leftovers += found.deletes[: found.leftovers]
+            self._others += found.deletes[found.leftovers :]
+            if len(self._leftovers) + len(self._others) >= CALL_ROWS:
+                self._carry_out()
+                on_calls()
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        for keys in (self._leftovers, self._others):
+            if not self._is_dry_run:
+                self._delete([delete_of(key) for key in keys])
+            keys.clear()
+
+    def _delete(self, deletes: list[Delete]) -> None:
+        for start in range(0, len(deletes), CALL_ROWS):
+            some = deletes[start : start + CALL_ROWS]
+            stored = some if self._stored_key is None else with_stored_keys(some, self._stored_key)
+            self._remove([one for one in stored if isinstance(one, Delete)])
+            self._after_deletes()
+
+    def _remove(self, deletes: list[Delete]) -> None:
+        def remove(store: Store[Any]) -> None:
+            self._check(store)
+            store.remove_rows(self._table, deletes)
+
+        self._calls(remove)
+
+
+def check_below_mark(store: Store[Any], table: str, interval: Interval) -> None:
+    """
+    Refuse an interval that is not below the mark of a table: its micro-batches may not be complete.
+
+    Raises:
+        ConflictError: the table has no mark, or the interval ends after it.
+        IntegrityError: the mark cannot be read.
+        StoreError: the store is unavailable.
+    """
+    text = store.properties(table).get(MARK)
+    if text is None:
+        raise ConflictError(
+            f'table "{table}" has no complete micro-batch, so there is nothing to roll back', code="above_mark"
+        )
+    mark_ms = TableMark.from_text(text, table).time_ms
+    if interval.last_ms > mark_ms:
+        raise ConflictError(
+            f'the interval ends at {moment(interval.last_ms)}, after the mark of table "{table}", {moment(mark_ms)}: '
+            "micro-batches after it may not be complete",
+            code="above_mark",
+            hint="choose an earlier --to, or wait until the pipeline has acknowledged its micro-batch",
+        )

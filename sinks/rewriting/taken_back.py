@@ -1,0 +1,119 @@
+"""
+The batch times that rollbacks have taken back from a table: a property of the table.
+
+A replay of another micro-batch into the table would count its events twice. The property is replaced with
+compare-and-set, so a rollback and a replay may change it at the same time.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingest.api import ConflictError, IntegrityError, Store
+
+TAKEN_BACK = "taken_back"
+"""Name of the property."""
+_ATTEMPTS = 20
+
+
+class Interval(NamedTuple):
+    """Batch times, both inclusive, in ms since the epoch."""
+
+    first_ms: int
+    last_ms: int
+
+
+def taken_back(store: Store[Any], table: str) -> tuple[Interval, ...]:
+    """
+    The batch times whose updates were taken back from a table and were not replayed since; disjoint and in order.
+
+    A micro-batch of one of these times has no update in the table, also none in a merged row.
+
+    Raises:
+        IntegrityError: the property cannot be read.
+        StoreError: the store is unavailable.
+    """
+    return _intervals(store.properties(table).get(TAKEN_BACK), table)
+
+
+def is_in(intervals: Iterable[Interval], time_ms: int) -> bool:
+    """Whether a batch time is in one of the intervals."""
+    return any(each.first_ms <= time_ms <= each.last_ms for each in intervals)
+
+
+def add_taken_back(store: Store[Any], table: str, intervals: Iterable[Interval]) -> None:
+    """
+    Record that the updates of these batch times were taken back; durable when this returns.
+
+    Raises:
+        IntegrityError: the property cannot be read.
+        StoreError: the store is unavailable; the caller may repeat the call.
+    """
+    added = [*intervals]
+    _change(store, table, added=added)
+
+
+def remove_taken_back(store: Store[Any], table: str, times_ms: Iterable[int]) -> None:
+    """
+    Record that the micro-batches of these times were replayed, so a second replay is refused; durable when this
+    returns.
+
+    Raises:
+        IntegrityError: the property cannot be read.
+        StoreError: the store is unavailable; the caller may repeat the call.
+    """
+    _change(store, table, removed=[Interval(time_ms, time_ms) for time_ms in times_ms])
+
+
+def without(intervals: Iterable[Interval], removed: Iterable[Interval]) -> list[Interval]:
+    """The batch times of intervals that are in none of the removed ones; disjoint and in order."""
+    found: list[Interval] = []
+    cuts = joined(removed)
+    for first_ms, last_ms in joined(intervals):
+        start_ms = first_ms
+        for cut in cuts:
+            if cut.last_ms < start_ms or cut.first_ms > last_ms:
+                continue
+            if cut.first_ms > start_ms:
+                found.append(Interval(start_ms, cut.first_ms - 1))
+            start_ms = cut.last_ms + 1
+        if start_ms <= last_ms:
+            found.append(Interval(start_ms, last_ms))
+    return found
+
+
+def joined(intervals: Iterable[Interval]) -> list[Interval]:
+    """The same batch times as disjoint intervals in order."""
+    found: list[Interval] = []
+    for each in sorted(intervals):
+        if found and each.first_ms <= found[-1].last_ms + 1:
+            found[-1] = Interval(found[-1].first_ms, max(found[-1].last_ms, each.last_ms))
+        else:
+            found.append(each)
+    return found
+
+
+def _change(store: Store[Any], table: str, *, added: Sequence[Interval] = (), removed: Sequence[Interval] = ()) -> None:
+    for _ in range(_ATTEMPTS):
+        before = store.properties(table).get(TAKEN_BACK)
+        intervals = without([*_intervals(before, table), *added], removed)
+        text = orjson.dumps([[*each] for each in intervals]).decode() if intervals else None
+        if store.set_property(table, TAKEN_BACK, before, text):
+            return
+    raise ConflictError(
+        f'the batch times that were taken back from table "{table}" change all the time',
+        hint="run the command again when no replay of the table runs",
+    )
+
+
+def _intervals(text: str | None, table: str) -> tuple[Interval, ...]:
+    if text is None:
+        return ()
+    try:
+        return tuple(Interval(*map(int, each)) for each in orjson.loads(text))
+    except (ValueError, TypeError) as error:
+        raise IntegrityError(
+            f'the batch times that were taken back from table "{table}" cannot be read',
+            hint="use the version that wrote them, or a later one",
+        ) from error

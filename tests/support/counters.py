@@ -1,0 +1,61 @@
+"""A pipeline file with a table of deferred updates in an embedded store, and its updates."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ingest.api import FamilySpec, Put, TableSpec
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.row_format import UPDATES
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.marks import MARK, TableMark
+
+FILE = """
+version: 1
+stores: {local: {rocksdb: {path: ./data}}}
+tables:
+  counters: {families: {c: {}}, updates: {processor: sum}}
+  plain: {families: {c: {}}}
+  unwritten: {families: {c: {}}, updates: {processor: sum}}
+pipelines:
+  hits:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [json]
+    sinks:
+      - hbase: {table: counters, row_key: {template: "%{host}"}, cells: [{family: c, qualifier: hits, value: "1"}]}
+"""
+HOUR = 3_600_000
+T = 1_700_000_000_000 // HOUR * HOUR
+
+
+def written(folder: Path) -> str:
+    """Write the file, and six updates of two rows, half an hour apart; returns its name."""
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
+        store.set_property("counters", UPDATES, None, "{}")
+        for host in (b"a", b"b"):
+            for number in range(6):
+                time_ms = T + number * HOUR // 2
+                store.apply(
+                    "counters", [Put(UpdateKey(host, start_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)]
+                )
+    return "p.yaml"
+
+
+@contextmanager
+def opened() -> Iterator[RocksDBStore]:
+    """The store in the working directory."""
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def mark(time_ms: int) -> None:
+    """Set the mark of the table."""
+    with opened() as store:
+        assert store.set_property("counters", MARK, None, TableMark(time_ms, {}).to_text())

@@ -1,0 +1,84 @@
+"""`ingest compact`, on an embedded store whose service is stopped."""
+
+import pytest
+
+from sinks.rewriting.table_lease import LEASE, TableLease
+from tests.support.counters import HOUR, T, mark, opened, written
+
+
+@pytest.fixture
+def file(folder) -> str:
+    return written(folder)
+
+
+def test_updates_of_each_window_become_one(ingest, file):
+    mark(T + 5 * HOUR // 2)
+    dry = ingest("compact", file, "counters", "--dry-run", "--older-than", "0s", "--output", "json").json
+    done = ingest("compact", file, "counters", "--older-than", "0s", "--output", "json").json
+    assert (dry.pop("dry_run"), done.pop("dry_run")) == (True, False)
+    seconds = dry.pop("seconds"), done.pop("seconds")
+    assert all(0 <= each < 60 for each in seconds)
+    assert dry == done
+    assert done == {
+        "table": "counters",
+        "bound_ms": T + 5 * HOUR // 2,
+        "keys": 2,
+        "update_rows": 12,
+        "written": 6,
+        "replaced": 12,
+        "left": 0,
+        "examples": [],
+        "rows_per_key": {"p50": 6, "p99": 6},
+    }
+    again = ingest("compact", file, "counters", "--older-than", "0s", "--window", "1d", "--output", "json").json
+    assert again["replaced"] in (4, 6)  # one or two days
+    with opened() as store:
+        assert LEASE not in store.properties("counters")
+
+
+def test_newer_updates_stay(ingest, file):
+    mark(T + 5 * HOUR // 2)
+    result = ingest("compact", file, "counters")
+    assert result.code == 0, result.err
+    assert "8 update rows up to 2023-11-14T23:30:00.000Z replaced" in result.out + result.err
+    assert ingest("compact", file, "counters", "--output", "json").json["replaced"] == 0
+
+
+def test_table_without_a_mark_is_not_compacted(ingest, file):
+    result = ingest("compact", file, "counters")
+    assert (result.code, "has no complete micro-batch yet" in result.err) == (0, True)
+    assert ingest("compact", file, "counters", "--output", "json").json["bound_ms"] is None
+
+
+def test_store_of_a_running_service_is_refused(ingest, file):
+    mark(T)
+    with opened():
+        result = ingest("compact", file, "counters")
+        assert (result.code, "is held by process" in result.err) == (4, True)
+        assert ingest("compact", file, "counters", "--dry-run").code == 0
+
+
+def test_lease_of_a_killed_compaction_is_taken_over(ingest, file):
+    mark(T + 5 * HOUR // 2)
+    with opened() as store:
+        TableLease("counters", "compaction", process="killed").take(store)
+    assert ingest("compact", file, "counters").code == 0
+    with opened() as store:
+        TableLease("counters", "compaction").take(store)  # of this process, so it is alive
+    result = ingest("compact", file, "counters")
+    assert (result.code, "are being rewritten: a compaction by pid" in result.err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["countres"], 3, 'did you mean "counters"?'),
+        (["plain"], 2, "has no deferred updates"),
+        (["unwritten"], 2, "no pipeline of the file writes"),
+        (["counters", "--window", "0s"], 2, "--window is shorter than a millisecond"),
+        (["counters", "--older-than", "1 year"], 2, '--older-than: "1 year" is not a duration'),
+    ],
+)
+def test_refused(ingest, file, arguments: list[str], code: int, message: str):
+    result = ingest("compact", file, *arguments)
+    assert (result.code, message in result.err) == (code, True), result.err

@@ -1,0 +1,312 @@
+"""The compaction of ranges of a table: what is stored at each point, and what a second one finds."""
+
+from collections import Counter
+from contextlib import suppress
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.api import ConflictError, IntegrityError, Put, Store, StoreUnavailableError, WriteRejectedError
+from sinks.memory import MemoryStore
+from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, RangeCompaction, Timer, bound_of
+from sinks.rewriting.groups_of_table import ranges_of
+from sinks.rowkeys.distribution import Distribution
+from sinks.updates.compaction import CompactionRules
+from sinks.updates.keys import UpdateKey, last_start_of, start_of
+from sinks.updates.merging import Merging
+from sinks.updates.processors.last_n import LastN
+from tests.support.update_rows import FOREVER, SUM, VALUE
+from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable, unavailable
+
+ALL = CompactionRules(FOREVER)
+LAST = Merging(LastN(LastN.settings_class()(n=4)), [b"f"])
+
+
+def compact(table: UpdatedTable, rules: CompactionRules = ALL, *, is_dry_run: bool = False, **options):
+    target = CompactionTarget(TABLE, table.rows, rules, is_dry_run)
+    compaction = RangeCompaction(table.calls, target, table.merging, **options)
+    for keys in ranges_of(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets)):
+        assert compaction.run(keys) is None
+    return compaction.counts
+
+
+def with_rows(*rows: tuple[int, int, int], **options) -> UpdatedTable:
+    """A table with one original row; a row is start, end and value."""
+    table = UpdatedTable(**options)
+    for start, end, value in rows:
+        table.add(b"k", start, {VALUE: b"%d" % value}, end)
+    return table
+
+
+@pytest.mark.parametrize("buckets", [None, 4])
+def test_merged_rows_replace_updates(buckets: int | None):
+    table = UpdatedTable(buckets=buckets)
+    for row in (b"a", b"a\x00", b"k", b"z"):
+        for start in (10, 20, 30):
+            table.add(row, start, {VALUE: b"1"})
+    counts = compact(table)
+    assert table.update_keys() == {UpdateKey(row, 10, 30) for row in (b"a", b"a\x00", b"k", b"z")}
+    assert table.values() == {row: {VALUE: b"3"} for row in (b"a", b"a\x00", b"k", b"z")}
+    assert (counts.keys, counts.update_rows, counts.written, counts.replaced) == (4, 12, 4, 12)
+    assert counts.rows_of_keys == Counter({3: 4})
+    assert compact(table).replaced == 0
+
+
+def test_merged_row_has_the_time_of_its_last_update():
+    table = UpdatedTable()
+    for time_ms in (5, 9):
+        table.add(b"k", start_of(time_ms, 1), {VALUE: b"1"})
+    compact(table)
+    found = table.store.get(TABLE, UpdateKey(b"k", start_of(5, 1), start_of(9, 1)).encoded())
+    assert found is not None
+    assert [cell.timestamp_ms for cell in found.cells] == [9]
+
+
+def test_writes_come_before_deletes_in_each_call():
+    table = UpdatedTable()
+    for number in range(1_500):
+        table.add(b"%05d" % number, 10, {VALUE: b"1"})
+        table.add(b"%05d" % number, 20, {VALUE: b"1"})
+    compact(table)
+    assert table.store.calls[0] == "apply"
+    assert table.store.calls.count("apply") > 1
+    assert table.store.calls[-1] == "remove_rows"
+    assert table.values() == {b"%05d" % number: {VALUE: b"2"} for number in range(1_500)}
+
+
+# the defects of the original compaction; `UpdatedStore` refuses deletes of rows that nothing covers
+
+
+def test_merged_row_with_leftovers_is_not_deleted():
+    """It wrote the merged row again, and then deleted it."""
+    table = with_rows((10, 30, 6), (10, 0, 1), (20, 0, 2), (30, 0, 3))
+    assert compact(table).written == 0
+    assert table.intervals() == [(10, 30)]
+    assert table.values() == {b"k": {VALUE: b"6"}}
+
+
+def test_nothing_is_deleted_if_the_write_fails():
+    """It sent deletes while the puts were in a buffer that a crash loses."""
+    table = with_rows((10, 0, 1), (20, 0, 2))
+    table.store.calls_left, table.store.error = 0, unavailable()
+    with pytest.raises(StoreUnavailableError):
+        compact(table)
+    assert table.store.calls == []
+    assert table.intervals() == [(10, 0), (20, 0)]
+
+
+def test_interval_is_that_of_the_times():
+    """It took the interval from the order in which the rows were written."""
+    table = with_rows((30, 0, 3), (10, 0, 1), (20, 0, 2))
+    compact(table)
+    assert table.intervals() == [(10, 30)]
+
+
+def test_group_with_fewer_rows_than_the_minimum_keeps_all():
+    """A scan with a minimum returned only the first row of a small group."""
+    table = with_rows((10, 0, 1), (20, 0, 2), (30, 0, 3))
+    compact(table, CompactionRules(FOREVER, min_rows=4))
+    assert table.intervals() == [(10, 0), (20, 0), (30, 0)]
+    assert table.values() == {b"k": {VALUE: b"6"}}
+
+
+# killed
+
+
+@pytest.mark.parametrize("buckets", [None, 4])
+@pytest.mark.parametrize("max_rows", [1_000, 2])
+def test_killed_at_every_call_and_run_again(buckets: int | None, max_rows: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sinks.rewriting.compaction.CALL_ROWS", 3)  # several calls of a few rows
+    rules = CompactionRules(last_start_of(40) + 1, start_of(10, 0), max_rows=max_rows)
+    for calls in count():
+        table = UpdatedTable(buckets=buckets)
+        for row in (b"a", b"b", b"k"):
+            for time_ms in (3, 5, 9, 12, 14, 41):
+                table.add(row, start_of(time_ms, 0), {VALUE: b"%d" % time_ms})
+        before = table.values()
+        table.store.calls_left = calls
+        try:
+            compact(table, rules)
+        except KilledError:
+            assert table.values() == before
+        else:
+            break
+        table.store.calls_left = None
+        compact(table, rules)
+        assert table.values() == before
+        assert {(key.start, key.end) for key in table.update_keys()} == {
+            (start_of(3, 0), start_of(9, 0)), (start_of(12, 0), start_of(14, 0)), (start_of(41, 0), 0)
+        }  # fmt: skip
+    assert calls > 3
+
+
+def test_a_compaction_that_resumes_late_restores_nothing():
+    """Its process was suspended before a write, and another one has compacted the table meanwhile."""
+    table = with_rows((10, 0, 1), (20, 0, 2), (30, 0, 3))
+    late = Put(UpdateKey(b"k", 10, 20).encoded(), {VALUE: b"3"}, 0)
+    compact(table)
+    MemoryStore.apply(table.store, TABLE, [late])
+    assert table.values() == {b"k": {VALUE: b"6"}}
+    compact(table)
+    assert table.intervals() == [(10, 30)]
+
+
+def test_lease_is_checked_before_each_write():
+    table = with_rows((10, 0, 1), (20, 0, 2))
+
+    def check(_store: Store) -> None:
+        raise ConflictError("lost")
+
+    with pytest.raises(ConflictError):
+        compact(table, check=check)
+    assert table.store.calls == []
+
+
+def test_busy_store_is_called_again():
+    table = with_rows((10, 0, 1), (20, 0, 2))
+    failures = [unavailable(), unavailable()]
+
+    def check(_store: Store) -> None:
+        if failures:
+            raise failures.pop()
+
+    compact(table, check=check)
+    assert table.intervals() == [(10, 20)]
+
+
+# what stays
+
+
+def test_updates_from_the_bound_on_stay():
+    table = with_rows((10, 0, 1), (20, 0, 2), (30, 0, 3))
+    compact(table, CompactionRules(30))
+    assert table.intervals() == [(10, 20), (30, 0)]
+
+
+def test_bound_is_the_mark_less_a_duration():
+    table = UpdatedTable()
+    assert bound_of(table.store, TABLE, 0) is None
+    table.mark(5_000)
+    assert bound_of(table.store, TABLE, 0) == last_start_of(5_000) + 1
+    assert bound_of(table.store, TABLE, 3_000) == last_start_of(2_000) + 1
+    assert bound_of(table.store, TABLE, 9_000) == last_start_of(0) + 1
+
+
+def test_rows_that_cannot_be_merged_stay_and_are_reported():
+    table = with_rows((10, 0, 1))
+    table.add(b"k", 20, {VALUE: b"no number"}, end=30)
+    counts = compact(table)
+    assert table.intervals() == [(10, 0), (20, 30)]
+    assert counts.left == 1
+    assert counts.examples[0].startswith('row "k", "f:v": ')
+
+
+def test_merged_row_that_the_store_rejects_deletes_nothing():
+    table = with_rows((10, 0, 1), (20, 0, 2))
+    table.add(b"l", 10, {VALUE: b"1"})
+    table.add(b"l", 20, {VALUE: b"1"})
+    apply = table.store.apply
+
+    def rejecting(name: str, mutations) -> None:
+        if any(one.row.startswith(b"k") for one in mutations):
+            raise WriteRejectedError("too large", indexes=[0])
+        apply(name, mutations)
+
+    table.store.apply = rejecting
+    counts = compact(table)
+    assert table.intervals() == [(10, 0), (20, 0)]
+    assert table.intervals(b"l") == [(10, 20)]
+    assert (counts.written, counts.left) == (1, 1)
+
+
+def test_row_that_is_no_update_is_named():
+    table = UpdatedTable()
+    MemoryStore.apply(table.store, TABLE, [Put(b"plain", {VALUE: b"1"}, 1)])
+    with pytest.raises(IntegrityError, match='row "plain"'):
+        compact(table)
+
+
+def test_dry_run_counts_and_writes_nothing():
+    table = with_rows((10, 0, 1), (20, 0, 2))
+    dry = compact(table, is_dry_run=True)
+    assert table.store.calls == []
+    assert dry == compact(table)
+
+
+def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sinks.rewriting.compaction.CALL_ROWS", 2)
+    table = UpdatedTable(buckets=2)
+    for row in (b"a", b"b", b"c"):
+        for start in range(1, 10):
+            table.add(row, start, {VALUE: b"1"})
+    before, units = table.values(), 0
+    for keys in ranges_of((), Distribution(2)):
+        remaining = keys
+        while remaining is not None:
+            target = CompactionTarget(TABLE, table.rows, CompactionRules(FOREVER, max_rows=3))
+            remaining = RangeCompaction(table.calls, target, SUM).run(remaining, lambda: False)
+            assert table.values() == before
+            units += 1
+    assert units > 6
+    assert {(key.start, key.end) for key in table.update_keys()} == {(1, 9)}
+
+
+def test_timer_ends_a_unit():
+    times = iter([0.0, 5.0, 20.0, 30.0, 49.0])
+    timer = Timer(20.0, lambda: next(times))
+    assert [timer(), timer()] == [True, False]
+    timer.restart()
+    assert timer()
+
+
+def test_counts_as_plain_data():
+    counts = CompactionCounts(written=1, replaced=2, left=1, examples=["row"])
+    for rows in (1, 1, 3, 12_345):
+        counts.add_key(rows)
+    assert counts.rows_of_keys == Counter({1: 2, 3: 1, 12_000: 1})
+    assert (counts.rows_per_key(0.5), counts.rows_per_key(0.99)) == (1, 12_000)
+    assert CompactionCounts.from_json(counts.to_json()) == counts
+    total = CompactionCounts()
+    total.add(counts)
+    total.add(counts)
+    assert (total.keys, total.replaced, total.examples) == (8, 4, ["row", "row"])
+    assert CompactionCounts().rows_per_key(0.99) == 0
+
+
+# random histories
+
+WINDOW = 16
+columns = st.dictionaries(st.sampled_from([b"f:a", b"f:b", b"g:a"]), st.binary(max_size=2), min_size=1)
+updates = st.tuples(st.just("update"), st.sampled_from([b"a", b"a\x00", b"ab", b"q"]), st.integers(1, 9), columns)
+rules = st.builds(
+    CompactionRules,
+    bound=st.integers(1, 200) | st.just(FOREVER),
+    window=st.just(WINDOW),
+    max_rows=st.sampled_from([1, 2, 3, 1_000]),
+)
+compactions = st.tuples(st.just("compact"), rules, st.none() | st.integers(0, 8), st.booleans())
+
+
+@given(st.lists(updates | updates | compactions, max_size=40), st.sampled_from([None, 2]))
+@settings(max_examples=150, deadline=None)
+def test_reads_return_what_all_updates_would(history: list, buckets: int | None):
+    table, every, start = UpdatedTable(LAST, buckets=buckets), UpdatedTable(LAST), 0
+    for action in history:
+        match action:
+            case "update", row, gap, values:
+                start += gap
+                table.add(row, start, values)
+                every.add(row, start, values)
+            case "compact", found, calls, is_dry_run:
+                table.store.calls_left = calls
+                with suppress(KilledError):
+                    compact(table, found, is_dry_run=is_dry_run)
+                table.store.calls_left = None
+        assert table.values() == every.values()
+    last = CompactionRules(FOREVER, WINDOW)
+    compact(table, last)
+    assert table.values() == every.values()
+    assert compact(table, last).replaced == 0
+    assert len(table.update_keys()) == len({(key.row, key.start // WINDOW) for key in every.update_keys()})

@@ -1,0 +1,155 @@
+"""The rollback of ranges of a table: order of deletes, rows that stay, and what is recorded."""
+
+from contextlib import suppress
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.api import ConflictError, Store
+from sinks.rewriting.compaction import CompactionTarget, RangeCompaction
+from sinks.rewriting.groups_of_table import ranges_of
+from sinks.rewriting.rollback import RangeRollback, RollbackCounts, check_below_mark
+from sinks.rewriting.taken_back import Interval
+from sinks.rowkeys.distribution import Distribution
+from sinks.updates.compaction import CompactionRules
+from sinks.updates.keys import UpdateKey, start_of
+from tests.support.update_rows import FOREVER, VALUE
+from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable
+
+
+def ranges(table: UpdatedTable):
+    return ranges_of(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets))
+
+
+def roll_back(table: UpdatedTable, first_ms: int, last_ms: int, **options) -> RollbackCounts:
+    table.store.checks_deletes = False
+    rollback = RangeRollback(table.calls, TABLE, table.rows, Interval(first_ms, last_ms), **options)
+    for keys in ranges(table):
+        rollback.run(keys)
+    return rollback.counts
+
+
+def compact(table: UpdatedTable, window_ms: int) -> None:
+    rules = CompactionRules(FOREVER, start_of(window_ms, 0))
+    for keys in ranges(table):
+        RangeCompaction(table.calls, CompactionTarget(TABLE, table.rows, rules), table.merging).run(keys)
+
+
+def with_times(*times_ms: int, buckets: int | None = None) -> UpdatedTable:
+    """A table of two rows with an update at each time, of its value."""
+    table = UpdatedTable(buckets=buckets)
+    for row in (b"a", b"k"):
+        for time_ms in times_ms:
+            table.add(row, start_of(time_ms, 3), {VALUE: b"%d" % time_ms})
+    return table
+
+
+@pytest.mark.parametrize("buckets", [None, 4])
+def test_updates_of_the_interval_are_deleted(buckets: int | None):
+    table = with_times(1, 20, 30, 400, buckets=buckets)
+    counts = roll_back(table, 20, 30)
+    assert table.values() == {row: {VALUE: b"401"} for row in (b"a", b"k")}
+    assert (counts.keys, counts.deleted, counts.left) == (2, 4, 0)
+    assert counts.taken_back(Interval(20, 30)) == [Interval(20, 30)]
+
+
+def test_merged_rows_across_the_interval_stay_and_are_listed():
+    table = with_times(110, 150, 210, 250, 310)
+    compact(table, 100)
+    counts = roll_back(table, 140, 299)
+    assert table.values() == {row: {VALUE: b"570"} for row in (b"a", b"k")}  # 110 + 150 + 310
+    assert (counts.deleted, counts.left) == (2, 2)
+    assert counts.examples[0] == 'row "a": merged updates from 1970-01-01T00:00:00.110Z to 1970-01-01T00:00:00.150Z'
+    assert counts.taken_back(Interval(140, 299)) == [Interval(151, 299)]
+
+
+def test_dry_run_counts_and_deletes_nothing():
+    table = with_times(1, 20, 30)
+    dry = roll_back(table, 20, 30, is_dry_run=True)
+    assert table.store.calls == []
+    assert dry == roll_back(table, 20, 30)
+
+
+def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.MonkeyPatch):
+    """With the merged row deleted before its leftovers, these would count again."""
+    monkeypatch.setattr("sinks.rewriting.rollback.CALL_ROWS", 1)
+    for calls in count():
+        table = UpdatedTable()
+        for row in (b"a", b"k"):
+            table.add(row, start_of(5, 0), {VALUE: b"1"})
+            for time_ms in (10, 20, 30):
+                table.add(row, start_of(time_ms, 0), {VALUE: b"2"})
+            table.add(row, start_of(10, 0), {VALUE: b"6"}, end=start_of(30, 0))
+        allowed = ({VALUE: b"7"}, {VALUE: b"1"})
+        table.store.calls_left = calls
+        try:
+            roll_back(table, 10, 30)
+        except KilledError:
+            assert all(values in allowed for values in table.values().values())
+        else:
+            break
+        table.store.calls_left = None
+        roll_back(table, 10, 30)
+        assert table.values() == {row: {VALUE: b"1"} for row in (b"a", b"k")}
+    assert calls == 8
+    assert table.update_keys() == {UpdateKey(row, start_of(5, 0)) for row in (b"a", b"k")}
+
+
+def test_lease_is_checked_before_each_delete():
+    table = with_times(10)
+
+    def check(_store: Store) -> None:
+        raise ConflictError("lost")
+
+    with pytest.raises(ConflictError):
+        roll_back(table, 10, 10, check=check)
+    assert table.store.calls == []
+
+
+def test_interval_above_the_mark_is_refused():
+    table = UpdatedTable()
+    with pytest.raises(ConflictError, match="nothing to roll back"):
+        check_below_mark(table.store, TABLE, Interval(1, 2))
+    table.mark(5)
+    check_below_mark(table.store, TABLE, Interval(1, 5))
+    with pytest.raises(ConflictError, match="after the mark") as refused:
+        check_below_mark(table.store, TABLE, Interval(1, 6))
+    assert refused.value.code == "above_mark"
+
+
+actions = st.lists(
+    st.tuples(st.just("update"), st.sampled_from([b"a", b"b"]), st.integers(0, 9))
+    | st.tuples(st.just("compact"), st.none() | st.integers(0, 4))
+    | st.tuples(st.just("roll back"), st.integers(0, 6), st.integers(0, 3), st.none() | st.integers(0, 4)),
+    max_size=30,
+)
+
+
+@given(actions, st.sampled_from([None, 2]))
+@settings(max_examples=150, deadline=None)
+def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int | None):
+    """Against a list of all updates; killed at any call, and run again."""
+    table, model, time_ms = UpdatedTable(buckets=buckets), {}, 0
+    for action in history:
+        match action:
+            case "update", row, gap:
+                time_ms += gap + 1
+                table.add(row, start_of(time_ms, 0), {VALUE: b"1"})
+                model[row, time_ms] = 1
+            case "compact", calls:
+                table.store.checks_deletes, table.store.calls_left = True, calls
+                with suppress(KilledError):
+                    compact(table, 10)
+            case _, window, windows, calls:
+                first_ms, last_ms = window * 10, (window + windows) * 10 + 9
+                table.store.calls_left = calls
+                with suppress(KilledError):
+                    roll_back(table, first_ms, last_ms)
+                table.store.calls_left = None
+                assert roll_back(table, first_ms, last_ms).left == 0
+                model = {key: value for key, value in model.items() if not first_ms <= key[1] <= last_ms}
+        table.store.calls_left = None
+        expected = {row: sum(row == each for each, _ in model) for row, _ in model}
+        assert table.values() == {row: {VALUE: b"%d" % number} for row, number in expected.items()}

@@ -1,0 +1,80 @@
+"""The record of the batch times that were taken back from a table."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.api import ConflictError, IntegrityError
+from sinks.rewriting.taken_back import (
+    TAKEN_BACK,
+    Interval,
+    add_taken_back,
+    is_in,
+    joined,
+    remove_taken_back,
+    taken_back,
+    without,
+)
+from tests.support.updated_table import TABLE, UpdatedTable
+
+intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda x: Interval(x[0], x[0] + x[1])))
+
+
+def times(found: list[Interval]) -> set[int]:
+    return {time for each in found for time in range(each.first_ms, each.last_ms + 1)}
+
+
+@given(intervals, intervals)
+def test_intervals_are_sets_of_times(some: list[Interval], others: list[Interval]):
+    for found in (joined(some), without(some, others)):
+        assert found == sorted(found)
+        assert all(before.last_ms + 1 < after.first_ms for before, after in pairwise(found))
+    assert times(joined(some)) == times(some)
+    assert times(without(some, others)) == times(some) - times(others)
+
+
+def test_recorded_with_the_table():
+    store = UpdatedTable().store
+    assert taken_back(store, TABLE) == ()
+    add_taken_back(store, TABLE, [Interval(10, 20)])
+    add_taken_back(store, TABLE, [Interval(15, 30), Interval(40, 50)])
+    assert taken_back(store, TABLE) == (Interval(10, 30), Interval(40, 50))
+    assert [is_in(taken_back(store, TABLE), time_ms) for time_ms in (9, 10, 30, 31, 45)] == [
+        False, True, True, False, True,
+    ]  # fmt: skip
+
+
+def test_replayed_times_are_removed():
+    store = UpdatedTable().store
+    add_taken_back(store, TABLE, [Interval(10, 12)])
+    remove_taken_back(store, TABLE, [11])
+    assert taken_back(store, TABLE) == (Interval(10, 10), Interval(12, 12))
+    remove_taken_back(store, TABLE, [10, 11, 12])
+    assert TAKEN_BACK not in store.properties(TABLE)
+
+
+def test_another_process_changes_it_meanwhile():
+    store = UpdatedTable().store
+    set_property = store.set_property
+
+    def slower(*arguments) -> bool:
+        store.set_property = set_property
+        add_taken_back(store, TABLE, [Interval(1, 1)])
+        return set_property(*arguments)
+
+    store.set_property = slower
+    add_taken_back(store, TABLE, [Interval(5, 6)])
+    assert taken_back(store, TABLE) == (Interval(1, 1), Interval(5, 6))
+    store.set_property = lambda *_arguments: False
+    with pytest.raises(ConflictError, match="change all the time"):
+        add_taken_back(store, TABLE, [Interval(7, 8)])
+
+
+@pytest.mark.parametrize("text", ["{", "[[1]]", '[["a", 2]]', "[1]"])
+def test_damage(text: str):
+    store = UpdatedTable().store
+    store.set_property(TABLE, TAKEN_BACK, None, text)
+    with pytest.raises(IntegrityError, match="cannot be read"):
+        taken_back(store, TABLE)
