@@ -7,12 +7,14 @@ import pytest
 from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
+from sinks.scanning.update_rows import apply_to_updates
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, start_of
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
-from tests.support.stored_updates import BetweenPages, add, compact, create
+from tests.support.stored_updates import BetweenPages, compact, create, update
 from tests.support.update_rows import SUM
 
 KEYS = [b"a", b"a\x00", b"ab", b"b\xff", b"c"]
@@ -33,9 +35,9 @@ def table(request: pytest.FixtureRequest, store: HBaseStore) -> str:
     name = unique("merged")
     split = UpdateKey(b"ab", start_of(4, 0)).encoded()
     create(store, name, buckets=request.param, splits=(split,) if request.param is None else (b"\x01", b"\x02"))
-    for time_ms in range(1, UPDATES + 1):
-        for row in KEYS:
-            add(store, name, row, time_ms, {b"f:v": b"1", b"g:w": b"2"})
+    values = {b"f:v": b"1", b"g:w": b"2"}
+    puts = [update(row, time_ms, values) for time_ms in range(1, UPDATES + 1) for row in KEYS]
+    apply_to_updates(store, name, RowFormat.recorded(store, name), puts)
     return name
 
 
@@ -44,15 +46,13 @@ def values(store: HBaseStore, table: str, scan: Scan) -> dict[bytes, dict[bytes,
     return {row.key: {cell.qualifier: cell.value for cell in row.cells} for row in found}
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_rows_are_merged_by_original_keys(store: HBaseStore, table: str, reverse: bool) -> None:
-    everything = {row: {b"v": b"7", b"w": b"14"} for row in KEYS}
-    found = values(store, table, Scan(page_rows=3, reverse=reverse))
-    assert found == everything
-    assert list(found) == (KEYS[::-1] if reverse else KEYS)
-    assert list(values(store, table, Scan(start=b"a\x00", stop=b"b\xff", reverse=reverse, limit=1))) == (
-        [b"ab"] if reverse else [b"a\x00"]
-    )
+def test_rows_are_merged_by_original_keys(store: HBaseStore, table: str) -> None:
+    for reverse in (False, True):
+        found = values(store, table, Scan(page_rows=3, reverse=reverse))
+        assert found == {row: {b"v": b"7", b"w": b"14"} for row in KEYS}
+        assert list(found) == (KEYS[::-1] if reverse else KEYS)
+        limited = Scan(start=b"a\x00", stop=b"b\xff", reverse=reverse, limit=1)
+        assert list(values(store, table, limited)) == [b"ab" if reverse else b"a\x00"]
     reader = TableReader(store, table, SUM)
     assert [row and row.cells for row in map(reader.get, (b"ab", b"b"))] == [
         ((b"f", b"v", UPDATES, b"7"), (b"g", b"w", UPDATES, b"14")),
@@ -60,8 +60,7 @@ def test_rows_are_merged_by_original_keys(store: HBaseStore, table: str, reverse
     ]
 
 
-@pytest.mark.parametrize("page_rows", [1, 3, 500])
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("page_rows", "reverse"), [(3, False), (2, True)])
 def test_compaction_between_two_pages_of_one_row(store: HBaseStore, table: str, page_rows: int, reverse: bool) -> None:
     bounds = iter(range(2, UPDATES + 3))
 
@@ -72,4 +71,4 @@ def test_compaction_between_two_pages_of_one_row(store: HBaseStore, table: str, 
     with BetweenPages(store, between) as pages:
         found = values(store, table, Scan(page_rows=page_rows, reverse=reverse))
     assert found == {row: {b"v": b"7", b"w": b"14"} for row in KEYS}
-    assert pages.pages >= (1 if page_rows < UPDATES else 0)
+    assert pages.pages

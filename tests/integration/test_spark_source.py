@@ -312,7 +312,7 @@ def test_rows_of_deferred_updates_are_merged(
     options: dict[str, Any] = {"path": str(tmp_path / "data")}
     store: Store[Any] = RocksDBStore(RocksDBSettings(path=options["path"]))
     if kind != "rocksdb":
-        options = request.getfixturevalue("hbase").store_options(kind)
+        options = request.getfixturevalue("hbase").store_options(kind, thrift2=True)
         store = HBaseStore(HBaseSettings.model_validate(options))
     updates = {"updates": {"processor": "sum"}}
     names = declared(tmp_path, table, {"rocksdb" if kind == "rocksdb" else "hbase": options}, updates)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from typing import Any, Self
 
-from ingest.api import FamilySpec, Put, Row, Scan, ScanCounts, Store, TableSpec
+from ingest.api import FamilySpec, Mutation, Put, Row, Scan, ScanCounts, Store, TableSpec
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import apply_to_updates, delete_of, update_rows
 from sinks.updates.compaction import CompactionRules, compaction_of
@@ -24,23 +24,36 @@ def add(
     store: Store[Any], table: str, row: bytes, time_ms: int, values: Mapping[bytes, bytes], merging: Merging = SUM
 ) -> None:
     """Write one update row."""
-    key = UpdateKey(row, start_of(time_ms, 0))
-    put = Put(key.encoded(), merging.updates(values), time_ms)
-    apply_to_updates(store, table, RowFormat.recorded(store, table), [put])
+    apply_to_updates(store, table, RowFormat.recorded(store, table), [update(row, time_ms, values, merging)])
 
 
-def compact(store: Store[Any], table: str, merging: Merging = SUM, rules: CompactionRules | None = None) -> None:
-    """Compact all original rows."""
+def update(row: bytes, time_ms: int, values: Mapping[bytes, bytes], merging: Merging = SUM) -> Put:
+    """An update row."""
+    return Put(UpdateKey(row, start_of(time_ms, 0)).encoded(), merging.updates(values), time_ms)
+
+
+def compact(
+    store: Store[Any],
+    table: str,
+    merging: Merging = SUM,
+    rules: CompactionRules | None = None,
+    *,
+    calls: int | None = None,
+) -> None:
+    """Compact all original rows; `calls` is the number of writes and deletes before a crash."""
     rows = RowFormat.recorded(store, table)
     with closing(update_rows(store, table, rows)) as stored:
         groups = by_row(list(stored))
     chosen = rules or CompactionRules(FOREVER)
     parts = [part for _, found in groups for part in compaction_of(found, merging, chosen)]
+    mutations: list[Mutation] = []
     for part in parts:
         if part.write is not None:
             key, columns = part.write
-            apply_to_updates(store, table, rows, [Put(key.encoded(), dict(columns), time_of(key.last))])
-        apply_to_updates(store, table, rows, map(delete_of, part.deletes))
+            mutations.append(Put(key.encoded(), dict(columns), time_of(key.last)))
+        mutations += map(delete_of, part.deletes)
+    for mutation in mutations[:calls]:
+        apply_to_updates(store, table, rows, [mutation])
 
 
 class BetweenPages:

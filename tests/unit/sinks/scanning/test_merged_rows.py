@@ -1,6 +1,8 @@
 """Merged reads of tables with deferred updates, while compactions change them."""
 
 from collections.abc import Iterator
+from itertools import islice
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -204,42 +206,60 @@ def test_original_key_of_a_stored_key(store):
     assert reader.original_of(b"ab") is None
 
 
-actions = st.lists(
-    st.tuples(st.just("write"), st.sampled_from(KEYS), st.sampled_from([b"f:v", b"g:w"]), st.binary(max_size=2))
-    | st.tuples(st.just("compact"), st.integers(1, 40), st.sampled_from([0, start_of(4, 0)]), st.just(b"")),
-    max_size=30,
+Compaction = tuple[CompactionRules, int | None]
+compactions = st.tuples(
+    st.builds(
+        CompactionRules,
+        bound=st.integers(1, 40).map(lambda time_ms: start_of(time_ms, 0)),
+        window=st.sampled_from([0, start_of(4, 0)]),
+        max_rows=st.sampled_from([1, 3, 1_000]),
+    ),
+    st.none() | st.integers(0, 8),
 )
+updates = st.tuples(st.sampled_from(KEYS), st.sampled_from([b"f:v", b"g:w"]), st.binary(max_size=2))
 
 
-@given(actions, st.integers(1, 12), st.sampled_from([None, 1, 3]), st.booleans(), st.data())
-@settings(max_examples=200, deadline=None)
+@given(
+    history=st.lists(updates | updates | compactions, max_size=30),
+    during=st.lists(compactions, max_size=4),
+    scan=st.builds(Scan, page_rows=st.integers(1, 12), reverse=st.booleans()),
+    buckets=st.sampled_from([None, 1, 3]),
+    held=st.sampled_from([1, 2, 3, 1_000]),
+)
+@settings(max_examples=300, deadline=None)
 def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
-    history: list, page_rows: int, buckets: int | None, reverse: bool, data
-):
-    store, model, pending = made(buckets), {}, []
-    for time_ms, (action, *about) in enumerate(history, 1):
-        if action == "write":
-            row, column, value = about
-            add(store, TABLE, row, time_ms, {column: value}, LAST)
-            model.setdefault(row, {}).setdefault(column, []).append(value)
-        else:
-            rules = CompactionRules(start_of(about[0], 0), window=about[1])
-            # before the read, or between two of its pages
-            pending.append(rules) if data.draw(st.booleans()) else compact(store, TABLE, LAST, rules)
+    history: list, during: list[Compaction], scan: Scan, buckets: int | None, held: int
+) -> None:
+    store = made(buckets)
+    model: dict[bytes, dict[bytes, list[bytes]]] = {}
+    for time_ms, action in enumerate(history, 1):
+        match action:
+            case row, column, value:
+                add(store, TABLE, row, time_ms, {column: value}, LAST)
+                model.setdefault(row, {}).setdefault(column, []).append(value)
+            case rules, calls:
+                compact(store, TABLE, LAST, rules, calls=calls)
+    waiting = iter(during)
 
     def between() -> None:
-        if pending:
-            compact(store, TABLE, LAST, pending.pop())
+        for rules, calls in islice(waiting, 1):
+            compact(store, TABLE, LAST, rules, calls=calls)
 
-    BetweenPages(store, between)
-    found = list(TableReader(store, TABLE, LAST).scan(Scan(page_rows=page_rows, reverse=reverse)))
-    assert [row.key for row in found] == sorted(model, reverse=reverse)
+    with (
+        patch("sinks.scanning.merged_rows._PAGE_ROWS", held),
+        patch("sinks.scanning.merged_rows._MAX_REVERSED", held),
+        BetweenPages(store, between),
+    ):
+        found = list(TableReader(store, TABLE, LAST).scan(scan))
+    assert [row.key for row in found] == sorted(model, reverse=scan.reverse)
     for row in found:
         cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
         assert cells == {column: _newest(written) for column, written in model[row.key].items()}
     merged = TableReader(store, TABLE, LAST).merged
     assert merged is not None
-    assert list(map(row_of, merged.scan(Scan(page_rows=page_rows, reverse=reverse)))) == found
+    again = {row.key: row for row in map(row_of, merged.scan(scan))}
+    assert again.keys() == model.keys()
+    assert {row.key: row for row in merged.rows(scan)} == again
 
 
 def _newest(written: list[bytes]) -> bytes:
