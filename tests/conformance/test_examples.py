@@ -45,6 +45,7 @@ def test_example_has_all_files(folder: Path) -> None:
         ("access-log", {"kept": 1, "dropped": 1, "failed": 1}),
         ("app-events", {"kept": 1, "dropped": 1, "failed": 1}),
         ("metrics", {"kept": 2, "failed": 1}),
+        ("counters", {"kept": 1, "dropped": 1, "failed": 1}),
     ],
 )
 def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]) -> None:
