@@ -94,9 +94,10 @@ class PipelineTables:
                     f'source "{source.kind}" cannot start where the deferred updates of its tables end',
                     hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
                 )
-            self._tables.take_back()
-            return
         uncommitted = self._checkpoint.uncommitted()
+        if uncommitted is None and self._checkpoint.newest_commit() is None:
+            self._tables.take_back()  # also after a reset of the offsets, which makes a new checkpoint
+            return
         if uncommitted is None or not self._checkpoint.is_changed(self._fingerprint):
             return
         if not self._tables.is_complete(self._times.of(uncommitted)):
