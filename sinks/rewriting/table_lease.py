@@ -30,7 +30,7 @@ from ingest.formats.times import moment
 LEASE = "lease"
 """Name of the property."""
 VALID_MS = 120_000
-"""A lease without a renewal for so long may be taken over; a renewal is due every half a minute."""
+"""A lease without a renewal for so long may be taken over."""
 WRITES_MS = VALID_MS // 2
 """A lease without a renewal for so long allows no write."""
 
@@ -102,7 +102,7 @@ class TableLease:
     """
     The lease of one table, in the process that rewrites its rows.
 
-    Called by one thread. Order: `take`, then `renew` at least every half a minute, then `release`.
+    Called by one thread at a time. Order: `take`, then `renew` several times a minute, then `release`.
 
     Args:
         table: its name; it exists.
