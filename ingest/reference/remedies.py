@@ -85,7 +85,7 @@ REMEDIES: Mapping[str, str] = {
     "rows_left": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "
-    "bug. Inputs of `explain` and `test` need a place each.",
+    "bug. Give each input of `explain` and `test` an offset of its own.",
     "catalog": "Install the package or module in the message, or correct the name.",
     "checkpoint": "Restore the checkpoint from a backup, or follow the hint of the message to start without it.",
     "config": "Correct the file; `ingest validate` lists all its problems.",
