@@ -121,7 +121,7 @@ def run_once(way: Way, hbase: HBase, folder: Path) -> Counted:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(FAMILY, versions=1),)))
         if way.updates:
-            assert store.set_property(table, UPDATES, None, plan.updates[STORE][table].identity())
+            store.set_property(table, UPDATES, None, plan.updates[STORE][table].identity())
         with way.counting(plan, table, hbase) as count:
             for index, records in enumerate(batches):
                 started = time.perf_counter()

@@ -83,7 +83,7 @@ def run(hbase: HBase, folder: Path, size: Size = SIZE) -> Killed:
         create_updated(store, table, size, splits)
         write_s = write(store, table, size.puts())
         scan_s = timed(lambda: check_rows(store, table, size.rows))
-        with Service(folder, _content(hbase, table)) as service:
+        with Service(folder, content(hbase, table)) as service:
             _start(service, table)
             half = row_of(size.keys // 2)
             service.wait_for(lambda: _is_merged(store, table, half), "half of the regions", PATIENCE_S)
@@ -132,7 +132,8 @@ def check_sums(store: HBaseStore, table: str, size: Size) -> None:
         raise RuntimeError(f"the scan returned {key} of {size.keys} rows")
 
 
-def _content(hbase: HBase, table: str) -> dict[str, Any]:
+def content(hbase: HBase, table: str) -> dict[str, Any]:
+    """A pipeline file with the table."""
     cells = [
         {"family": FAMILY.name.decode(), "qualifier": column.partition(b":")[2].decode(), "value": "1"}
         | {"encoding": "int64"}

@@ -6,6 +6,8 @@ from contextlib import closing
 import pytest
 
 from ingest.api import Scan
+from ingest.catalog import Catalog
+from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
 from sinks.hbase.rpc.wire import Message
 from sinks.rocksdb.settings import RocksDBSettings
@@ -13,6 +15,27 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.scanning.table_reader import TableReader
 from tests.bench import compaction, counting, killed_compaction
 from tests.bench.compaction import MERGING, Figures, Size, create_updated, measured, write
+from tests.bench.workload import written
+
+
+class Address:
+    """Names an HBase that does not run."""
+
+    def store_options(self, _protocol):
+        return {"bootstrap_servers": "localhost:1"}
+
+
+def test_each_event_adds_one_to_the_counter_of_its_page(tmp_path):
+    plan = counting.plan_for("t", Address(), tmp_path, updates=False)
+    ((first, *_), _) = counting.micro_batches(100)
+    (put,) = counting.puts_of(plan, [first], 5)
+    assert (put.row, put.columns, put.timestamp_ms) == (first.value.split()[0], {b"c:hits": b"\0" * 7 + b"\1"}, 5)
+
+
+def test_compacted_table_is_recorded_as_its_file_declares_it(tmp_path):
+    file = written({"version": 1, **killed_compaction.content(Address(), "t")}, tmp_path)
+    table = load(file, env={}, lookup=Catalog()).tables["t"]
+    assert table.updates.identity() == compaction.IDENTITY
 
 
 def test_micro_batches_are_the_same_in_every_run_and_have_two_splits():
