@@ -139,6 +139,16 @@ class TestReset:
         assert kafka.committed(self.group, self.topic) == {0: 0, 1: 0}
         assert len(list(self.kept.iterdir())) == 4
 
+    def test_events_of_deferred_updates_are_counted_again_only_on_request(
+        self, service: Service, kafka: Kafka, tmp_path: Path
+    ) -> None:
+        content = content_of(kafka, tmp_path, self.topic, self.group)
+        service.write(content | {"tables": {"t": {"families": {"colfam": {}}, "updates": {"processor": "count"}}}})
+        assert "--recount" in self.reset(service, "earliest", code=2)[1]
+        self.reset(service, "latest")
+        self.reset(service, "earliest", "--recount")
+        assert self.acknowledged(service) == [0, 0]
+
     def test_refused(self, service: Service) -> None:
         lock = FolderLock(service.checkpoint(PIPELINE).folder, kind="checkpoint", hint="")
         with lock:

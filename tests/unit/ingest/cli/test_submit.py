@@ -27,10 +27,10 @@ def command(ingest, pipeline, monkeypatch):
 
 
 def test_script_file_and_options_come_last(command):
-    found = command("", "--once", "--start-from", "earliest")
+    found = command("", "--once", "--start-from", "earliest", "--take-over", "--recount")
     assert found[0].endswith("/bin/spark-submit")
-    assert found[-5].endswith("/attr2hbase_submit.py")
-    assert found[-4:] == ["p.yaml", "--once", "--start-from", "earliest"]
+    assert found[-7].endswith("/attr2hbase_submit.py")
+    assert found[-6:] == ["p.yaml", "--once", "--start-from", "earliest", "--take-over", "--recount"]
 
 
 def settings_of(found):
