@@ -19,7 +19,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.bench import costs, durability, duties, fuzzy, hbase, latency, micro, peers, rungs, scale, scans, soak
+from tests.bench import (
+    compaction,
+    costs,
+    counting,
+    durability,
+    duties,
+    fuzzy,
+    hbase,
+    killed_compaction,
+    latency,
+    micro,
+    peers,
+    rungs,
+    scale,
+    scans,
+    soak,
+)
 from tests.bench.goals import goals, shown, verdict, wanted
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
@@ -37,10 +53,13 @@ SO_FAR = ROOT / "build" / "bench.json"
 PARTITIONS = 4
 LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
-GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "duties", "latency", "micro")
+GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "counters", "duties", "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
-ALL = (*LADDER, *HBASE, "scans", "fuzzy scan", "duties", "latency", "micro", "performance evaluation", *SIZES, "soak")
+ALL = (
+    *LADDER, *HBASE, "scans", "fuzzy scan", "counters", "duties", "latency", "micro", "performance evaluation", *SIZES,
+    killed_compaction.NAME, "soak",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -72,7 +91,7 @@ def main() -> int:
             )  # fmt: skip
             result["rungs"] = turns(ladder.run, ladder_parts, options.runs, progress)
         keep(result)
-    if {"latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
+    if {"counters", "latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
         keep(result)
     if "fuzzy scan" in parts:
@@ -80,6 +99,15 @@ def main() -> int:
         folder = TestFolder()
         try:
             result["fuzzy_share"] = fuzzy.share_of_a_full_scan(folder.path)
+        finally:
+            folder.close()
+        keep(result)
+    if killed_compaction.NAME in parts:
+        console.print(f"{killed_compaction.NAME} …")
+        folder = TestFolder()
+        try:
+            with hbase_server(folder.path) as base:
+                result["killed_compaction"] = killed_compaction.run(base, folder.path / "compaction")._asdict()
         finally:
             folder.close()
         keep(result)
@@ -132,16 +160,8 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
     """Benchmarks that write to HBase, peers, and latency."""
     found: dict[str, Any] = {}
     with servers(console) as (folder, kafka, progress):
-        server = HBaseServer(
-            folder / "hbase",
-            heap=hbase.HEAP,
-            thrift_heap=hbase.THRIFT_HEAP,
-            properties=hbase.PROPERTIES,
-        )
-        base = HBase(folder / "hbase", server)
-        try:
-            progress.add_task("starting HBase", total=None)
-            base.start()
+        progress.add_task("starting HBase", total=None)
+        with hbase_server(folder) as base:
             topic = produced(kafka, events, progress)
             ladder = HBaseRungs(kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder)
             names = [part for part in parts if part in HBASE]
@@ -149,6 +169,13 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
                 found["hbase"] = turns(ladder.run, names or latency.RUNGS, runs, progress)
             if "scans" in parts:
                 found["scans_per_s"] = scans.rows_per_s(base, events, runs)
+            if "counters" in parts:
+                progress.add_task("counters", total=None)
+                found["counting"] = counting.run(base, folder / "counting", runs)
+                found["compaction"] = {
+                    compaction.HBASE: compaction.on_hbase(base, runs)._asdict(),
+                    compaction.ROCKSDB: compaction.on_rocksdb(folder / "compaction", runs)._asdict(),
+                }
             if "performance evaluation" in parts:
                 ladder.empty_table()
                 found["performance_evaluation_per_s"] = peers.performance_evaluation(base, events // 2, 2)
@@ -163,9 +190,19 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
                     seen = latency.measured(kafka, base, ladder, rung, full * load, at, PARTITIONS)
                     found["latency"][name] = seen._asdict()
                     progress.advance(task)
-        finally:
-            base.close()
     return found
+
+
+@contextmanager
+def hbase_server(folder: Path) -> Iterator[HBase]:
+    """A running HBase with the recommended settings, in this folder."""
+    server = HBaseServer(folder / "hbase", heap=hbase.HEAP, thrift_heap=hbase.THRIFT_HEAP, properties=hbase.PROPERTIES)
+    base = HBase(folder / "hbase", server)
+    try:
+        base.start()
+        yield base
+    finally:
+        base.close()
 
 
 def grown(parts: Sequence[str], console: Console) -> dict[str, dict[str, Any]]:
@@ -303,6 +340,23 @@ def show(console: Console, result: dict[str, Any]) -> None:
         for name, rate in result["scans_per_s"].items():
             table.add_row(name, f"{rate:,.0f}")
         console.print(table)
+    if "counting" in result:
+        table = Table("counting", "events/s", "range", "rows/key", title="counting in HBase direct, one connection")
+        for name, run in result["counting"].items():
+            spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
+            table.add_row(name, f"{run['per_s']:,.0f}", spread, f"{run['rows_a_key']:.1f}")
+        console.print(table)
+    if "compaction" in result:
+        columns = ("write", "scan", "compaction", "plain us", "merged us")
+        table = Table("update rows/s", *columns, title="compaction of counters, and scans of a row afterwards")
+        for name, run in result["compaction"].items():
+            figures_ = compaction.Figures(**run)
+            rates = (f"{rate:,.0f}" for rate in figures_[:3])
+            table.add_row(name, *rates, f"{figures_.plain_us:.1f}", f"{figures_.merged_us:.1f}")
+        console.print(table)
+    if "killed_compaction" in result:
+        killed = killed_compaction.Killed(**result["killed_compaction"])
+        console.print(f"{killed_compaction.NAME}: {killed.compaction_per_s:,.0f} rows/s, {killed.peak_mib:,.0f} MiB")
     if "latency" in result:
         table = Table("rate", "p50 s", "p90 s", "p99 s", "maximum s", title="latency, produced to readable")
         for share, run in result["latency"].items():

@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tests.bench import killed_compaction
+from tests.bench.compaction import HBASE, ROCKSDB
+from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
 from tests.bench.hbase import DIRECT, SPREAD
 from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
@@ -36,6 +39,10 @@ def _beside(peer: str, of: str = "per_s", rung: str = "hbase") -> Callable[[Resu
 def _cpu_s(run: Mapping[str, float]) -> float:
     """CPU seconds per million events, of all processes."""
     return float(run["cpu_s_per_million"]) + float(run["servers_cpu_s_per_million"])
+
+
+def _counted_per_s(result: Result, way: str) -> float:
+    return float(result["counting"][way]["per_s"])
 
 
 # the first four: docs/adr/0024-goals-beside-hbase.md
@@ -113,6 +120,33 @@ GOALS = (
         "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",
         lambda result: float(result["fuzzy_share"]),
         0.01,
+        at_most=True,
+    ),
+    Goal(
+        "counting in HBase direct, an update row for each event: events/s, relative to a get and put for each event",
+        lambda result: (
+            float(result["counting"][UPDATES_OF_EVENTS]["per_s"])
+            / float(result["counting"][READ_MODIFY_WRITE]["per_s"])
+        ),
+        10,
+    ),
+    Goal(
+        "scan of compacted counters, HBase direct: rows/s, relative to a table without updates",
+        lambda result: float(result["compaction"][HBASE]["plain_us"]) / float(result["compaction"][HBASE]["merged_us"]),
+        0.9,
+    ),
+    Goal(
+        "scan of compacted counters, RocksDB: time of a row above that of a table without updates, us",
+        lambda result: (
+            float(result["compaction"][ROCKSDB]["merged_us"]) - float(result["compaction"][ROCKSDB]["plain_us"])
+        ),
+        2.0,
+        at_most=True,
+    ),
+    Goal(
+        f"{killed_compaction.NAME} in HBase direct: memory of all its processes, growth",
+        lambda result: float(result["killed_compaction"]["memory_growth"]),
+        0.05,
         at_most=True,
     ),
     Goal(

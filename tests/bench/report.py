@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.bench import costs, plots
+from tests.bench import compaction, costs, counting, killed_compaction, plots
 from tests.bench.goals import shown, verdict, wanted
 from tests.bench.threads import REST, Usage
 
@@ -117,6 +117,56 @@ through a Thrift server, and with HBase's own protocol (direct).
 {rows}
 """
 
+_COUNTING = """\
+## Counting
+
+The hits of pages, counted in HBase with its own protocol: {keys:,} keys after Zipf's law. One process with one
+connection counts, as one task of a pipeline does, without Kafka and Spark. All ways share the decoder, the decorator
+and the mapping of the sink, and write with the WAL on. After each run the counters are read, and must be exact.
+
+| way | events | events/s | range | stored rows a key |
+|---|---:|---:|---:|---:|
+{rows}
+
+- `get and put for each event`: in the order of the sink. The row of the next event may be the same, so no two of these
+  calls can be sent together.
+- `increment for each event`: HBase's increment, one call for each event.
+- `update row for each event`: a task of attr2hbase, without the combiner: each record is a split of its own.
+- `get and put for each row of a micro-batch`: the events of a micro-batch are added in memory. Its rows are then read,
+  1,000 in a call, and written, up to 5,000 in a call. It counts twice if a micro-batch runs again.
+- `update row for each row of a split`: a task of attr2hbase as it is. A micro-batch has two splits.
+
+A run has two micro-batches. The first is the warm-up; the table shows the second, with its number of events. The ways
+with calls for single events have fewer, because their rate does not depend on it.
+"""
+
+_COMPACTION = """\
+## Compaction
+
+{rows:,} update rows of {keys:,} keys, with three counters each, over one connection or in one RocksDB. Rates are in
+update rows a second:
+
+- `write` and `scan`: of all of them, as they are stored.
+- `compaction`: reads and deletes each of them, and writes a row for each key.
+- `relative`: the rate of the compaction, relative to a scan and a write of as many rows.
+- `merged row` and `plain row`: time of a scan for each row, after the compaction, and in a table without updates that
+  has the same rows. On HBase both tables have had a major compaction.
+
+| store | write | scan | compaction | relative | plain row, us | merged row, us |
+|---|---:|---:|---:|---:|---:|---:|
+{table}
+"""
+
+_KILLED = """\
+`ingest compact` with two tasks, of {rows:,} update rows of {keys:,} keys in HBase, killed half way and run again. The
+sums were exact after the kill and at the end.
+
+- write over one connection: {write_per_s:,.0f} update rows a second; scan: {scan_per_s:,.0f}
+- compaction, second run: {compaction_per_s:,.0f} a second
+- resident memory of all its processes in that run: at most {peak_mib:,.0f} MiB; {memory_growth:+.1%} from the second
+  quarter of its time to the last
+"""
+
 _SCALE = """\
 ## Scaling
 
@@ -178,6 +228,15 @@ def page(result: dict[str, Any]) -> str:
     if "scans_per_s" in result:
         rows = "\n".join(f"| {name} | {rate:,.0f} |" for name, rate in result["scans_per_s"].items())
         parts.append(_SCANS.format(rows=rows))
+    if "counting" in result:
+        rows = "\n".join(_counted(*each) for each in result["counting"].items())
+        parts.append(_COUNTING.format(keys=counting.KEYS, rows=rows))
+    if "compaction" in result:
+        table = "\n".join(_compacted(name, compaction.Figures(**run)) for name, run in result["compaction"].items())
+        parts.append(_COMPACTION.format(rows=compaction.SIZE.rows, keys=compaction.SIZE.keys, table=table))
+    if "killed_compaction" in result:
+        size = killed_compaction.SIZE
+        parts.append(_KILLED.format(rows=size.rows, keys=size.keys, **result["killed_compaction"]))
     if "latency" in result:
         parts.append(_LATENCY.format(rows="\n".join(_latency(*each) for each in result["latency"].items())))
     if "scale" in result:
@@ -271,6 +330,16 @@ def _threads(runs: dict[str, Usage]) -> list[str]:
 
 def _used(process: str, kind: str, seconds: list[float]) -> str:
     return f"| {process} | {kind} | {' | '.join(f'{each:.1f}' if each >= 0.05 else '' for each in seconds)} |"
+
+
+def _counted(way: str, run: dict[str, float]) -> str:
+    spread = f"{run['lowest_per_s']:,.0f} to {run['highest_per_s']:,.0f}"
+    return f"| {way} | {run['events']:,.0f} | {run['per_s']:,.0f} | {spread} | {run['rows_a_key']:.1f} |"
+
+
+def _compacted(store: str, run: compaction.Figures) -> str:
+    rates = " | ".join(f"{rate:,.0f}" for rate in (run.write_per_s, run.scan_per_s, run.compaction_per_s))
+    return f"| {store} | {rates} | {run.compaction_share:.2f} | {run.plain_us:.1f} | {run.merged_us:.1f} |"
 
 
 def _latency(share: str, run: dict[str, float]) -> str:

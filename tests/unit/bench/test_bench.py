@@ -10,7 +10,22 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.problems import Kind
-from tests.bench import benthos, durability, hbase, latency, micro, plots, rungs, scale, scans, threads, watching
+from tests.bench import (
+    benthos,
+    compaction,
+    counting,
+    durability,
+    hbase,
+    killed_compaction,
+    latency,
+    micro,
+    plots,
+    rungs,
+    scale,
+    scans,
+    threads,
+    watching,
+)
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
@@ -61,6 +76,9 @@ def test_complete_run_has_a_figure_for_every_goal():
             for protocol in (scans.THRIFT, scans.DIRECT)
             for table in (scans.PLAIN, scans.SALTED)
         },
+        "counting": dict.fromkeys(counting.WAYS, figures),
+        "compaction": {store: {"plain_us": 1.0, "merged_us": 1.0} for store in (compaction.HBASE, compaction.ROCKSDB)},
+        "killed_compaction": {"memory_growth": 0.0},
         "chain_of_four_per_s": 1.0,
     }
     assert all(line["figure"] is not None for line in goals(whole))
@@ -107,6 +125,17 @@ def test_page_shows_cpu_by_process_and_purpose_of_threads():
     used = {"HBase": {"calls": 8.8, "flushes": 0.1, threads.REST: 1.0}}
     text = page(result | {"hbase": {"hbase": run | {"threads": used}, "ceiling": run}})
     assert "| process | threads | hbase |\n|---|---|---:|\n| HBase | all | 9.9 |\n|  | calls | 8.8 |\n\n" in text
+
+
+def test_page_shows_counters_and_their_compaction():
+    counted = {"events": 3_000, "per_s": 10.0, "lowest_per_s": 9.0, "highest_per_s": 11.0, "rows_a_key": 1.25}
+    compacted = compaction.Figures(100.0, 50.0, 25.0, 1.0, 1.5)._asdict()
+    killed = killed_compaction.Killed(1.0, 2.0, 3.0, 0.015, 4.0)._asdict()
+    parts = {"counting": {"a way": counted}, "compaction": {"a store": compacted}, "killed_compaction": killed}
+    text = page(run("a", goal="x", **parts))
+    assert "| a way | 3,000 | 10 | 9 to 11 | 1.2 |" in text
+    assert "| a store | 100 | 50 | 25 | 0.75 | 1.0 | 1.5 |" in text
+    assert "at most 4 MiB; +1.5% from" in text
 
 
 def test_run_that_ends_early_or_has_too_many_events_is_refused(monkeypatch):
