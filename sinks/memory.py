@@ -139,12 +139,12 @@ class MemoryStore(Store[MemorySettings]):
         """Rows of a range, page by page; each page is consistent in itself."""
         found, counts = self._table(table), counts or ScanCounts()
         rows = islice(self._rows(found, scan, counts), scan.limit)
-        has_more = True
+        page_rows, has_more = max(1, scan.page_rows), True
         while has_more:
             counts.views += 1
-            page = list(islice(rows, scan.page_rows))
+            page = list(islice(rows, page_rows))
             yield from page
-            has_more = len(page) == scan.page_rows
+            has_more = len(page) == page_rows
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""

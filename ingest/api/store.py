@@ -217,6 +217,10 @@ class Store(ComponentBase[S]):
         creates or changes it, and when it is dropped by other means than this product.
         """
 
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """The number of buckets and the properties of a table; one call where a store can read both at once."""
+        return self.buckets(table), self.properties(table)
+
     @abstractmethod
     def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
         """

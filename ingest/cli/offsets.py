@@ -60,6 +60,9 @@ def reset(
     ],
     pipeline: PipelineOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the offsets; change nothing.")] = False,
+    recount: Annotated[
+        bool, typer.Option("--recount", help="Also move back if deferred updates then count events again.")
+    ] = False,
 ) -> None:
     """
     Let a stopped pipeline start at other offsets; the old checkpoint is kept.
@@ -76,7 +79,7 @@ def reset(
     configuration, _ = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     chosen = pipeline_of(configuration, pipeline)
-    done = reset_offsets(configuration, chosen, to, dry_run=dry_run)
+    done = reset_offsets(configuration, chosen, to, dry_run=dry_run, recount=recount)
     if out.is_json:
         out.json(_plain_reset(chosen.name, done))
         return

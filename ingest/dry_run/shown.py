@@ -96,7 +96,8 @@ def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, st
     """
     A put with its cells in order, or a delete with what it deletes and no cells.
 
-    `row` is the stored row key; `key` is the original one, if it differs.
+    `row` is the stored row key; `key` is the original one, if it differs. Of a table with deferred updates, `row` is
+    the original one.
     """
     original: Line = {} if stored == mutation.row else {"key": to_notation(mutation.row)}
     line: Line = {

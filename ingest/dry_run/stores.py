@@ -11,6 +11,7 @@ from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import stored_key
+from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.known_families import KnownFamilies
@@ -51,7 +52,9 @@ class _RecordingMutator(BufferedMutator):
         self._on_mutation = on_mutation
 
     def mutate(self, table: str, mutation: Mutation) -> None:
-        stored = stored_key(mutation.row, self._store.buckets(table))
+        rows = RowFormat.recorded(self._store, table)
+        # the stored key of an update row has the batch time and the rank of the split
+        stored = mutation.row if rows.updates else stored_key(mutation.row, rows.buckets)
         on_accepted = self._on_mutation(self.store_name, table, mutation, stored)
         super().mutate(table, mutation)
         on_accepted()

@@ -4,8 +4,9 @@ The splits of a micro-batch: their ranks on the driver, and the records of a tas
 The rank of a split is its index in the sorted order of the first places of all splits of the micro-batch. It depends
 only on the offsets of the micro-batch, so each attempt gives a record the same rank, whichever task reads it.
 
-A task reads a split as a whole: Spark reads an input partition (a Kafka partition, or one range of a file) in one task,
-and `coalesce` puts whole input partitions together.
+A task reads a split as a whole: Spark reads an input partition (one range of a file, or a Kafka partition, which Spark
+divides only if `minPartitions` or `maxRecordsPerPartition` is set) in one task, and `coalesce` puts whole input
+partitions together.
 """
 
 import sys

@@ -108,6 +108,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.SchemaError,
         "The rows of a table declared without `distribute` are in the buckets of the table's record, which stays.",
     ),
+    "job_failed": (Disposition.RETRY, "A Spark job failed, for example because one of its processes was killed."),
     "not_distributed": (
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
@@ -129,6 +130,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "A compaction or rollback was suspended or cut off from the store, so another process may have started one.",
     ),
+    "task_failed": (IngestError, "A task of a batch job on Spark failed with an error that has no code of its own."),
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
     "dead_letters_too_large": (
         IngestError,

@@ -80,11 +80,12 @@ REMEDIES: Mapping[str, str] = {
     "buckets_differ": "Declare the number that the message names, or copy the rows into a new table. For a table "
     "that was written with HBaseWD run `ingest table apply FILE --adopt TABLE`.",
     "distributed": "Declare the `distribute` that is recorded, or copy the rows into a new table.",
+    "job_failed": "Read the log of Spark; a job is repeated.",
     "not_distributed": "Declare the number of buckets that the rows were written with, or leave out `distribute`.",
     "rows_left": "Roll back an interval of whole windows of the compaction, or leave out `--strict`.",
     "split_start_failed": "Correct the decorator in the message, then start again.",
     "split_mismatch": "For a source of a plugin, correct its `splits` or its reader; for a built-in source, report the "
-    "bug. Inputs of `explain` and `test` need a place each.",
+    "bug. Give each input of `explain` and `test` an offset of its own.",
     "catalog": "Install the package or module in the message, or correct the name.",
     "checkpoint": "Restore the checkpoint from a backup, or follow the hint of the message to start without it.",
     "config": "Correct the file; `ingest validate` lists all its problems.",
@@ -187,6 +188,7 @@ REMEDIES: Mapping[str, str] = {
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
     "table_in_use": "Wait until it has ended, or two minutes if it was killed.",
     "table_lease_lost": "Run the command again; what was written is complete.",
+    "task_failed": "Follow the message; then run the command again.",
     "time_out_of_range": "Correct the unit of the time, or guard with `when`.",
     "timeouts": "Simplify the slow decorator, then start again.",
     "tombstone": "Choose another `tombstones` of the source.",

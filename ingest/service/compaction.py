@@ -115,15 +115,13 @@ class TableCompaction:
         result.bound_ms = time_of(target.rules.bound - 1)
         target = CompactionTarget(target.table, target.rows, target.rules, is_dry_run)
         lease = TableLease(self._table, "compaction")
-        with nullcontext() if is_dry_run else leased(self._calls, lease):
+        with nullcontext(lease.check) if is_dry_run else leased(self._calls, lease) as check:
             remaining, failures = ranges, 0
             while remaining:
                 if cancellation.is_requested:
                     raise ConflictError("the compaction was cancelled", code="duty_cancelled")
-                if not is_dry_run:
-                    self._calls(lease.renew)
                 with self._unit_of_work():
-                    done = self._engine.unit(target, lease.check, remaining)
+                    done = self._engine.unit(target, check, remaining)
                 remaining = [*done.remaining]
                 result.counts.add(done.counts)
                 result.seconds = self._clock() - started_s

@@ -68,7 +68,8 @@ class CompactionDuty(Duty):
             store = shared.stores.used_by(plan, opened)[table.store]
             calls = StoreCalls(store.held)
             if store.capabilities.written_by_driver:
-                engine: Engine = InProcess(calls, live_merging(plan.updates[table.store][table.name]))
+                merging = live_merging(plan.updates[table.store][table.name])
+                engine: Engine = InProcess(calls, merging, is_cancelled=lambda: run.cancellation.is_requested)
             else:
                 group = opened.enter_context(JobGroup(run.context.session, f"compaction of {table.name}"))
                 opened.enter_context(run.cancellation.calls(group.cancel))

@@ -1,7 +1,7 @@
 """Who compacts a table: this process, a Spark session for the compaction alone, or a running service."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
@@ -11,6 +11,7 @@ from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.updates import live_merging
 from ingest.service.compaction import CompactionResult, TableCompaction, updated_table
 from ingest.service.compaction_request import CompactionRequest
+from ingest.service.lease import one_at_a_time
 from sinks.rewriting.compaction import UNIT_S
 from sinks.rewriting.groups_of_table import StoreCalls
 from sinks.rewriting.units import Engine, InProcess
@@ -43,7 +44,7 @@ def compact_alone(
     with ExitStack() as opened:
         open_store = reading_store if is_dry_run else owned_store
         store = opened.enter_context(open_store(component, catalog))
-        calls = StoreCalls(lambda: nullcontext(store))
+        calls = StoreCalls(one_at_a_time(store))
         if is_dry_run or store.capabilities.written_by_driver:
             engine: Engine = InProcess(calls, live_merging(plan.updates[table.store][name]))
         else:

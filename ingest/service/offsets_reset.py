@@ -59,7 +59,9 @@ class Reset:
     is_group_set: bool = False
 
 
-def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, dry_run: bool = False) -> Reset:
+def reset_offsets(
+    configuration: Configuration, pipeline: Pipeline, to: str, *, dry_run: bool = False, recount: bool = False
+) -> Reset:
     """
     Let a stopped pipeline start at other offsets.
 
@@ -69,9 +71,11 @@ def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, 
         to: earliest, latest, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions that the
             file does not name keep their offsets.
         dry_run: change nothing.
+        recount: also move back a pipeline that writes deferred updates, which counts events again.
 
     Raises:
-        ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist.
+        ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
+            would be counted again.
         NotFoundError: the pipeline has no checkpoint.
         ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
             folders; nothing was changed.
@@ -98,6 +102,8 @@ def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, 
         before = acknowledged_offsets(checkpoint)
         with KafkaAdmin(settings) as admin:
             after = _targets(admin, topics_of(settings, admin), to, before, pipeline.timezone)
+        if not recount:
+            _refuse_recount(configuration, pipeline, before, after)
         uncommitted = checkpoint.uncommitted()
         if dry_run:
             return Reset(before, after, folder, uncommitted=uncommitted)
@@ -106,6 +112,16 @@ def reset_offsets(configuration: Configuration, pipeline: Pipeline, to: str, *, 
         return Reset(before, after, folder, kept, uncommitted, is_group_set)
     finally:
         checkpoint.unlock()
+
+
+def _refuse_recount(configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets) -> None:
+    written = [configuration.tables.get(sink.settings.fixed_table or "") for sink in pipeline.sinks]
+    tables = sorted({table.name for table in written if table is not None and table.updates is not None})
+    if tables and any(after[partition] < before.get(partition, 0) for partition in after):
+        raise ConfigError(
+            f"the deferred updates of {', '.join(tables)} have the events from there on, which would be counted again",
+            hint="take them back with 'ingest rollback' and run 'ingest replay'; or add --recount",
+        )
 
 
 def _targets(

@@ -14,15 +14,13 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.plan.stores import owned_store, reading_store
 from ingest.service.compaction import updated_table
-from ingest.service.lease import leased
+from ingest.service.lease import leased, one_at_a_time
 from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts, check_below_mark
-from sinks.rewriting.table_lease import TableLease
+from sinks.rewriting.table_lease import LeaseCheck, TableLease
 from sinks.rewriting.taken_back import Interval, add_taken_back
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-
-RENEW_S = 20.0
 
 
 class RowsLeftError(IngestError):
@@ -153,33 +151,25 @@ class TableRollback:
             StoreError: the store is unavailable; another run does the rest.
         """
         started_s = self._clock()
-        with leased(self._calls, TableLease(self._table, "rollback")) as lease:
+        with leased(self._calls, TableLease(self._table, "rollback")) as check:
             if is_strict and (left := self._run(None).counts.left):
                 raise RowsLeftError.of(left)
-            self._calls(lease.renew)
-            result = self._run(lease, check_running)
+            result = self._run(check, check_running)
             self._calls(lambda store: add_taken_back(store, self._table, result.taken_back))
             self._calls(lambda store: store.flush_removed(self._table))
         result.seconds = self._clock() - started_s
         return result
 
-    def _run(self, lease: TableLease | None, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
-        """A pass over the table, which deletes only with a lease."""
-        started_s = renewed_s = self._clock()
+    def _run(self, check: LeaseCheck | None, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
+        """A pass over the table, which deletes only with the check of a lease."""
+        started_s = self._clock()
         rows, ranges = self._calls(self._prepared)
-        options = {} if lease is None else {"check": lease.check}
-        rollback = RangeRollback(self._calls, self._table, rows, self._interval, is_dry_run=lease is None, **options)
-
-        def keep() -> None:
-            nonlocal renewed_s
-            check_running()
-            if lease is not None and self._clock() - renewed_s > RENEW_S:
-                self._calls(lease.renew)
-                renewed_s = self._clock()
-
+        rollback = RangeRollback(
+            self._calls, self._table, rows, self._interval, is_dry_run=check is None, check=check or _no_check
+        )
         for keys in ranges:
-            rollback.run(keys, keep)
-            keep()
+            check_running()
+            rollback.run(keys, check_running)
         counts = rollback.counts
         return RollbackResult(counts, counts.taken_back(self._interval), self._clock() - started_s)
 
@@ -190,6 +180,10 @@ class TableRollback:
         check_below_mark(store, self._table, self._interval)
         rows = RowFormat.recorded(store, self._table)
         return rows, ranges_of(spec.splits, Distribution.of(rows.buckets))
+
+
+def _no_check(_store: Store[Any]) -> None:
+    """Nothing: a dry run does not write."""
 
 
 def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, interval: Interval) -> RollbackResult:
@@ -217,4 +211,4 @@ def roll_back(
     table, _ = updated_table(configuration, name)
     with ExitStack() as opened:
         store = opened.enter_context(owned_store(configuration.stores[table.store], catalog))
-        return TableRollback(StoreCalls(lambda: nullcontext(store)), name, interval).run(is_strict=is_strict)
+        return TableRollback(StoreCalls(one_at_a_time(store)), name, interval).run(is_strict=is_strict)

@@ -12,7 +12,7 @@ from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import Plan
-from sinks.table_records import ensure_declared
+from sinks.table_records import ensure_declared, record_updates
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.staging import remove_leftovers
@@ -74,10 +74,19 @@ class SharedStores:
             IngestError: a table cannot be created; nothing else has changed.
         """
         for name, store in self.in_use().items():
-            if store.capabilities.written_by_driver and name in configuration.stores:
+            if name not in configuration.stores:
+                continue
+            declared = declared_in(name, configuration.tables.values())
+            if store.capabilities.written_by_driver:
                 with store.held() as opened:
-                    for table in declared_in(name, configuration.tables.values()).values():
-                        ensure_declared(opened, table)
+                    for spec in declared.values():
+                        ensure_declared(opened, spec)
+            before = declared_in(name, self._configuration.tables.values())
+            changed = [spec for spec in declared.values() if spec.updates != _updates_of(before, spec.name)]
+            if changed:
+                with store.held() as opened:
+                    for spec in changed:
+                        record_updates(opened, spec)
         with self._lock:
             self._configuration, self._plans = configuration, plans
 
@@ -87,6 +96,10 @@ class SharedStores:
             if not self._users[name]:
                 # within the lock: a store with the same folder opens only after this one is closed
                 self._stores.pop(name).close()
+
+
+def _updates_of(declared: Mapping[str, TableSpec], table: str) -> str:
+    return declared[table].updates if table in declared else ""
 
 
 def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: ExitStack) -> dict[str, DriverStore]:

@@ -86,17 +86,18 @@ class PipelineTables:
                 )
         self._tables.claim(take_over=self._options.take_over)
         mark = self._tables.mark()
+        may_start = self._checkpoint.exists or self._options.recount or source.takes_offset
+        if mark is not None and not may_start:
+            raise ConfigError(
+                f'source "{source.kind}" cannot start where the deferred updates of its tables end',
+                hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
+            )
         if mark is not None:
             self._times.start_after([str(mark.time_ms)])
-        if not self._checkpoint.exists:
-            if mark is not None and not self._options.recount and not source.takes_offset:
-                raise ConfigError(
-                    f'source "{source.kind}" cannot start where the deferred updates of its tables end',
-                    hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
-                )
-            self._tables.take_back()
-            return
         uncommitted = self._checkpoint.uncommitted()
+        if uncommitted is None and self._checkpoint.newest_commit() is None:
+            self._tables.take_back()  # also after a reset of the offsets, which makes a new checkpoint
+            return
         if uncommitted is None or not self._checkpoint.is_changed(self._fingerprint):
             return
         if not self._tables.is_complete(self._times.of(uncommitted)):

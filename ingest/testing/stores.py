@@ -15,6 +15,7 @@ from the fixture, so all may use one server.
 # ruff: noqa: S101, D102, PLR2004
 
 import itertools
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from ingest.api import (
     Put,
     Row,
     Scan,
+    ScanCounts,
     TableSpec,
     TimeRange,
     WriteRejectedError,
@@ -269,6 +271,24 @@ class StoreContract(FuzzyContract, TimeRangeContract):
         assert [row.key for row in store.scan(table, Scan(page_rows=7))] == keys
         assert [row.key for row in store.scan(table, Scan(page_rows=7, reverse=True))] == keys[::-1]
         assert [row.key for row in store.scan(table, Scan(page_rows=7, limit=20))] == keys[:20]
+
+    @pytest.mark.parametrize("reverse", [False, True])
+    def test_rows_of_a_view_are_those_of_one_moment(self, store: AnyStore, table: str, *, reverse: bool) -> None:
+        keys = [b"%02d" % number for number in range(20)]
+        store.apply(table, [put(key, 5, f_q=b"1") for key in keys])
+        counts = ScanCounts()
+        found: list[tuple[int, bytes]] = []
+        with closing(store.scan(table, Scan(page_rows=3, reverse=reverse), counts)) as rows:
+            for row in rows:
+                if not found:
+                    store.apply(table, [put(key + b"x", 6, f_q=b"1") for key in keys])
+                    store.apply(table, [Delete(key, 6) for key in keys])
+                found.append((counts.views, row.key))
+        views = [view for view, _ in found]
+        if any(views):
+            of_first = [key for view, key in found if view == views[0]]
+            assert of_first == (keys[::-1] if reverse else keys)[: len(of_first)]
+            assert len(of_first) == len(keys) or counts.views > views[0]
 
     def test_unfinished_scan_blocks_no_write_or_other_scan(self, store: AnyStore, table: str) -> None:
         store.apply(table, [put(b"%02d" % number, 1, f_q=b"1") for number in range(10)])

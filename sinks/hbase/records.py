@@ -70,12 +70,18 @@ class TableRecords:
         Raises:
             IntegrityError: another version wrote one.
         """
-        found = self._values(table, _FAMILY)
-        return dict(
-            _property_of(table, column, value)
-            for column, value in found.items()
-            if value and column != _column(BUCKETS)
-        )
+        return self.record(table)[1]
+
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """
+        The number of buckets and the properties of a table, as `Store.record`.
+
+        Raises:
+            IntegrityError: another version wrote the record.
+        """
+        found = dict(self._values(table, _FAMILY))
+        buckets = buckets_of(table, found.pop(_column(BUCKETS), b""))
+        return buckets, dict(_property_of(table, column, value) for column, value in found.items() if value)
 
     def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
         """Replace the value of a property if it is the one before; as `Store.set_property`."""

@@ -131,6 +131,10 @@ class HBaseStore(Store[HBaseSettings]):
         """The properties in the table's record; one call."""
         return self._records.properties(table)
 
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """The number of buckets and the properties in the table's record; one call."""
+        return self._records.record(table)
+
     def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
         """Replace the value of a property if it is the one before; two calls, a read and a check-and-put."""
         check_property(name, before, value)

@@ -276,16 +276,11 @@ class RangeCompaction:
 
 
 class Timer:
-    """Whether a unit of work has time left; the next one starts with `restart`."""
+    """Whether a unit of work, which starts now, has time left."""
 
     def __init__(self, seconds: float = UNIT_S, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
         self._clock = clock
         self._deadline = clock() + seconds
-
-    def restart(self) -> None:
-        """Start the next unit."""
-        self._deadline = self._clock() + self._seconds
 
     def __call__(self) -> bool:
         """Whether time is left."""

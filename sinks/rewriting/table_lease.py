@@ -9,9 +9,9 @@ The owner of a lease that remains after `kill -9` is known to be gone
 
 - in a store that only one process may write: the lock of the store excludes the owner, so another process that has
   opened the store for writing takes the lease over at once;
-- else once the last renewal is two minutes old. Whoever writes for the owner stops after one minute without a renewal,
-  and no call to a store takes that long. The clocks of the machines may differ by 30 s, as those of HBase's region
-  servers (`hbase.master.maxclockskew`).
+- in every store, once the last renewal is two minutes old. Whoever writes for the owner stops after one minute without
+  a renewal, and no call to a store takes that long. The clocks of the machines may differ by 30 s, as those of HBase's
+  region servers (`hbase.master.maxclockskew`).
 """
 
 import secrets
@@ -30,7 +30,7 @@ from ingest.formats.times import moment
 LEASE = "lease"
 """Name of the property."""
 VALID_MS = 120_000
-"""A lease without a renewal for so long may be taken over; a renewal is due every half a minute."""
+"""A lease without a renewal for so long may be taken over."""
 WRITES_MS = VALID_MS // 2
 """A lease without a renewal for so long allows no write."""
 
@@ -102,7 +102,7 @@ class TableLease:
     """
     The lease of one table, in the process that rewrites its rows.
 
-    Called by one thread. Order: `take`, then `renew` at least every half a minute, then `release`.
+    Called by one thread at a time. Order: `take`, then `renew` several times a minute, then `release`.
 
     Args:
         table: its name; it exists.
@@ -169,9 +169,8 @@ class TableLease:
         return True
 
     def _is_gone(self, store: Store[Any], grant: Grant) -> bool:
-        if store.capabilities.written_by_driver:
-            return grant.process != self._new.process
-        return self._clock_ms() - grant.renewed_ms > VALID_MS
+        is_locked_out = store.capabilities.written_by_driver and grant.process != self._new.process
+        return is_locked_out or self._clock_ms() - grant.renewed_ms > VALID_MS
 
     def _refused(self, grant: Grant | None) -> ConflictError:
         by = "" if grant is None else f": a {grant.work} by {grant.owner}, last active at {moment(grant.renewed_ms)}"

@@ -1,10 +1,10 @@
 """Units of work of a compaction: as many ranges of a table as about 20 seconds allow, in this process or elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from ingest.api import Disposition, IngestError
-from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, RangeCompaction, Timer
+from sinks.rewriting.compaction import UNIT_S, CompactionCounts, CompactionTarget, RangeCompaction, Timer
 from sinks.rewriting.groups_of_table import Range, StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck
 from sinks.updates.merging import Merging
@@ -45,25 +45,38 @@ class InProcess:
         calls: of the store.
         merging: of the table.
         seconds: length of a unit.
+        is_cancelled: whether a unit must end soon.
     """
 
-    def __init__(self, calls: StoreCalls, merging: Merging, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        calls: StoreCalls,
+        merging: Merging,
+        seconds: float = UNIT_S,
+        *,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._calls = calls
         self._merging = merging
         self._seconds = seconds
+        self._is_cancelled = is_cancelled
 
     def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:
         """Compact as many ranges as there is time for; at least one call to the store is made."""
         compaction = RangeCompaction(self._calls, target, self._merging, check=check)
-        timer = Timer() if self._seconds is None else Timer(self._seconds)
+        timer = Timer(self._seconds)
+
+        def has_time() -> bool:
+            return timer() and not self._is_cancelled()
+
         for index, keys in enumerate(ranges):
             try:
-                left = compaction.run(keys, timer)
+                left = compaction.run(keys, has_time)
             except IngestError as error:
                 if error.disposition is not Disposition.RETRY:
                     raise
                 return UnitResult(compaction.counts, ranges[index:], error)
-            if left is not None or not timer():
+            if left is not None or not has_time():
                 rest = [] if left is None else [left]
                 return UnitResult(compaction.counts, [*rest, *ranges[index + 1 :]])
         return UnitResult(compaction.counts, [])

@@ -13,11 +13,8 @@ UPDATES = "updates"
 class Recorded(Protocol):
     """What has the records of tables: a store, or a staging writer for one."""
 
-    def buckets(self, table: str) -> int | None:
-        """As `Store.buckets`."""
-
-    def properties(self, table: str) -> Mapping[str, str]:
-        """As `Store.properties`."""
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """As `Store.record`."""
 
 
 class RowFormat(NamedTuple):
@@ -35,7 +32,8 @@ class RowFormat(NamedTuple):
     @classmethod
     def recorded(cls, store: Recorded, table: str) -> "RowFormat":
         """The row format in the record of a table."""
-        return cls(store.buckets(table), store.properties(table).get(UPDATES, ""))
+        buckets, properties = store.record(table)
+        return cls(buckets, properties.get(UPDATES, ""))
 
     def stored_key(self) -> Callable[[bytes], bytes] | None:
         """

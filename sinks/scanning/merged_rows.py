@@ -47,6 +47,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _PAGE_ROWS = 10_000  # of one original row
+_FEW_ROWS = 50  # of a page of a scan with a small limit
 _MAX_REVERSED = 1_000
 """Update rows of an original row that a reverse scan holds; with more, they are read again in their order."""
 
@@ -147,8 +148,9 @@ class MergedRows:
         start, stop = scan.bounds()
         if stop is not None and stop <= start:
             return
+        page_rows = scan.page_rows if scan.limit is None else min(scan.page_rows, max(scan.limit, _FEW_ROWS))
         parts = (
-            read(replace(scan, start=first, stop=end, prefix=b"", limit=None), counts)
+            read(replace(scan, start=first, stop=end, prefix=b"", limit=None, page_rows=page_rows), counts)
             for first, end in ranges_of(self._distribution, *range_of(start, stop))
         )
         yield from side_by_side(parts, key, reverse=scan.reverse, limit=scan.limit)

@@ -42,11 +42,8 @@ class Target(Protocol):
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""
 
-    def buckets(self, table: str) -> int | None:
-        """As `Store.buckets`."""
-
-    def properties(self, table: str) -> Mapping[str, str]:
-        """As `Store.properties`."""
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """As `Store.record`."""
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """As `Store.families`."""

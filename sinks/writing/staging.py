@@ -152,9 +152,10 @@ class StagingWriter:
         """The number of buckets that the driver knew at begin."""
         return self._formats.get(table, PLAIN).rows.buckets
 
-    def properties(self, table: str) -> Mapping[str, str]:
-        """How updates are merged, as the driver knew at begin."""
-        return {UPDATES: self._formats.get(table, PLAIN).rows.updates}
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """The row format that the driver knew at begin."""
+        rows = self._formats.get(table, PLAIN).rows
+        return rows.buckets, {UPDATES: rows.updates}
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._current_path()

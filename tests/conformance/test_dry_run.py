@@ -1,7 +1,9 @@
 """The mutations that `explain` prints, applied in order, give the rows that a run stores."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,6 +20,9 @@ from ingest.config.test_cases import GivenRecord
 from ingest.dry_run import DryRun
 from ingest.dry_run.inputs import record_of
 from ingest.plan.assemble import plan_of
+from ingest.plan.updates import live_merging, located_updates
+from sinks.scanning.table_reader import TableReader
+from sinks.updates.merging import Merging, RowMerger
 from tests.support.scenarios import SCENARIOS, Scenario
 from tests.support.without_spark import WithoutSpark, records_of
 
@@ -36,15 +41,32 @@ def in_memory(folder: Path, name: str) -> Configuration:
     return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
 
 
-def applied(lines: list[dict[str, Any]]) -> Cells:
+def mergings_of(configuration: Configuration) -> dict[str, Merging]:
+    """Table -> how its updates are merged, for the tables that have any."""
+    catalog = Catalog()
+    return {
+        table.name: live_merging(located_updates(table.updates, catalog))
+        for table in configuration.tables.values()
+        if table.updates is not None
+    }
+
+
+def applied(lines: list[dict[str, Any]], mergings: Mapping[str, Merging] = MappingProxyType({})) -> Cells:
     """Rows, columns and values after the printed mutations are applied in order."""
     rows: Cells = {}
+    updates: dict[tuple[str, bytes], RowMerger] = {}
     for put in (put for line in lines for put in line["puts"]):
+        if (merging := mergings.get(put["table"])) is not None:
+            place = put["table"], from_notation(put.get("key", put["row"]))
+            merger = updates.setdefault(place, merging.merger())
+            merger.add(merging.updates(_columns(put)))
+            rows[place] = merging.results(merger.merged()).columns
+            continue
         place = put["table"], from_notation(put["row"])
         row = rows.setdefault(place, {})
         match put.get("delete"):
             case None:
-                row |= {from_notation(f) + b":" + from_notation(q): from_notation(v) for f, q, v in put["cells"]}
+                row |= _columns(put)
             case "row":
                 row.clear()
             case {"family": family}:
@@ -55,12 +77,19 @@ def applied(lines: list[dict[str, Any]]) -> Cells:
     return {place: row for place, row in rows.items() if row}
 
 
-def stored(pipeline: WithoutSpark) -> Cells:
-    """Rows, columns and newest values of every table."""
+def _columns(put: dict[str, Any]) -> dict[bytes, bytes]:
+    return {from_notation(f) + b":" + from_notation(q): from_notation(v) for f, q, v in put["cells"]}
+
+
+def stored(pipeline: WithoutSpark, mergings: Mapping[str, Merging]) -> Cells:
+    """Rows, columns and newest values of every table; those of deferred updates are merged."""
+    store = pipeline.store
     return {
         (table, row.key): {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
-        for table in pipeline.store.tables()
-        for row in pipeline.store.scan(table, Scan())
+        for table in store.tables()
+        for row in (
+            TableReader(store, table, mergings[table]).scan(Scan()) if table in mergings else store.scan(table, Scan())
+        )
     }
 
 
@@ -84,6 +113,7 @@ def test_explain_agrees_with_a_run(name: str, pipeline: str, tmp_path: Path) -> 
     configuration = in_memory(tmp_path, name)
     plan = plan_of(configuration, configuration.pipelines[pipeline], Catalog())
     dry_run = DryRun(plan, configuration.tables.values())
+    mergings = mergings_of(configuration)
     body = st.sampled_from([*bodies_of(configuration, pipeline), "", "x:y"]).flatmap(
         lambda text: st.sampled_from([text, text[: len(text) // 2], text.upper()])
     )
@@ -97,7 +127,7 @@ def test_explain_agrees_with_a_run(name: str, pipeline: str, tmp_path: Path) -> 
         lines = [json.loads(output.to_json()) for output in dry_run.run(inputs)]
         run = WithoutSpark(configuration, pipeline, tmp_path / "incoming")
         run.run([_record(number, each) for number, each in enumerate(inputs)], 1_700_000_000_000)
-        assert applied(lines) == stored(run)
+        assert applied(lines, mergings) == stored(run, mergings)
 
     check()
 

@@ -130,7 +130,6 @@ def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["rpc"])
 @pytest.mark.parametrize("point", ["merged_rows_written", "covered_rows_deleted"])
 def test_killed_compaction_is_run_again(counters: Counters, point: str) -> None:
     """Killed between the write of merged rows and the deletes, or between two calls; the lease remains."""

@@ -9,10 +9,12 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.splits import first_places, ranked
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts, Receipt
 from sinks.memory import MemoryStore
+from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
@@ -50,18 +52,22 @@ class WithoutSpark:
 
     def __init__(self, configuration: Configuration, pipeline: str, incoming: Path) -> None:
         name = next(iter(configuration.stores))
-        self.task: Task = live_task(plan_of(configuration, configuration.pipelines[pipeline], Catalog()))
+        plan = plan_of(configuration, configuration.pipelines[pipeline], Catalog())
+        self.task: Task = live_task(plan)
+        self._needs_splits = plan.needs_splits
         self.store = MemoryStore()
         self.store.open()
         declared = {name: table.spec() for name, table in configuration.tables.items()}
         for spec in declared.values():
-            self.store.ensure_table(spec)
+            ensure_declared(self.store, spec)
         driver = DriverStore(self.store)
-        self._committers = {name: StoreCommitter(driver, FamilyRegistry(driver, declared, {None: 20}, {}), incoming)}
+        families = FamilyRegistry(driver, declared, {None: 20}, {})
+        self._committers = {name: StoreCommitter(driver, families, incoming, declared=declared)}
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         """Run one micro-batch until it is durable; returns its counts and dead letters."""
-        micro_batch = MicroBatch(str(batch_time_ms), batch_time_ms, "1")
+        splits = ranked(first_places(records)) if self._needs_splits else ()
+        micro_batch = MicroBatch(str(batch_time_ms), batch_time_ms, "1", splits=splits)
         return run_until_durable(micro_batch, self._committers, InProcessHost(self.task, records))
 
 

@@ -30,7 +30,8 @@ class SourceTable:
 
     Attributes:
         name: of the table.
-        plan: a packed plan with only the store; it contains the store's settings, also secrets, and plugin files.
+        plan: a packed plan with only the store and the deferred updates of the table; it contains the settings of the
+            store, also secrets, and plugin files.
         declared: the declaration in the pipeline file; None if there is none.
     """
 

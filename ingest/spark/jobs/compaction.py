@@ -2,8 +2,8 @@
 The compaction of a table as Spark jobs: one for each unit of work, with a task for each slot.
 
 A task compacts its ranges one after the other until its time is up, and returns what remains. So a job takes about 20
-seconds whatever the size of the table, the driver renews the lease of the table between two jobs, and a lost task loses
-no more than its own unit of work. The tasks check the lease before each write.
+seconds whatever the size of the table, and a lost task loses no more than its own unit of work. The driver renews the
+lease of the table; the tasks check it before each write.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

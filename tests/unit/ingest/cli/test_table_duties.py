@@ -156,6 +156,8 @@ def test_commands_let_the_service_work(ingest, configuration: Configuration, sha
         back = ingest("rollback", "p.yaml", "counters", *interval, "--output", "json")
         assert back.code == 0, back.err
         assert back.json["deleted"] == 2
+        locked = ingest("compact", "p.yaml", "counters", "--own-process")
+        assert (locked.code, "is held by process" in locked.err) == (4, True)
         refused = ingest("compact", "p.yaml", "plain")
         assert (refused.code, "has no deferred updates" in refused.err) == (2, True)
 

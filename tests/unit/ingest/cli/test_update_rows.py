@@ -265,6 +265,7 @@ def test_explain_and_keys_analyse_show_original_keys(ingest, counting):
     (first, *others) = ingest("explain", "p.yaml", "--events", "events.jsonl", *JSON).lines
     assert [line["outcome"] for line in (first, *others)] == ["kept"] * 3
     (put,) = first["puts"]
-    assert (put["key"], put["cells"]) == ("a", [["c", "n", "1"]])
+    assert (put["row"], put["cells"]) == ("a", [["c", "n", "1"]])
+    assert "key" not in put
     (analysed,) = ingest("keys", "analyse", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
     assert (analysed["table"], analysed["writes"], analysed["rows"]) == ("counters", 3, 2)

@@ -23,6 +23,7 @@ from ingest.config.problems import Place
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect, Given
 from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
+from ingest.pipeline.loop import StoppedError
 from ingest.testing.events import settings_of
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
@@ -74,6 +75,18 @@ class Pieces(FanOut[Settings]):
 
     def decorate(self, event):
         return [replace(event, body=body, attributes=dict(event.attributes)) for body in event.body.split(b",")]
+
+
+def test_events_have_the_same_outcomes_if_splits_have_ranks():
+    """Partitions in turn, and offsets that fall: each run of rising offsets of a partition is a split."""
+    places = [(0, 5), (0, 6), (1, 0), (0, 7), (0, 1), (0, 2)]
+    inputs = [{"body": str(n), "key": "k", "partition": p, "offset": o} for n, (p, o) in enumerate(places)]
+    decorators = (Value, "{attribute: 2hb_, value: '%{key}'}"), (Value, "{attribute: '2hb_f:b', value: '%{body}'}")
+    ranked, plain = dry_run(*decorators), dry_run(*decorators)
+    ranked._without_stop = replace(ranked._without_stop, needs_splits=True)
+    assert lines(ranked, *inputs) == lines(plain, *inputs)
+    with pytest.raises(StoppedError, match="/0/5 follows those of another split"):
+        lines(ranked, inputs[0], inputs[2], inputs[0])
 
 
 class TestExplain:

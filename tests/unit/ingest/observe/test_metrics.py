@@ -8,7 +8,7 @@ import pytest
 from ingest.api import BusyWait
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
-from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
+from ingest.observe.metrics import MAX_LABEL_VALUES, Compacted, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.receipt import Counts
 
@@ -49,7 +49,7 @@ def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"ingest_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
-    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component"}
+    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component", "quantile"}
     assert bool(metric.buckets) == (metric.kind == "histogram")
 
 
@@ -99,6 +99,25 @@ def test_acknowledged_batch_is_counted_once():
         'ingest_group_commit_failures_total{pipeline="ticks"}': 0,
     }
     assert shown['ingest_flush_seconds_bucket{le="0.0025",pipeline="ticks"}'] == 1
+
+
+def test_last_compaction_of_a_table():
+    metrics = fresh("ticks")
+    metrics.compactions_scheduled({"t": 600.0}, at_s=50.0)
+    assert samples(metrics)['ingest_compaction_last_end_timestamp_seconds{table="t"}'] == 50
+    metrics.compacted("t", Compacted(2, 30, 1_000, 0, 5.0, end_s=100.0))
+    metrics.compacted("t", Compacted(3, 40, 500, 1, 4.0, end_s=200.0))
+    metrics.compactions_scheduled({"t": 300.0}, at_s=250.0)
+    assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
+        'ingest_update_rows_per_key{quantile="0.5",table="t"}': 3,
+        'ingest_update_rows_per_key{quantile="0.99",table="t"}': 40,
+        'ingest_compaction_backlog_rows{table="t"}': 500,
+        'ingest_compaction_unmerged{table="t"}': 1,
+        'ingest_compaction_rows_total{table="t"}': 1_500,
+        'ingest_compaction_seconds{table="t"}': 4,
+        'ingest_compaction_last_end_timestamp_seconds{table="t"}': 200,
+        'ingest_compaction_interval_seconds{table="t"}': 300,
+    }
 
 
 def test_repeated_attempt_counts_only_rows_sent():

@@ -79,6 +79,10 @@ class TestPages:
             ("updates", "mapping", "none"),
             ("updates.processor", "text or mapping to any", "required"),
             ("updates.columns", "list of text", "[]"),
+            ("updates.compact", "mapping", "none"),
+            ("updates.compact.every", "duration", "required"),
+            ("updates.compact.older_than", "duration", "1h"),
+            ("updates.compact.window", "duration", "1h"),
         ]
 
     def test_rows_with_units(self):

@@ -1,5 +1,6 @@
 """The compaction of a table: units of work, the lease, failures of the store, and the duty of a service."""
 
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -9,7 +10,7 @@ from ingest.service import compaction as module
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction import CompactionResult, TableCompaction
 from ingest.service.compaction_request import HOUR_MS, CompactionRequest
-from ingest.service.lease import leased
+from ingest.service.lease import leased, one_at_a_time
 from sinks.rewriting.compaction import CompactionCounts
 from sinks.rewriting.table_lease import LEASE, TableLease
 from sinks.rewriting.units import InProcess, UnitResult
@@ -196,6 +197,35 @@ def test_released_lease_that_cannot_be_reached_ends_by_itself():
     lease = TableLease(TABLE, "compaction")
     with leased(calls, lease):
         table.store.set_property = _raise
+
+
+def test_lease_is_renewed_in_the_meantime():
+    table, renewed = with_updates(), threading.Event()
+    lease = TableLease(TABLE, "compaction")
+    renew, failures = lease.renew, [unavailable()]
+
+    def renewing(store) -> None:
+        if failures:
+            raise failures.pop()
+        renew(store)
+        renewed.set()
+
+    lease.renew = renewing
+    with leased(table.calls, lease, renew_s=0.001) as check:
+        assert renewed.wait(10)
+        check(table.store)
+    assert LEASE not in table.store.properties(TABLE)
+
+
+def test_store_is_used_by_one_thread_at_a_time():
+    access = one_at_a_time(with_updates().store)
+    with access():
+        waiting = threading.Thread(target=lambda: access().__enter__(), daemon=True)
+        waiting.start()
+        waiting.join(0.05)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert not waiting.is_alive()
 
 
 def _raise(*_arguments: object) -> bool:

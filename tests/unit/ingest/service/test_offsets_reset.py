@@ -1,11 +1,14 @@
 """The new checkpoint of a reset, without a cluster."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ingest.api import ConfigError
+from ingest.catalog import Catalog
+from ingest.config import load
 from ingest.durable.lock import FolderLock
 from ingest.service import offsets_reset
 from ingest.service.kafka_source import acknowledged_offsets
@@ -82,3 +85,27 @@ def test_file_of_offsets(tmp_path: Path):
 def test_lag_and_loss(acknowledged: int | None, start: int | None, end: int | None, lag: int | None, lost: int):
     offsets = PartitionOffsets("t", 0, acknowledged, None, start, end)
     assert (offsets.lag, offsets.lost) == (lag, lost)
+
+
+COUNTS = """\
+version: 1
+stores: {s: memory}
+tables: {plain: {}, hits: {updates: {processor: count}}}
+pipelines:
+  counts:
+    source: {kafka: {brokers: "localhost:9092", topics: [t]}}
+    decorators: [{value: {attribute: "2hb_", value: "%{key}"}}]
+    sinks: [{attr2hbase: {table: plain}}, {attr2hbase: {table: TABLE}}]
+"""
+
+
+@pytest.mark.parametrize(("table", "after", "is_refused"), [("hits", 7, True), ("hits", 9, False), ("plain", 7, False)])
+def test_events_of_deferred_updates_are_not_counted_again(tmp_path: Path, table: str, after: int, is_refused: bool):
+    (tmp_path / "p.yaml").write_text(COUNTS.replace("TABLE", table))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    check = partial(offsets_reset._refuse_recount, configuration, configuration.pipelines["counts"])
+    if is_refused:
+        with pytest.raises(ConfigError, match="deferred updates of hits have the events from there on"):
+            check({("t", 0): 9}, {("t", 0): after})
+    else:
+        check({("t", 0): 9}, {("t", 0): after})

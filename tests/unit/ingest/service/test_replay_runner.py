@@ -1,7 +1,12 @@
 """How a replay reports what blocks it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+import pytest
+
+from ingest.api import RecordPlace
+from ingest.service import replay_runner
+from ingest.service.replay_plan import Piece, PieceKind
 from ingest.service.replay_runner import ReplayRunner, _Observer
 
 
@@ -10,6 +15,11 @@ class Job:
 
     def __init__(self, observer: _Observer) -> None:
         self.observer = observer
+
+    def run_batch(
+        self, frame: object, number: int, time_ms: int, name: str, splits: Callable[[], Iterable[RecordPlace]]
+    ) -> None:
+        self.splits = list(splits())
 
     def until_possible(self, action: Callable[[], int]) -> int:
         self.observer.blocked("store_unavailable", "HDFS does not answer")
@@ -23,3 +33,13 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     runner._job = Job(runner._observer)  # type: ignore[assignment]
     assert runner.until_possible(lambda: 7) == 7
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
+
+
+def test_splits_of_a_piece_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *_arguments: None)
+    runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
+    runner._session = runner._settings = None  # type: ignore[assignment]
+    runner._observer = _Observer("p", lambda _reason: None)
+    runner._job = job = Job(runner._observer)  # type: ignore[assignment]
+    runner.run(Piece(PieceKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
+    assert job.splits == [("t", 1, 4), ("t", 0, 0)]

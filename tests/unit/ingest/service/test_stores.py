@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import Batch, ConfigError, ConflictError, IntegrityError, StoreUnavailableError
+from ingest.api import Batch, ConfigError, ConflictError, IntegrityError, Put, StoreUnavailableError, UpdatesDifferError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
-from ingest.service.stores import committers_of, driver_stores, refuse_cluster, staging_folder
+from ingest.service.stores import SharedStores, committers_of, driver_stores, refuse_cluster, staging_folder
 from sinks.rowkeys.row_format import RowFormat
+from sinks.updates.keys import UpdateKey
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
@@ -238,3 +239,34 @@ def test_store_starts_without_files_that_were_staged_for_a_replay(tmp_path: Path
         [store] = driver_stores(made, [plan_of(made, made.pipelines["p"], CATALOG)], opened).values()
         store.open()
         assert not left.exists()
+
+
+COUNTS = """
+version: 1
+state_dir: {0}/state
+stores: {{logs: {{rocksdb: {{path: {0}/store}}}}}}
+tables: {{t: {{families: {{c: {{}}}}, updates: {{processor: PROCESSOR}}}}}}
+pipelines:
+  counts:
+    source: {{files: {{path: {0}}}}}
+    decorators: [value: {{attribute: "2hb_", value: "%{{body}}"}}]
+    sinks: [attr2hbase: {{table: t}}]
+"""
+
+
+def test_reload_refuses_other_updates_of_a_table_with_rows(tmp_path: Path):
+    def counting(processor: str) -> Configuration:
+        (tmp_path / "p.yaml").write_text(COUNTS.format(tmp_path).replace("PROCESSOR", processor))
+        return load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
+
+    plans = {name: plan_of(counting(name), counting(name).pipelines["counts"], CATALOG) for name in ("sum", "max")}
+    shared = SharedStores(counting("sum"), [plans["sum"]])
+    with ExitStack() as opened:
+        store = shared.used_by(plans["sum"], opened)["logs"]
+        store.open()
+        shared.reconfigure(counting("max"), [plans["max"]])
+        with store.held() as held:
+            assert '"max"' in held.properties("t")["updates"]
+            held.apply("t", [Put(UpdateKey(b"a", 5).encoded(), {b"c:n": b"1"}, 5)])
+        with pytest.raises(UpdatesDifferError):
+            shared.reconfigure(counting("sum"), [plans["sum"]])

@@ -174,6 +174,18 @@ def test_new_checkpoint_before_the_first_mark_starts_with_empty_tables(service: 
     assert service.times_in("hits") == []
 
 
+def test_checkpoint_of_a_reset_starts_without_the_updates_above_the_marks(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    service.write("hits", 1_000)
+    service.write("hits", 1_002)  # of a batch that was not acknowledged
+    service.folder = tmp_path / "new"
+    start = service.folder / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_text('v1\n{"t":{"0":10}}')
+    service.start(now_ms=5)
+    assert service.times_in("hits") == [1_000]
+
+
 def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     service.write("hits", 1_000)

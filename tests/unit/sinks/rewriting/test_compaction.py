@@ -254,11 +254,9 @@ def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_timer_ends_a_unit():
-    times = iter([0.0, 5.0, 20.0, 30.0, 49.0])
+    times = iter([0.0, 5.0, 20.0])
     timer = Timer(20.0, lambda: next(times))
     assert [timer(), timer()] == [True, False]
-    timer.restart()
-    assert timer()
 
 
 def test_counts_as_plain_data():

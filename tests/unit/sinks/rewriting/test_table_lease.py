@@ -80,6 +80,8 @@ def test_the_lock_of_a_store_proves_that_the_owner_has_ended():
     other.take(store)
     with pytest.raises(ConflictError):
         same_process.take(store)
+    now[0] += VALID_MS + 1  # it could not be released
+    same_process.take(store)
 
 
 def test_two_at_once_that_find_no_lease():

@@ -125,6 +125,14 @@ def test_row_of_more_update_rows_than_a_page(reverse: bool, monkeypatch):
     assert next(compactions, None) is None or reverse
 
 
+def test_limit_bounds_the_update_rows_read_of_each_bucket():
+    store, counts = made(4), ScanCounts()
+    for number in range(400):
+        add(store, TABLE, b"k%03d" % number, 1, {b"f:v": b"1"})
+    assert len(list(TableReader(store, TABLE, SUM).scan(Scan(limit=1), counts))) == 1
+    assert counts.rows_touched <= 4 * 50
+
+
 def test_rows_of_one_view_are_read_once(store):
     counts = ScanCounts()
     assert len(list(TableReader(store, TABLE, SUM).scan(Scan(), counts))) == len(KEYS)

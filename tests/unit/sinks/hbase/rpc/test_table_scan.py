@@ -229,6 +229,13 @@ def test_scanner_of_a_region_is_a_view(false: FalseCluster, reverse: bool) -> No
     assert views == {1, 2, 3}
 
 
+def test_scanner_that_is_opened_again_is_another_view(false: FalseCluster) -> None:
+    false.exceptions = iter([None, "exceptions.RegionMovedException"])
+    counts = ScanCounts()
+    views = [counts.views for _ in false.reader.scan("t", Scan(page_rows=3, limit=9), counts)]
+    assert views == [1] * 6 + [2] * 3
+
+
 ENDS_WITH_5 = FuzzyPattern.parse("?5")
 
 
