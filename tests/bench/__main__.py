@@ -341,10 +341,12 @@ def show(console: Console, result: dict[str, Any]) -> None:
             table.add_row(name, f"{rate:,.0f}")
         console.print(table)
     if "counting" in result:
-        table = Table("counting", "events/s", "range", "rows/key", title="counting in HBase direct, one connection")
+        names = ("counting", "events/s", "range", "own CPU-s", "servers' CPU-s", "rows/key")
+        table = Table(*names, title="counting in HBase direct, one connection")
         for name, run in result["counting"].items():
             spread = f"{run['lowest_per_s']:,.0f} - {run['highest_per_s']:,.0f}"
-            table.add_row(name, f"{run['per_s']:,.0f}", spread, f"{run['rows_a_key']:.1f}")
+            cpu = f"{run['cpu_s_per_million']:.1f}", f"{run['servers_cpu_s_per_million']:.1f}"
+            table.add_row(name, f"{run['per_s']:,.0f}", spread, *cpu, f"{run['rows_a_key']:.1f}")
         console.print(table)
     if "compaction" in result:
         columns = ("write", "scan", "compaction", "plain us", "merged us")

@@ -19,6 +19,8 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+import psutil
+
 from ingest import garbage_collector
 from ingest.api import ALL_TIMES, Batch, Event, FamilySpec, Put, Record, Scan, TableSpec, TaskSpec
 from ingest.catalog import Catalog
@@ -41,6 +43,7 @@ from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.messages import Prepared
+from tests.bench.watching import Usage, processes_of
 from tests.bench.workload import PIPELINE, SEED, STORE, written
 from tests.support.names import unique
 from tests.support.servers import HBase
@@ -72,10 +75,14 @@ class Counted(NamedTuple):
 
     Attributes:
         per_s: events a second.
+        cpu_s_per_million: CPU seconds of this process for a million events.
+        servers_cpu_s_per_million: the same of HBase.
         rows_a_key: number of stored rows for each original row.
     """
 
     per_s: float
+    cpu_s_per_million: float
+    servers_cpu_s_per_million: float
     rows_a_key: float
 
 
@@ -122,13 +129,19 @@ def run_once(way: Way, hbase: HBase, folder: Path) -> Counted:
         store.ensure_table(TableSpec(table, (FamilySpec(FAMILY, versions=1),)))
         if way.updates:
             store.set_property(table, UPDATES, None, plan.updates[STORE][table].identity())
-        with way.counting(plan, table, hbase) as count:
+        with (
+            way.counting(plan, table, hbase) as count,
+            Usage(lambda: [psutil.Process()]) as own,
+            Usage(processes_of(*hbase.server.processes)) as servers,
+        ):
             for index, records in enumerate(batches):
-                started = time.perf_counter()
+                started, own_s, servers_s = time.perf_counter(), own.cpu_s(), servers.cpu_s()
                 count(records, FIRST_MS + index)
-            took_s = time.perf_counter() - started
+            took_s, own_s, servers_s = time.perf_counter() - started, own.cpu_s() - own_s, servers.cpu_s() - servers_s
         wanted = Counter(page for records in batches for page in map(_page, records))
-        return Counted(len(batches[-1]) / took_s, _rows_a_key(store, table, plan, wanted))
+        events = len(batches[-1])
+        rows_a_key = _rows_a_key(store, table, plan, wanted)
+        return Counted(events / took_s, own_s / events * 1e6, servers_s / events * 1e6, rows_a_key)
 
 
 def plan_for(table: str, hbase: HBase, folder: Path, *, updates: bool) -> Plan:
@@ -269,13 +282,16 @@ def _updates(plan: Plan, table: str, hbase: HBase, *, of_events: bool) -> Iterat
 
 
 WAYS: Mapping[str, Way] = {
-    READ_MODIFY_WRITE: Way(_read_modify_write, 6_000),
-    INCREMENT: Way(_increment, 6_000),
+    READ_MODIFY_WRITE: Way(_read_modify_write, 20_000),
+    INCREMENT: Way(_increment, 20_000),
     UPDATES_OF_EVENTS: Way(partial(_updates, of_events=True), 200_000, updates=True),
     READ_MODIFY_WRITE_OF_ROWS: Way(_read_modify_write_of_rows, 200_000),
     UPDATES_OF_SPLITS: Way(partial(_updates, of_events=False), 200_000, updates=True),
 }
-"""Name -> way. A call for each event is so slow that fewer events suffice; its rate does not depend on their number."""
+"""
+Name -> way. Calls for single events are so slow that fewer events suffice: enough that the server has compiled its code
+during the warm-up.
+"""
 
 
 def puts_of(plan: Plan, records: Sequence[Record], time_ms: int) -> Iterator[Put]:
@@ -329,6 +345,8 @@ def _figures(counted: Sequence[Counted]) -> dict[str, float]:
         "per_s": statistics.median(rates),
         "lowest_per_s": min(rates),
         "highest_per_s": max(rates),
+        "cpu_s_per_million": statistics.median(each.cpu_s_per_million for each in counted),
+        "servers_cpu_s_per_million": statistics.median(each.servers_cpu_s_per_million for each in counted),
         "rows_a_key": counted[-1].rows_a_key,
     }
 

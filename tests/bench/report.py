@@ -124,8 +124,8 @@ The hits of pages, counted in HBase with its own protocol: {keys:,} keys after Z
 connection counts, as one task of a pipeline does, without Kafka and Spark. All ways share the decoder, the decorator
 and the mapping of the sink, and write with the WAL on. After each run the counters are read, and must be exact.
 
-| way | events | events/s | range | stored rows a key |
-|---|---:|---:|---:|---:|
+| way | events | events/s | range | own CPU | servers' CPU | stored rows a key |
+|---|---:|---:|---:|---:|---:|---:|
 {rows}
 
 - `get and put for each event`: in the order of the sink. The row of the next event may be the same, so no two of these
@@ -135,6 +135,8 @@ and the mapping of the sink, and write with the WAL on. After each run the count
 - `get and put for each row of a micro-batch`: the events of a micro-batch are added in memory. Its rows are then read,
   1,000 in a call, and written, up to 5,000 in a call. It counts twice if a micro-batch runs again.
 - `update row for each row of a split`: a task of attr2hbase as it is. A micro-batch has two splits.
+
+The ways of attr2hbase are whole tasks, with their checks of each event; the others have none.
 
 A run has two micro-batches. The first is the warm-up; the table shows the second, with its number of events. The ways
 with calls for single events have fewer, because their rate does not depend on it.
@@ -334,7 +336,8 @@ def _used(process: str, kind: str, seconds: list[float]) -> str:
 
 def _counted(way: str, run: dict[str, float]) -> str:
     spread = f"{run['lowest_per_s']:,.0f} to {run['highest_per_s']:,.0f}"
-    return f"| {way} | {run['events']:,.0f} | {run['per_s']:,.0f} | {spread} | {run['rows_a_key']:.1f} |"
+    cpu = f"{run['cpu_s_per_million']:.1f} | {run['servers_cpu_s_per_million']:.1f}"
+    return f"| {way} | {run['events']:,.0f} | {run['per_s']:,.0f} | {spread} | {cpu} | {run['rows_a_key']:.1f} |"
 
 
 def _compacted(store: str, run: compaction.Figures) -> str:

@@ -129,11 +129,12 @@ def test_page_shows_cpu_by_process_and_purpose_of_threads():
 
 def test_page_shows_counters_and_their_compaction():
     counted = {"events": 3_000, "per_s": 10.0, "lowest_per_s": 9.0, "highest_per_s": 11.0, "rows_a_key": 1.25}
+    counted |= {"cpu_s_per_million": 5.0, "servers_cpu_s_per_million": 6.0}
     compacted = compaction.Figures(100.0, 50.0, 25.0, 1.0, 1.5)._asdict()
     killed = killed_compaction.Killed(1.0, 2.0, 3.0, 0.015, 4.0)._asdict()
     parts = {"counting": {"a way": counted}, "compaction": {"a store": compacted}, "killed_compaction": killed}
     text = page(run("a", goal="x", **parts))
-    assert "| a way | 3,000 | 10 | 9 to 11 | 1.2 |" in text
+    assert "| a way | 3,000 | 10 | 9 to 11 | 5.0 | 6.0 | 1.2 |" in text
     assert "| a store | 100 | 50 | 25 | 0.75 | 1.0 | 1.5 |" in text
     assert "at most 4 MiB; +1.5% from" in text
 
