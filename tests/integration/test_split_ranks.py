@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
+from ingest.plan.plan import Plan
 from ingest.service import pipeline as pipeline_module
 from ingest.service.pipeline import Shared, build_pipeline
 from ingest.service.stores import SharedStores
@@ -144,7 +145,8 @@ class Pipeline:
         self._monkeypatch.setattr(pipeline_module, "max_tasks", lambda _session: task_slots)
         configuration = load(self._folder / "pipeline.yaml", env={}, lookup=Catalog())
         catalog = Catalog(configuration.plugins)
-        plan = replace(plan_of(configuration, configuration.pipelines["p"], catalog), needs_splits=True)
+        self._monkeypatch.setattr(Plan, "needs_splits", True)
+        plan = plan_of(configuration, configuration.pipelines["p"], catalog)
         shared = Shared(
             configuration,
             catalog,

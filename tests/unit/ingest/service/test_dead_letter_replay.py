@@ -1,7 +1,5 @@
 """The splits of dead letters that are replayed."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.pipeline.in_process import InProcessHost
-from ingest.plan.assemble import Plan
-from ingest.service import dead_letter_replay
+from ingest.plan.plan import Plan
 from ingest.service.dead_letter_replay import DeadLetterReplay
 from tests.support.sinks import LINES, PIPELINE
 
@@ -36,10 +33,7 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
 def test_each_record_is_a_split(
     configuration: Configuration, monkeypatch: pytest.MonkeyPatch, needs_splits: bool, splits: tuple[RecordPlace, ...]
 ):
-    plan_of: Callable[..., Plan] = dead_letter_replay.plan_of
-    monkeypatch.setattr(
-        dead_letter_replay, "plan_of", lambda *arguments: replace(plan_of(*arguments), needs_splits=needs_splits)
-    )
+    monkeypatch.setattr(Plan, "needs_splits", needs_splits)
     found = []
     run_tasks = InProcessHost.run_tasks
     monkeypatch.setattr(

@@ -38,7 +38,7 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
 def test_splits_of_a_piece_are_its_ranges(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_runner, "read_kafka_ranges", lambda *_arguments: None)
     runner = ReplayRunner.__new__(ReplayRunner)  # without Spark
-    runner._session = runner._settings = None  # type: ignore[assignment]
+    runner._session = runner._settings = runner._updates = None  # type: ignore[assignment]
     runner._observer = _Observer("p", lambda _reason: None)
     runner._job = job = Job(runner._observer)  # type: ignore[assignment]
     runner.run(Piece(PieceKind.WHOLE, 7, 1_000, {("t", 1): (4, 9), ("t", 0): (0, 2)}))
