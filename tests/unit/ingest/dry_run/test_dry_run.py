@@ -24,6 +24,7 @@ from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect, Given
 from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
 from ingest.pipeline.loop import StoppedError
+from ingest.plan.plan import Plan
 from ingest.testing.events import settings_of
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
