@@ -166,6 +166,7 @@ def replay(  # noqa: PLR0913 - the options of the command
             DeadLetterReplay(configuration, _chosen(configuration, pipeline), catalog) as replayer,
             out.progress("dead letters") as advance,
         ):
+            replayer.settle(queue)
             report = run_again(
                 queue,
                 selection,

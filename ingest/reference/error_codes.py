@@ -202,6 +202,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "service_failed": (IngestError, "The service answered a command with an internal error."),
+    "marks_differ": (
+        api.ConflictError,
+        "The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets.",
+    ),
     "no_answer": (IngestError, "The answer to a command did not arrive; the service may have accepted the command."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
     "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),

@@ -135,6 +135,7 @@ REMEDIES: Mapping[str, str] = {
     "name_taken": "Rename or uninstall one of the two.",
     "negative_number": "Guard the decorator with a `when`, or shift the number above zero.",
     "service_failed": "Read the log of the service, which has the reason; then run the command again.",
+    "marks_differ": "Restore the checkpoint, or remove the tables that were not written to the end from the sinks.",
     "no_answer": "Look at `ingest status FILE`; run the command again if the service did not accept it.",
     "no_attribute": "Set the attribute earlier, or choose another `on_missing`.",
     "no_duties": "Try again later, or run the command without the service.",

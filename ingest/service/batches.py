@@ -19,9 +19,13 @@ class BatchRecorder:
 
     Args:
         topic_ids: of the same checkpoint.
+        updated: tables with deferred updates that the pipeline writes.
     """
 
-    def __init__(self, log: BatchLog, checkpoint: Checkpoint, topic_ids: TopicIds) -> None:
+    def __init__(
+        self, log: BatchLog, checkpoint: Checkpoint, topic_ids: TopicIds, updated: tuple[str, ...] = ()
+    ) -> None:
+        self._updated = updated
         self._log = log
         self._checkpoint = checkpoint
         self._topic_ids = topic_ids
@@ -41,7 +45,7 @@ class BatchRecorder:
         if not topics <= self._ids.keys():
             self._ids = self._topic_ids.known()
         ids = {topic: self._ids[topic] for topic in sorted(topics & self._ids.keys())}
-        self._log.append(LoggedBatch(batch_id, batch_time_ms, ranges, ids))
+        self._log.append(LoggedBatch(batch_id, batch_time_ms, ranges, ids, self._updated))
 
 
 def batch_recorder(
@@ -56,7 +60,9 @@ def batch_recorder(
         return lambda _batch_id, _batch_time_ms: None
     log = BatchLog(batch_log_folder(configuration, pipeline.name), int(pipeline.replay.keep * 1000))
     opened.callback(log.close)
-    return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder))
+    tables = [configuration.tables.get(sink.settings.fixed_table or "") for sink in pipeline.sinks]
+    updated = sorted({table.name for table in tables if table is not None and table.updates is not None})
+    return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder), tuple(updated))
 
 
 def batch_log_folder(configuration: Configuration, pipeline: str) -> StatePath:

@@ -1,7 +1,7 @@
 """Replay of dead letters: records through a pipeline into its stores, without Spark."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
@@ -11,6 +11,7 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.replay import Components
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
@@ -111,6 +112,17 @@ class DeadLetterReplay:
                     code="fan_out",
                     hint="correct the producer, and send the lost events again",
                 )
+
+    def settle(self, queue: DeadLetterQueue) -> None:
+        """Finish an earlier replay that was killed when nothing was left to do but to note its end."""
+
+        def outcome_of(places: Collection[RecordPlace], begun_ms: int) -> bool | None:
+            marks = [entry.mark for entry in queue.entries() if entry.dead_letter.record.place in places]
+            # the marks of a batch are stored in one act
+            return any(mark is not None and mark.at_ms >= begun_ms for mark in marks) if marks else None
+
+        if self._updates is not None:
+            self._updates.settle(outcome_of)
 
     def marked(self) -> None:
         """End a call: the outcome of its dead letters is durable."""

@@ -204,18 +204,25 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 )
             return self.settings.start
         resume_at = self.context.resume_at()
-        if resume_at is not None:
-            if self.context.start_from is not None:
+        if resume_at is not None and self.context.start_from is not None:
+            if self.context.start_from != "group":
                 raise ConfigError(
                     f'pipeline "{self.context.pipeline}" starts where the deferred updates of its tables end, '
                     f'not at "{self.context.start_from}"',
-                    hint="omit --start-from; or run with --recount, and the events from there on are counted again",
+                    hint="use --start-from group; or run with --recount, and events from there on are counted again",
                 )
             return Start("offsets", offsets=_by_topic(kafka_offsets(dict(resume_at))), text="the marks of its tables")
         with closing(GroupOffsets(self.settings, self.group)) as group:
             entries = group.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}
         if self.context.start_from is None:
+            if resume_at is not None:
+                raise NotFoundError(
+                    "the tables of the pipeline have deferred updates up to acknowledged offsets, but there is no "
+                    f'checkpoint in "{self._checkpoint.folder}"',
+                    hint="restore the folder; or, if no other process runs the pipeline, resume at these offsets: "
+                    "'ingest run --start-from group'",
+                )
             if committed:
                 raise NotFoundError(
                     f'group "{self.group}" has acknowledged offsets, but there is no checkpoint '

@@ -102,9 +102,9 @@ def reset_offsets(
         before = acknowledged_offsets(checkpoint)
         with KafkaAdmin(settings) as admin:
             after = _targets(admin, topics_of(settings, admin), to, before, pipeline.timezone)
-        if not recount:
-            _refuse_recount(configuration, pipeline, before, after)
         uncommitted = checkpoint.uncommitted()
+        if not recount:
+            _refuse_recount(configuration, pipeline, before, after, uncommitted)
         if dry_run:
             return Reset(before, after, folder, uncommitted=uncommitted)
         kept = _replaced(configuration, pipeline.name, folder, after)
@@ -114,9 +114,17 @@ def reset_offsets(
         checkpoint.unlock()
 
 
-def _refuse_recount(configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets) -> None:
+def _refuse_recount(
+    configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets, uncommitted: int | None
+) -> None:
     written = [configuration.tables.get(sink.settings.fixed_table or "") for sink in pipeline.sinks]
     tables = sorted({table.name for table in written if table is not None and table.updates is not None})
+    if tables and uncommitted is not None:
+        raise ConfigError(
+            f"batch {uncommitted} was not acknowledged, and the deferred updates of {', '.join(tables)} may have its "
+            "events",
+            hint="run the pipeline until the batch is durable, then reset; or add --recount",
+        )
     if tables and any(after[partition] < before.get(partition, 0) for partition in after):
         raise ConfigError(
             f"the deferred updates of {', '.join(tables)} have the events from there on, which would be counted again",

@@ -171,13 +171,13 @@ class RangeReplay:
         selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
         logged = list(logged_pieces(batches, selected, now))
         if self._plan.updates:
-            return RangePlan(pieces_taken_back(logged, self._taken_back()), ReplayTotals())
+            return RangePlan(pieces_taken_back(logged, self._taken_back(batches)), ReplayTotals())
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals())
 
-    def _taken_back(self) -> TakenBack:
-        return taken_back_from(self._configuration, self._plan, self._catalog)
+    def _taken_back(self, batches: Sequence[LoggedBatch]) -> TakenBack:
+        return taken_back_from(self._configuration, self._plan, self._catalog, batches)
 
     def _batch_log(self) -> BatchLog:
         return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
@@ -220,7 +220,7 @@ class RangeReplay:
                     self._host,
                     RateLimiter(self._request.rate),
                     opened,
-                    tables=common_tables(self._taken_back(), left, interrupted) if self._plan.updates else None,
+                    tables=self._tables(left, interrupted) if self._plan.updates else None,
                     done=done,
                     on_blocked=on_blocked,
                     check_owner=lock.check,
@@ -234,6 +234,10 @@ class RangeReplay:
             else:
                 self._state.finish()
         return totals
+
+    def _tables(self, left: Sequence[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
+        """The tables with deferred updates that the rest of a replay writes."""
+        return common_tables(self._taken_back(list(self._batch_log().batches())), left, interrupted)
 
     def _interrupted(self) -> UnfinishedPiece | None:
         """The piece of this pipeline that may be written in part."""

@@ -63,12 +63,12 @@ class ReplayRunner:
     ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         self._updates: UpdateReplay | None = None
-        if tables is not None:
-            plan = plan.with_tables(tables)
         stores = host.stores(plan, opened)
         if tables is not None:
+            # of all tables: their marks move together
             self._updates = UpdateReplay(configuration, pipeline, plan, stores, opened)
             self._updates.complete(done)
+            plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
         committers = committers_of(configuration, plan, stores)
         for committer in committers.values():
@@ -134,7 +134,7 @@ class ReplayRunner:
             IngestError: not possible now; the piece is ended when the replay resumes.
         """
         if self._updates is not None:
-            self._updates.replayed(piece)
+            self._updates.replayed(UnfinishedPiece(piece, self._tables))
             self._updates.finish()
 
     def until_possible(self, action: Callable[[], T]) -> T:

@@ -85,7 +85,7 @@ class PipelineTables:
                     hint="run its command again, then start the pipeline",
                 )
         self._tables.claim(take_over=self._options.take_over)
-        mark = self._tables.mark()
+        mark = self._tables.newest()
         may_start = self._checkpoint.exists or self._options.recount or source.takes_offset
         if mark is not None and not may_start:
             raise ConfigError(
@@ -96,23 +96,30 @@ class PipelineTables:
             self._times.start_after([str(mark.time_ms)])
         uncommitted = self._checkpoint.uncommitted()
         if uncommitted is None and self._checkpoint.newest_commit() is None:
-            self._tables.take_back()  # also after a reset of the offsets, which makes a new checkpoint
-            return
-        if uncommitted is None or not self._checkpoint.is_changed(self._fingerprint):
-            return
-        if not self._tables.is_complete(self._times.of(uncommitted)):
-            _log.warning("updates of the last batch are removed: it runs with a new configuration", batch=uncommitted)
-            self._tables.take_back()
-            self._times.renew(uncommitted)
+            self.resume_at()  # the marks agree
+            self._tables.take_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
+        elif uncommitted is not None:
+            self._check_uncommitted(uncommitted, mark)
+
+    def _check_uncommitted(self, batch_id: int, newest: TableMark | None) -> None:
+        """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
+        time_ms = self._times.of(batch_id)
+        # a table that was taken over may be complete beyond this time
+        is_below = newest is not None and time_ms < newest.time_ms
+        if (is_below or self._checkpoint.is_changed(self._fingerprint)) and not self.is_complete(batch_id, time_ms):
+            _log.warning("updates of the last batch are removed: it runs anew at a later time", batch=batch_id)
+            self._tables.take_back_batch(time_ms)
+            self._times.renew(batch_id, 0 if newest is None else newest.time_ms)
 
     def resume_at(self) -> Mapping[str, object] | None:
         """As `SourceContext.resume_at`."""
-        mark = None if self._options.recount else self._tables.mark()
-        return None if mark is None else mark.offsets
+        return None if self._options.recount else self._tables.resume_at(is_new=not self._checkpoint.exists)
 
-    def is_complete(self, batch_time_ms: int) -> bool:
+    def is_complete(self, batch_id: int, batch_time_ms: int) -> bool:
         """Whether the tables have all updates of a micro-batch, so that it is acknowledged without running."""
-        return self._tables.is_complete(batch_time_ms)
+        if not self._tables:
+            return False
+        return self._tables.is_complete(batch_time_ms, self._checkpoint.end_offsets(batch_id))
 
     def complete(self, batch_id: int, batch_time_ms: int) -> None:
         """

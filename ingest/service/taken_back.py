@@ -1,5 +1,6 @@
 """Which micro-batches may be replayed into tables with deferred updates: those that rollbacks have taken back."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,10 +11,11 @@ from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.service.replay_plan import Piece, PieceKind
+from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.taken_back import Interval, is_in, taken_back
 
-TakenBack = Mapping[str, Sequence[Interval]]
-"""Table with deferred updates -> the batch times that were taken back from it."""
+TakenBack = Mapping[str, frozenset[int]]
+"""Table with deferred updates -> the times of micro-batches that were taken back from it, and are not in it again."""
 
 
 class UnfinishedPiece(NamedTuple):
@@ -41,9 +43,17 @@ class UnfinishedPiece(NamedTuple):
                 return None
 
 
-def taken_back_from(configuration: Configuration, plan: Plan, catalog: Catalog) -> TakenBack:
+def taken_back_from(
+    configuration: Configuration, plan: Plan, catalog: Catalog, batches: Sequence[LoggedBatch]
+) -> TakenBack:
     """
     What rollbacks have taken back from the tables of a plan.
+
+    Args:
+        configuration: declares the stores.
+        plan: of the pipeline.
+        catalog: of the configuration.
+        batches: the batch log, by time.
 
     Raises:
         IngestError: a store is unavailable.
@@ -51,11 +61,57 @@ def taken_back_from(configuration: Configuration, plan: Plan, catalog: Catalog) 
     found = {}
     for name, tables in plan.updates.items():
         with reading_store(configuration.stores[name], catalog) as store:
-            found.update({table: taken_back(store, table) for table in tables})
+            found.update({table: times_taken_back(taken_back(store, table), batches, table) for table in tables})
     return found
 
 
-def pieces_taken_back(pieces: Iterable[Piece], intervals: TakenBack) -> list[Piece]:
+def times_taken_back(intervals: Sequence[Interval], batches: Sequence[LoggedBatch], table: str) -> frozenset[int]:
+    """
+    The times of logged micro-batches that were taken back from a table and did not run again since.
+
+    A micro-batch that runs again, as a replay or with another configuration, is in the log at its new time: of several
+    with the same offsets only the newest counts.
+
+    Args:
+        intervals: the batch times that rollbacks have taken back.
+        batches: the batch log, by time.
+        table: its name.
+    """
+    later: dict[tuple[str, int], _Offsets] = {}
+    times = set()
+    for batch in reversed(batches if intervals else ()):
+        if table not in batch.updated:
+            continue
+        ran_again = any(later[part].overlaps(*bounds) for part, bounds in batch.ranges.items() if part in later)
+        if not ran_again and is_in(intervals, batch.time_ms):
+            times.add(batch.time_ms)
+        for part, bounds in batch.ranges.items():
+            later.setdefault(part, _Offsets()).add(*bounds)
+    return frozenset(times)
+
+
+class _Offsets:
+    """Offsets of a partition, as disjoint ranges in order."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+
+    def overlaps(self, begin: int, end: int) -> bool:
+        """Whether an offset is in [begin, end)."""
+        at = bisect_right(self._ends, begin)
+        return at < len(self._begins) and self._begins[at] < end
+
+    def add(self, begin: int, end: int) -> None:
+        """Add [begin, end); ranges that it touches become one."""
+        first, last = bisect_left(self._ends, begin), bisect_right(self._begins, end)
+        if first < last:
+            begin, end = min(begin, self._begins[first]), max(end, self._ends[last - 1])
+        self._begins[first:last] = [begin]
+        self._ends[first:last] = [end]
+
+
+def pieces_taken_back(pieces: Iterable[Piece], taken: TakenBack) -> list[Piece]:
     """
     The pieces whose updates were taken back; those of other micro-batches are in the tables and count already.
 
@@ -64,17 +120,17 @@ def pieces_taken_back(pieces: Iterable[Piece], intervals: TakenBack) -> list[Pie
     """
     pieces = list(pieces)
     for piece in pieces:
-        if piece.kind is PieceKind.PART and tables_of(intervals, piece.time_ms + BEFORE_BATCH_MS):
+        if piece.kind is PieceKind.PART and tables_of(taken, piece.time_ms + BEFORE_BATCH_MS):
             raise ConflictError(
                 f"the range contains only a part of the micro-batch of time {piece.time_ms + BEFORE_BATCH_MS}, whose "
                 "updates were taken back as a whole",
                 code="not_taken_back",
                 hint="extend the range until --dry-run shows no part",
             )
-    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(intervals, piece.time_ms)]
+    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(taken, piece.time_ms)]
     if not found:
         raise ConflictError(
-            f"no micro-batch of the range was taken back from {', '.join(sorted(intervals))}: a replay would count its "
+            f"no micro-batch of the range was taken back from {', '.join(sorted(taken))}: a replay would count its "
             "events twice",
             code="not_taken_back",
             hint="take its updates back first, with 'ingest rollback', or choose another range",
@@ -82,24 +138,24 @@ def pieces_taken_back(pieces: Iterable[Piece], intervals: TakenBack) -> list[Pie
     return found
 
 
-def tables_of(intervals: TakenBack, time_ms: int) -> frozenset[str]:
+def tables_of(taken: TakenBack, time_ms: int) -> frozenset[str]:
     """The tables from which a micro-batch was taken back."""
-    return frozenset(table for table, found in intervals.items() if is_in(found, time_ms))
+    return frozenset(table for table, times in taken.items() if time_ms in times)
 
 
-def common_tables(intervals: TakenBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
+def common_tables(taken: TakenBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
     """
     The tables from which all of these pieces were taken back.
 
     Args:
-        intervals: what was taken back.
+        taken: what was taken back.
         pieces: those that are left of a replay.
         interrupted: a piece whose replay has begun; its time may no longer be among those taken back.
 
     Raises:
         ConflictError: they were taken back from different tables.
     """
-    tables = {tables_of(intervals, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
+    tables = {tables_of(taken, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
     if interrupted is not None:
         tables.add(interrupted.tables)
     if len(tables) != 1:

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from ingest.api import ConflictError, IntegrityError
+from ingest.api import ConflictError, IntegrityError, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
@@ -76,9 +76,13 @@ class UpdateReplay:
 
     def _complete_mark(self, checkpoint: Checkpoint, pipeline: str) -> TableMark:
         """The mark, which a new micro-batch may be put above."""
-        mark, uncommitted = self._tables.mark(), checkpoint.uncommitted()
-        newest = newest_time(self._times) or 0
-        if mark is None or (uncommitted is not None and newest > mark.time_ms):
+        mark, uncommitted = self._tables.newest(), checkpoint.uncommitted()
+        is_open = uncommitted is not None and (
+            mark is None
+            or not self._tables.is_complete(newest_time(self._times) or 0, checkpoint.end_offsets(uncommitted))
+        )
+        # under a new checkpoint, the next start removes updates above the marks
+        if mark is None or is_open or checkpoint.newest_commit() is None:
             raise ConflictError(
                 f'the last micro-batch of pipeline "{pipeline}" is not complete, so its updates cannot be followed by '
                 "others",
@@ -102,7 +106,12 @@ class UpdateReplay:
         time_ms = self._interrupted(content)
         if time_ms is None:
             time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
-            stored = {"time": time_ms, "content": content, "configuration": self._fingerprint}
+            stored = {
+                "time": time_ms,
+                "begun": self._clock(),
+                "content": content,
+                "configuration": self._fingerprint,
+            }
             with file_errors(self._path):
                 make_folder(self._path.parent)
                 write_durably(self._path, orjson.dumps(stored))
@@ -121,7 +130,26 @@ class UpdateReplay:
         piece = None if stored is None else UnfinishedPiece.from_plain(stored["content"])
         if stored is not None and piece is not None and piece.piece in done:
             self._mark = TableMark(max(self._mark.time_ms, stored["time"]), self._mark.offsets)
-            self.replayed(piece.piece, stored["time"])
+            self.replayed(piece, stored["time"])
+            self.finish()
+
+    def settle(self, outcome_of: Callable[[Collection[RecordPlace], int], bool | None]) -> None:
+        """
+        Finish a replay of dead letters that was killed after their outcome was durable, or whose dead letters are gone.
+
+        Args:
+            outcome_of: given the places of records and a time, whether the outcome of their dead letters was stored
+                after that time; None if there are no such dead letters any more.
+        """
+        stored = unfinished(self._path)
+        if stored is None or UnfinishedPiece.from_plain(stored["content"]) is not None:
+            return
+        places = {(topic, partition, offset) for topic, partition, offset, _ in stored["content"]}
+        outcome = outcome_of(places, stored["begun"])
+        is_written = self._mark.time_ms >= stored["time"]
+        if outcome is None and not is_written:
+            self._tables.take_back_after_marks()
+        if outcome is None or (outcome and is_written):
             self.finish()
 
     def finish(self) -> None:
@@ -129,21 +157,23 @@ class UpdateReplay:
         with file_errors(self._path):
             self._path.unlink(missing_ok=True)
 
-    def replayed(self, piece: Piece, time_ms: int | None = None) -> None:
+    def replayed(self, replayed: UnfinishedPiece, time_ms: int | None = None) -> None:
         """
         Log a replayed micro-batch at its new time, and note that its updates are in the tables again.
 
         Args:
-            piece: the micro-batch, with its earlier time.
+            replayed: the micro-batch, with its earlier time.
             time_ms: its new time; that of the last `run` if None.
 
         Raises:
             IngestError: not possible now; the micro-batch runs again.
         """
-        batch = LoggedBatch(piece.number, time_ms or self._mark.time_ms, piece.ranges, self._topic_ids)
+        piece, tables = replayed
+        time_ms = time_ms or self._mark.time_ms
+        batch = LoggedBatch(piece.number, time_ms, piece.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:
             log.append(batch)
-        self._tables.replayed(piece.time_ms)
+        self._tables.replayed(piece.time_ms, tables)
 
     def _interrupted(self, wanted: object) -> int | None:
         """The time of the same records in an interrupted replay; None if none was interrupted."""
@@ -166,7 +196,8 @@ def unfinished(path: StatePath) -> dict[str, Any] | None:
     The unfinished replay of a file; None if there is none.
 
     Returns:
-        Its `time` in ms, its `content` as passed to `UpdateReplay.run`, and the fingerprint of its `configuration`.
+        Its `time` in ms, when it has `begun`, its `content` as passed to `UpdateReplay.run`, and the fingerprint of its
+        `configuration`.
 
     Raises:
         IntegrityError: the file is damaged.

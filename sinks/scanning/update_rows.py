@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-from ingest.api import ALL_TIMES, ConflictError, Delete, Mutation, Scan, Store, TimeRange
+from ingest.api import ALL_TIMES, ConflictError, Delete, IntegrityError, Mutation, Scan, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_keys import scan_stored
 from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import UpdateKey, last_start_of, time_of
+from sinks.updates.keys import UpdateKey, time_of
 
 _DELETES = 1_000  # of one call
 
@@ -78,30 +78,38 @@ def apply_to_updates(store: Store[Any], table: str, rows: RowFormat, mutations: 
         apply(pending)
 
 
-def take_back(store: Store[Any], table: str, time_ms: int) -> None:
+def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None = None) -> None:
     """
-    Delete the updates of all micro-batches after a time; afterwards their events can be read again.
+    Delete the updates of micro-batches; afterwards their events can be counted again.
 
     Killed at any point, it can run again.
 
     Args:
         store: open for writing.
         table: its name; it may not exist.
-        time_ms: the mark of the table; 0 if it has none.
+        first_ms: the first batch time.
+        last_ms: the last batch time; None for all that follow.
 
     Raises:
-        ConflictError: a merged row has updates of both sides; nothing is deleted. No compaction writes such a row.
+        ConflictError: a merged row has updates of other micro-batches too; nothing is deleted.
+        IntegrityError: a row is no update row.
     """
     if store.families(table) is None:
         return
-    rows, last = RowFormat.recorded(store, table), last_start_of(time_ms)
+    rows = RowFormat.recorded(store, table)
     # cells have the time of the last start of their row, and HBase skips files without cells of that time
-    times = TimeRange(from_ms=time_ms + 1)
-    keys = (row.key for row in update_rows(store, table, rows, times=times))
-    above = [key for key in keys if key.last > last]
-    if any(key.start <= last for key in above):
+    times = TimeRange(first_ms) if last_ms is None else TimeRange(first_ms, last_ms + 1)
+    try:
+        keys = [row.key for row in update_rows(store, table, rows, times=times)]
+    except ValueError as error:
+        raise IntegrityError(
+            f'table "{table}" has a row whose key is not that of an update row',
+            hint="another program writes to the table: delete the row, or copy the others into a new table",
+        ) from error
+    if any(time_of(key.start) < first_ms for key in keys):
         raise ConflictError(
-            f'table "{table}" has merged updates from both sides of its mark, so those after it cannot be taken back',
-            hint="restore the checkpoint of its pipeline",
+            f'table "{table}" has updates of a micro-batch that is not complete in merged rows, so they cannot be '
+            "taken back",
+            hint="restore the checkpoint and the configuration of its pipeline, and let the micro-batch end",
         )
-    apply_to_updates(store, table, rows, map(delete_of, above))
+    apply_to_updates(store, table, rows, map(delete_of, keys))

@@ -1,6 +1,6 @@
 """The tables with deferred updates that a pipeline writes: their records, their owner and their marks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ingest.api import ConflictError, Store, TableSpec
@@ -33,6 +33,7 @@ class OwnedTables:
         self._stores = stores
         self._tables = tables
         self._marks: dict[tuple[str, str], str | None] = {}
+        self._taken: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
@@ -49,37 +50,79 @@ class OwnedTables:
             ConflictError: another pipeline owns a table.
             StoreError: a store is unavailable.
         """
+        taken: set[str] = set()
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._marks[name, spec.name] = self._claim(store, spec, take_over=take_over)
+                self._marks[name, spec.name], was_taken = self._claim(store, spec, take_over=take_over)
+                taken |= {spec.name} if was_taken else set()
+        self._taken = frozenset(taken)
+        self._mark_new_ones()
 
-    def mark(self) -> TableMark | None:
+    def newest(self) -> TableMark | None:
         """
-        The oldest mark: up to it, all tables are complete; None if a table has none.
+        The newest mark; None if no table has one.
 
         Raises:
             IntegrityError: a mark cannot be read.
         """
-        marks = [TableMark.from_text(text, table) for (_, table), text in self._marks.items() if text is not None]
-        return min(marks, key=lambda mark: mark.time_ms) if marks and len(marks) == len(self._marks) else None
+        return max(self._known().values(), key=lambda mark: mark.time_ms, default=None)
 
-    def take_back(self) -> None:
+    def resume_at(self, *, is_new: bool = True) -> Mapping[str, object] | None:
         """
-        Delete the updates above the oldest mark, before a new checkpoint reads their events again.
+        The offsets up to which the tables are complete; None if no table has a mark.
+
+        Args:
+            is_new: whether a new checkpoint starts there; else the oldest mark counts if they differ, since the first
+                micro-batch was interrupted while it moved them.
+
+        Raises:
+            ConflictError: the marks have different offsets, so some tables would lose events, or count them twice.
+        """
+        marks = sorted(self._known().values(), key=lambda mark: mark.time_ms)
+        if not marks:
+            return None
+        if is_new and any(mark.offsets != marks[0].offsets for mark in marks):
+            raise ConflictError(
+                f"the tables {', '.join(table for _, table in self._known())} are complete up to different offsets",
+                code="marks_differ",
+                hint="restore the checkpoint of the pipeline; or remove the tables that were not written to the end "
+                "from its sinks",
+            )
+        return marks[0].offsets
+
+    def take_back_after_marks(self) -> None:
+        """
+        Delete the updates above the mark of each table, before a new checkpoint reads their events again.
 
         Raises:
             ConflictError: as `sinks.scanning.update_rows.take_back`.
             StoreError: a store is unavailable.
         """
-        mark = self.mark()
+        known = self._known()
         for name, spec in self._declared():
+            mark = known.get((name, spec.name))
             with self._stores[name].held() as store:
-                take_back(store, spec.name, 0 if mark is None else mark.time_ms)
+                take_back(store, spec.name, 0 if mark is None else mark.time_ms + 1)
 
-    def is_complete(self, time_ms: int) -> bool:
-        """Whether a micro-batch of this time is at or below the mark of each table."""
-        mark = self.mark()
-        return mark is not None and time_ms <= mark.time_ms
+    def take_back_batch(self, time_ms: int) -> None:
+        """
+        Delete the updates of one micro-batch of this pipeline, before it runs at another time.
+
+        Raises:
+            ConflictError: as `sinks.scanning.update_rows.take_back`.
+            StoreError: a store is unavailable.
+        """
+        for name, spec in self._declared():
+            if spec.name not in self._taken:  # what another pipeline wrote may have the same time
+                with self._stores[name].held() as store:
+                    take_back(store, spec.name, time_ms, time_ms)
+
+    def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
+        """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
+        marks = self._known()
+        return len(marks) == len(self._marks) > 0 and all(
+            time_ms <= mark.time_ms and mark.offsets == offsets for mark in marks.values()
+        )
 
     def move(self, mark: TableMark) -> None:
         """
@@ -93,19 +136,40 @@ class OwnedTables:
             with self._stores[name].held() as store:
                 self._marks[name, spec.name] = self._moved(store, spec.name, self._marks[name, spec.name], mark)
 
-    def replayed(self, time_ms: int) -> None:
+    def replayed(self, time_ms: int, tables: Collection[str]) -> None:
         """
-        Note that the micro-batch of this time, which a rollback had taken back, was replayed.
+        Note that the micro-batch of this time, which a rollback had taken back from these tables, was replayed.
 
         Raises:
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
-            with self._stores[name].held() as store:
-                remove_taken_back(store, spec.name, [time_ms])
+            if spec.name in tables:
+                with self._stores[name].held() as store:
+                    remove_taken_back(store, spec.name, [time_ms])
 
-    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> str | None:
-        """Claim one table; returns its mark."""
+    def _known(self) -> dict[tuple[str, str], TableMark]:
+        return {key: TableMark.from_text(text, key[1]) for key, text in self._marks.items() if text is not None}
+
+    def _mark_new_ones(self) -> None:
+        """Give tables that the pipeline has not written yet the mark of the others: they are complete so far."""
+        known = {key: mark for key, mark in self._known().items() if key[1] not in self._taken}
+        newest = max(known.values(), key=lambda mark: mark.time_ms, default=None)
+        if newest is None:
+            return
+        for name, spec in self._declared():
+            key, text = (name, spec.name), self._marks[name, spec.name]
+            if key in known:
+                continue
+            earlier = 0 if text is None else TableMark.from_text(text, spec.name).time_ms
+            mark = TableMark(max(earlier, newest.time_ms), newest.offsets)
+            with self._stores[name].held() as store:
+                if not store.set_property(spec.name, MARK, text, mark.to_text()):
+                    raise self._lost(spec.name)
+            self._marks[key] = mark.to_text()
+
+    def _claim(self, store: Store[Any], spec: TableSpec, *, take_over: bool) -> tuple[str | None, bool]:
+        """Claim one table; returns its mark, and whether another pipeline has owned it."""
         record_updates(store, spec)
         found = store.properties(spec.name)
         owner = found.get(OWNER)
@@ -117,7 +181,7 @@ class OwnedTables:
             )
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
-        return found.get(MARK)
+        return found.get(MARK), owner not in (None, self._pipeline)
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:
         """Move the mark of one table; returns its mark."""

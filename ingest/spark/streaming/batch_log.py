@@ -35,21 +35,22 @@ class LoggedBatch:
         time_ms: the batch time, which identifies the batch; it rises with every batch.
         ranges: of the partitions that had records.
         topic_ids: topic -> its id; a topic is missing if its id was unknown.
+        updated: tables with deferred updates that it wrote.
     """
 
     number: int
     time_ms: int
     ranges: OffsetRanges
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    updated: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         """The batch as a line of the log."""
         offsets: dict[str, dict[str, tuple[int, int]]] = {}
         for (topic, partition), bounds in self.ranges.items():
             offsets.setdefault(topic, {})[str(partition)] = bounds
-        return orjson.dumps(
-            {"batch": self.number, "time": self.time_ms, "offsets": offsets, "ids": dict(self.topic_ids)}
-        )
+        content = {"batch": self.number, "time": self.time_ms, "offsets": offsets, "ids": dict(self.topic_ids)}
+        return orjson.dumps(content | ({"updated": self.updated} if self.updated else {}))
 
     @classmethod
     def from_json(cls, line: bytes) -> "LoggedBatch":
@@ -60,7 +61,7 @@ class LoggedBatch:
             for topic, partitions in content["offsets"].items()
             for partition, (begin, end) in partitions.items()
         }
-        return cls(content["batch"], content["time"], ranges, content["ids"])
+        return cls(content["batch"], content["time"], ranges, content["ids"], tuple(content.get("updated", ())))
 
 
 class BatchLog:

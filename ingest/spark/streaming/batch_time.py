@@ -56,9 +56,13 @@ class BatchTimes:
         with file_errors(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
-    def renew(self, batch_id: int) -> None:
+    def renew(self, batch_id: int, after_ms: int = 0) -> None:
         """
         Give a batch that was not acknowledged a later time.
+
+        Args:
+            batch_id: its number.
+            after_ms: a time that it must be later than, too.
 
         Raises:
             CheckpointError: the stored time is damaged.
@@ -66,7 +70,7 @@ class BatchTimes:
             IntegrityError: the disk failed.
         """
         with file_errors(self._folder / str(batch_id)):
-            time_ms = max(self._now_ms(), self._of(batch_id) + MIN_GAP_MS)
+            time_ms = max(self._now_ms(), max(self._of(batch_id), after_ms) + MIN_GAP_MS)
             if self._newest is not None:
                 write_durably(self._newest, str(time_ms).encode())
             write_durably(self._folder / str(batch_id), str(time_ms).encode())

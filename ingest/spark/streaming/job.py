@@ -84,8 +84,8 @@ class Job(LoopHost):
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
-        is_complete: whether all that a batch of the query writes is known to be durable, given its time, so that it is
-            acknowledged without running.
+        is_complete: whether all that a batch of the query writes is known to be durable, given its number and time, so
+            that it is acknowledged without running.
         check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of `publish` and
             `record`, and each acknowledgement; retried in the same way, so the batch waits for a file system that does
             not answer.
@@ -115,7 +115,7 @@ class Job(LoopHost):
         publish: Callable[[Sequence[bytes], int, int], None],
         observer: BatchObserver,
         record: Callable[[int, int], None] = lambda _batch_id, _batch_time_ms: None,
-        is_complete: Callable[[int], bool] = lambda _batch_time_ms: False,
+        is_complete: Callable[[int, int], bool] = lambda _batch_id, _batch_time_ms: False,
         check_owner: Callable[[], None] = lambda: None,
         needs_splits: bool = False,
         splits: Callable[[int], Iterable[RecordPlace] | None] = lambda _batch_id: None,
@@ -211,7 +211,7 @@ class Job(LoopHost):
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
                     batch_time_ms = self._batch_times.of(batch_id)
-                if self._is_complete(batch_time_ms):
+                if self._is_complete(batch_id, batch_time_ms):
                     _log.info("the batch was complete before the restart", pipeline=self._pipeline, batch=batch_id)
                     self.finished_batch = batch_id
                 else:

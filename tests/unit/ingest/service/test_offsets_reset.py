@@ -106,6 +106,9 @@ def test_events_of_deferred_updates_are_not_counted_again(tmp_path: Path, table:
     check = partial(offsets_reset._refuse_recount, configuration, configuration.pipelines["counts"])
     if is_refused:
         with pytest.raises(ConfigError, match="deferred updates of hits have the events from there on"):
-            check({("t", 0): 9}, {("t", 0): after})
+            check({("t", 0): 9}, {("t", 0): after}, None)
     else:
-        check({("t", 0): 9}, {("t", 0): after})
+        check({("t", 0): 9}, {("t", 0): after}, None)
+    if table == "hits":
+        with pytest.raises(ConfigError, match="batch 7 was not acknowledged"):
+            check({("t", 0): 9}, {("t", 0): 9}, 7)

@@ -51,12 +51,13 @@ class Service:
         fingerprint: str = FINGERPRINT,
         updates: str = SUMS,
         options: OwnerOptions | None = None,
+        tables: tuple[str, ...] = TABLES,
     ) -> PipelineTables:
-        specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in TABLES]
+        specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in tables]
         owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
         checkpoint = Checkpoint(self.folder)
-        tables = PipelineTables(
+        found = PipelineTables(
             owned,
             checkpoint,
             self.times,
@@ -64,9 +65,9 @@ class Service:
             replay=self.replay,
             options=options or OwnerOptions(),
         )
-        tables.claim(KafkaSource(KAFKA, driver_context(self.folder)))
+        found.claim(KafkaSource(KAFKA, driver_context(self.folder)))
         checkpoint.note_configuration(fingerprint)
-        return tables
+        return found
 
     def plan(self, number: int, end: int) -> int:
         """Plan a batch as Spark does; returns its time."""
@@ -99,7 +100,7 @@ def test_first_start_records_updates_and_owner(service: Service) -> None:
     tables = service.start()
     assert [dict(service.store.properties(table)) for table in TABLES] == [{"updates": SUMS, OWNER: "counts"}] * 2
     assert tables.resume_at() is None
-    assert not tables.is_complete(0)
+    assert not tables.is_complete(0, service.plan(0, 10))
 
 
 def test_marks_move_after_a_batch_and_never_back(service: Service) -> None:
@@ -107,8 +108,8 @@ def test_marks_move_after_a_batch_and_never_back(service: Service) -> None:
     time_ms = service.plan(0, 10)
     tables.complete(0, time_ms)
     assert service.marks() == dict.fromkeys(TABLES, time_ms)
-    assert tables.is_complete(time_ms)
-    assert not tables.is_complete(time_ms + 1)
+    assert tables.is_complete(0, time_ms)
+    assert not tables.is_complete(0, time_ms + 1)
     tables.complete(0, time_ms - 1)
     assert service.marks() == dict.fromkeys(TABLES, time_ms)
     assert tables.resume_at() == {"t": {"0": 10}}
@@ -121,7 +122,7 @@ def test_batch_is_complete_only_if_all_tables_are(service: Service) -> None:
     mark = service.store.properties("hits")[MARK]
     assert service.store.set_property("hits", MARK, mark, TableMark(time_ms, {"t": {"0": 20}}).to_text())
     tables = service.start()
-    assert not tables.is_complete(time_ms)
+    assert not tables.is_complete(1, time_ms)
     assert tables.resume_at() == {"t": {"0": 10}}
     tables.complete(1, time_ms)
     assert service.marks() == dict.fromkeys(TABLES, time_ms)
@@ -193,7 +194,7 @@ def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service,
     tables = service.start(now_ms=5, options=OwnerOptions(recount=True))
     assert tables.resume_at() is None
     assert service.times_in("hits") == [1_000]
-    assert not tables.is_complete(service.times.of(0))
+    assert not tables.is_complete(0, service.plan(0, 5))
 
 
 def test_merged_updates_from_both_sides_of_the_mark_are_not_taken_back(service: Service, tmp_path: Path) -> None:
@@ -201,7 +202,7 @@ def test_merged_updates_from_both_sides_of_the_mark_are_not_taken_back(service: 
     key = UpdateKey(b"a", start_of(900, 0), start_of(2_000, 0))
     service.store.apply("hits", [Put(key.encoded(), {b"c:n": b"1"}, 2_000)])
     service.folder = tmp_path / "new"
-    with pytest.raises(ConflictError, match="both sides of its mark"):
+    with pytest.raises(ConflictError, match="in merged rows"):
         service.start()
     assert service.times_in("hits") == [2_000]
 
@@ -252,3 +253,71 @@ def test_other_updates_are_refused_once_there_are_rows(service: Service) -> None
     other.complete(0, time_ms)
     with pytest.raises(UpdatesDifferError, match='"processor": "max"'):
         service.start()
+
+
+def test_new_table_is_complete_up_to_the_mark_of_the_others(service: Service) -> None:
+    service.start(tables=("hits",)).complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.write("hits", 1_000)
+    service.start(fingerprint="with another table")
+    assert service.marks() == dict.fromkeys(TABLES, 1_000)
+    interrupted = service.plan(1, 20)
+    service.write("hits", interrupted)
+    service.write("bytes", interrupted)
+    # the rows that the first table has for good stay
+    service.start(fingerprint="corrected")
+    assert (service.times_in("hits"), service.times_in("bytes")) == ([1_000], [])
+
+
+def test_changed_configuration_takes_back_the_interrupted_batch_alone(service: Service) -> None:
+    """Marks of tables differ in time after a replay into one of them."""
+    service.start().complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    service.write("hits", 1_500)
+    mark = service.store.properties("hits")[MARK]
+    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 10}}).to_text())
+    service.start(now_ms=2_000)
+    interrupted = service.plan(1, 20)
+    assert interrupted > 1_500
+    service.write("hits", interrupted)
+    service.start(fingerprint="corrected", now_ms=2_000)
+    assert service.times_in("hits") == [1_500]
+
+
+def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    mark = service.store.properties("hits")[MARK]
+    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 10}}).to_text())
+    service.write("hits", 1_500)
+    service.write("bytes", 1_500)
+    service.folder = tmp_path / "new"
+    assert service.start(now_ms=5).resume_at() == {"t": {"0": 10}}
+    assert (service.times_in("hits"), service.times_in("bytes")) == ([1_500], [])
+    assert service.times.of(0) > 1_500
+
+
+def test_new_checkpoint_is_refused_if_the_tables_end_at_different_offsets(service: Service, tmp_path: Path) -> None:
+    service.start().complete(0, service.plan(0, 10))
+    mark = service.store.properties("hits")[MARK]
+    assert service.store.set_property("hits", MARK, mark, TableMark(1_500, {"t": {"0": 20}}).to_text())
+    service.folder = tmp_path / "new"
+    with pytest.raises(ConflictError, match="different offsets") as caught:
+        service.start()
+    assert caught.value.code == "marks_differ"
+    assert service.start(options=OwnerOptions(recount=True)).resume_at() is None
+
+
+def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken_over(service: Service) -> None:
+    service.start(tables=("hits",)).complete(0, service.plan(0, 10))
+    acknowledge(service.folder, 0, {"t": {0: 10}})
+    interrupted = service.plan(1, 20)
+    theirs = TableMark(interrupted + 500, {"other": {"0": 7}}).to_text()
+    assert service.store.set_property("bytes", "updates", None, SUMS)
+    assert service.store.set_property("bytes", OWNER, None, "others")
+    assert service.store.set_property("bytes", MARK, None, theirs)
+    service.write("bytes", interrupted)
+    tables = service.start(options=OwnerOptions(take_over=True))
+    assert service.times_in("bytes") == [interrupted]
+    renewed = service.times.of(1)
+    assert renewed > interrupted + 500
+    assert not tables.is_complete(1, renewed)

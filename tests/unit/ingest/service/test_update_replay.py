@@ -1,6 +1,7 @@
 """Dead letters replayed into tables with deferred updates: counted once, also after a kill."""
 
 import json
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -8,10 +9,13 @@ import pytest
 
 from ingest.api import ConflictError, Record, Scan
 from ingest.catalog import Catalog
+from ingest.clock import now_ms
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.plan.assemble import live_store, plan_of
 from ingest.service.dead_letter_replay import DeadLetterReplay
+from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -124,7 +128,7 @@ def test_batches_of_the_pipeline_follow_the_replay(pipeline: Pipeline) -> None:
     with ExitStack() as opened:
         tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
         tables.claim()
-        mark = tables.mark()
+        mark = tables.newest()
     assert mark == TableMark(replayed_ms, {"t": {"0": 10}})
 
 
@@ -144,6 +148,42 @@ def test_other_records_wait_for_an_interrupted_replay(pipeline: Pipeline) -> Non
     assert caught.value.code == "other_replay"
     with pytest.raises(ConflictError, match="with another configuration"):
         pipeline.replay(b"2", b"3", configuration=pipeline.load({"trim": {}}))
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_replay_that_was_killed_after_its_marks_is_settled(pipeline: Pipeline, is_marked: bool) -> None:
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.prepare()
+    queue.publish(pipeline.replay(b"many"), 0, BATCH_MS)
+    pipeline.replay(b"many", is_marked=False)
+    if is_marked:
+        (entry,) = queue.entries()
+        queue.mark({entry.position: Mark(ReplayOutcome.FAILED_AGAIN, now_ms(), "not_a_number")})
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+        replay.settle(queue)
+    if is_marked:
+        assert pipeline.replay(b"2", b"3") == []
+    else:
+        with pytest.raises(ConflictError, match="of other records"):
+            pipeline.replay(b"2", b"3")
+
+
+def test_replay_whose_dead_letters_are_gone_is_settled(pipeline: Pipeline) -> None:
+    pipeline.replay(b"2", is_marked=False)
+    configuration = pipeline.load()
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    queue.prepare()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
+        replay.settle(queue)
+    pipeline.replay(b"3")
+    assert [value for _, value in pipeline.updates()] == [b"2", b"3"]
+
+
+def test_replay_under_a_new_checkpoint_waits_for_its_first_batch(pipeline: Pipeline) -> None:
+    shutil.rmtree(pipeline.checkpoint)
+    with pytest.raises(ConflictError, match="not complete"):
+        pipeline.replay(b"2")
 
 
 def test_value_that_fails_again_is_a_dead_letter_of_its_sink(pipeline: Pipeline) -> None:
