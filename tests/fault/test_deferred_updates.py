@@ -119,6 +119,8 @@ class Counting:
 
     def kill(self) -> bool:
         """Kill all processes while a micro-batch runs; returns whether one was running then."""
+        for each in self.tables:  # so that the tables have marks
+            self.service.wait_for_batches(1, each)
         name = self.random.choice(list(self.tables))
         checkpoint = self.service.checkpoint(name)
         self.service.wait_for(checkpoint.is_inside_a_batch, f"a batch of {name}", 180)
