@@ -194,6 +194,12 @@ class Configuration:
         """Names under `spark.conf` whose values contain a secret."""
         return frozenset(name for name, value in self.spark.conf.items() if self.masks.hide(value) != value)
 
+    def updated_by(self, pipeline: Pipeline) -> list[Table]:
+        """The tables with deferred updates that a pipeline writes, by name."""
+        written = {(sink.settings.store_name, sink.settings.fixed_table) for sink in pipeline.sinks}
+        tables = (self.tables[name] for name in sorted(self.tables))
+        return [table for table in tables if table.updates is not None and (table.store, table.name) in written]
+
     def store_of_table(self, table: str) -> str:
         """
         The store of a table: the declared one, else one that a sink writes it to, else the only store.

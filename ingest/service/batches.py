@@ -60,9 +60,8 @@ def batch_recorder(
         return lambda _batch_id, _batch_time_ms: None
     log = BatchLog(batch_log_folder(configuration, pipeline.name), int(pipeline.replay.keep * 1000))
     opened.callback(log.close)
-    tables = [configuration.tables.get(sink.settings.fixed_table or "") for sink in pipeline.sinks]
-    updated = sorted({table.name for table in tables if table is not None and table.updates is not None})
-    return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder), tuple(updated))
+    updated = tuple(table.name for table in configuration.updated_by(pipeline))
+    return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder), updated)
 
 
 def batch_log_folder(configuration: Configuration, pipeline: str) -> StatePath:

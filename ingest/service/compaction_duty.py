@@ -1,6 +1,6 @@
 """A compaction as a duty of a service."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -8,10 +8,11 @@ from ingest.clock import now_ms
 from ingest.observe.metrics import Compacted
 from ingest.plan.assemble import plan_of
 from ingest.plan.updates import live_merging
-from ingest.service.compaction import CompactionResult, TableCompaction, updated_table
+from ingest.service.compaction import CompactionResult, TableCompaction
 from ingest.service.compaction_request import CompactionRequest
-from ingest.service.duty import Duty, DutyRun, Progress
+from ingest.service.duty import DutyRun, Progress
 from ingest.service.pipeline import Shared
+from ingest.service.table_duty import TableDuty
 from ingest.spark.jobs.compaction import SparkEngine
 from ingest.spark.session import JobGroup
 from sinks.rewriting.compaction import UNIT_S
@@ -19,7 +20,7 @@ from sinks.rewriting.groups_of_table import StoreCalls
 from sinks.rewriting.units import Engine, InProcess
 
 
-class CompactionDuty(Duty):
+class CompactionDuty(TableDuty[CompactionRequest]):
     """
     Compacts a table through the stores of the running service; see `TableCompaction`.
 
@@ -32,23 +33,9 @@ class CompactionDuty(Duty):
 
     kind = "compaction"
 
-    def __init__(self, table: str, request: CompactionRequest) -> None:
-        self.subject = table
-        self.request = request
-        self._pipeline = ""
-
-    def uses(self, pipelines: Collection[str]) -> bool:
-        """Whether the pipeline that writes the table is one of them."""
-        return self._pipeline in pipelines
-
-    def is_same(self, other: Duty) -> bool:
-        """Whether the other one compacts the same updates."""
-        return isinstance(other, CompactionDuty) and (self.subject, self.request) == (other.subject, other.request)
-
     def check(self, shared: Shared) -> None:
         """Refuse a table without deferred updates."""
-        table, pipeline = updated_table(shared.configuration, self.subject)
-        self._pipeline = pipeline.name
+        table, _ = self.declared(shared)
         self.needs_slots = shared.configuration.stores[table.store].settings.own_folder is None
 
     def run(self, run: DutyRun) -> None:
@@ -60,8 +47,7 @@ class CompactionDuty(Duty):
             IngestError: as `TableCompaction.run`.
         """
         shared = run.context.shared
-        table, pipeline = updated_table(shared.configuration, self.subject)
-        self._pipeline = pipeline.name
+        table, pipeline = self.declared(shared)
         plan = plan_of(shared.configuration, pipeline, shared.catalog)
         progress = _Reporter(run.report)
         with ExitStack() as opened:

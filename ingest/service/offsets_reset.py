@@ -117,8 +117,7 @@ def reset_offsets(
 def _refuse_recount(
     configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets, uncommitted: int | None
 ) -> None:
-    written = [configuration.tables.get(sink.settings.fixed_table or "") for sink in pipeline.sinks]
-    tables = sorted({table.name for table in written if table is not None and table.updates is not None})
+    tables = [table.name for table in configuration.updated_by(pipeline)]
     if tables and uncommitted is not None:
         raise ConfigError(
             f"batch {uncommitted} was not acknowledged, and the deferred updates of {', '.join(tables)} may have its "

@@ -165,7 +165,12 @@ class TableRollback:
         started_s = self._clock()
         rows, ranges = self._calls(self._prepared)
         rollback = RangeRollback(
-            self._calls, self._table, rows, self._interval, is_dry_run=check is None, check=check or _no_check
+            self._calls,
+            self._table,
+            rows,
+            self._interval,
+            is_dry_run=check is None,
+            check=check or (lambda _store: None),
         )
         for keys in ranges:
             check_running()
@@ -180,10 +185,6 @@ class TableRollback:
         check_below_mark(store, self._table, self._interval)
         rows = RowFormat.recorded(store, self._table)
         return rows, ranges_of(spec.splits, Distribution.of(rows.buckets))
-
-
-def _no_check(_store: Store[Any]) -> None:
-    """Nothing: a dry run does not write."""
 
 
 def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, interval: Interval) -> RollbackResult:

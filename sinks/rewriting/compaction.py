@@ -14,14 +14,14 @@ from typing import Any, Self
 from ingest import failpoint
 from ingest.api import Delete, Mutation, Put, Store, WriteRejectedError
 from ingest.api.notation import shown
-from sinks.rewriting.groups_of_table import Range, StoreCalls, after_group, rows_in_pages
+from sinks.rewriting.groups_of_table import Range, StoreCalls, rows_in_pages
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import delete_of
 from sinks.updates.compaction import CompactionPart, CompactionRules, compaction_of
 from sinks.updates.groups import UpdateRow, by_row
-from sinks.updates.keys import encoded_row, last_start_of, time_of
+from sinks.updates.keys import encoded_row, last_start_of, rows_of, time_of
 from sinks.updates.marks import MARK, TableMark
 from sinks.updates.merging import Merging
 
@@ -197,7 +197,7 @@ class RangeCompaction:
             self.counts.add_key(update_rows.total())
             if not has_time():
                 self._carry_out()
-                return after_group(bucket, row), keys[1]
+                return bucket + rows_of(row)[1], keys[1]
         self._carry_out()
         return None
 

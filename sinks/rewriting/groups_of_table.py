@@ -9,7 +9,7 @@ from ingest.api import ALL_TIMES, IntegrityError, Row, Scan, Store, TimeRange, n
 from ingest.api.notation import shown
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import encoded_row
+from sinks.updates.keys import whole_row_start
 from sinks.writing.retry import Retry
 
 T = TypeVar("T")
@@ -31,7 +31,8 @@ def ranges_of(splits: Iterable[bytes], distribution: Distribution | None) -> lis
         distribution: of the table; None if its row keys are stored as they are.
     """
     buckets = [(b"", None)] if distribution is None else distribution.intervals()
-    cuts = sorted({_group_start(split, 0 if distribution is None else 1) for split in splits})
+    bucket = 0 if distribution is None else 1
+    cuts = sorted({split[:bucket] + whole_row_start(split[bucket:]) for split in splits})
     found: list[Range] = []
     for start, stop in buckets:
         inside = [cut for cut in cuts if start < cut and (stop is None or cut < stop)]
@@ -116,18 +117,3 @@ def _page(store: Store[Any], table: str, keys: Range, times: TimeRange) -> tuple
             if size >= PAGE_BYTES:
                 return page, False
     return page, len(page) < PAGE_ROWS
-
-
-def after_group(bucket: bytes, row: bytes) -> bytes:
-    """The first stored key after the update rows of an original row."""
-    return bucket + encoded_row(row) + b"\x80"  # the first byte of a start is at most 7f
-
-
-def _group_start(split: bytes, bucket_bytes: int) -> bytes:
-    """The start of the original row that a stored key divides; the key itself if it divides none."""
-    at = bucket_bytes
-    while (at := split.find(b"\x00", at)) >= 0:
-        if split[at + 1 : at + 2] != b"\xff":
-            return split[: at + 1]
-        at += 2
-    return split

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-from ingest.api import ALL_TIMES, ConflictError, Delete, IntegrityError, Mutation, Scan, Store, TimeRange
+from ingest.api import ALL_TIMES, ConflictError, Delete, Mutation, Scan, Store, TimeRange
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.merged_rows import update_row
 from sinks.scanning.stored_keys import scan_stored
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import UpdateKey, time_of
@@ -38,14 +39,14 @@ def update_rows(
 
     Raises:
         NotFoundError: there is no such table.
-        ValueError: a row is no update row.
+        IntegrityError: a row is no update row.
     """
     distribution = Distribution.of(rows.buckets)
     ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
     for first, end in ranges:
         with closing(scan_stored(store, table, Scan(start=first, stop=end, times=times), distribution)) as found:
             for row in found:
-                yield UpdateRow.of(row)
+                yield update_row(table, row)
 
 
 def delete_of(key: UpdateKey) -> Delete:
@@ -99,13 +100,7 @@ def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None 
     rows = RowFormat.recorded(store, table)
     # cells have the time of the last start of their row, and HBase skips files without cells of that time
     times = TimeRange(first_ms) if last_ms is None else TimeRange(first_ms, last_ms + 1)
-    try:
-        keys = [row.key for row in update_rows(store, table, rows, times=times)]
-    except ValueError as error:
-        raise IntegrityError(
-            f'table "{table}" has a row whose key is not that of an update row',
-            hint="another program writes to the table: delete the row, or copy the others into a new table",
-        ) from error
+    keys = [row.key for row in update_rows(store, table, rows, times=times)]
     if any(time_of(key.start) < first_ms for key in keys):
         raise ConflictError(
             f'table "{table}" has updates of a micro-batch that is not complete in merged rows, so they cannot be '

@@ -125,6 +125,12 @@ def divided_row(key: bytes) -> bytes | None:
     return None if at < 0 or at + 1 == len(key) else _decoded_row(key[: at + 1])
 
 
+def whole_row_start(key: bytes) -> bytes:
+    """A key, moved to the first one of the original row whose update rows it would divide."""
+    row = divided_row(key)
+    return key if row is None else encoded_row(row)
+
+
 def _parts_of(key: bytes) -> tuple[bytes, int, int]:
     row = key[:-TIMES_BYTES]
     if row[-1:] == b"\x00":

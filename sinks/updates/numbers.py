@@ -11,7 +11,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
-from ingest.api import MappingError, Model, NotMergeableError, option
+from ingest.api import MappingError, Model, NotMergeableError, Processor, option
 from ingest.api.notation import shown_start
 from ingest.formats.cell_types import NUMBERS
 
@@ -117,3 +117,15 @@ NUMBER_FORMS: Mapping[NumberType, NumberForm] = MappingProxyType(
     }
 )
 """Type -> its form. Infinity and NaN are no numbers in any of them."""
+
+
+class NumberProcessor(Processor[NumberSettings]):
+    """A processor whose updates are numbers of one form."""
+
+    def __init__(self, settings: NumberSettings) -> None:
+        super().__init__(settings)
+        self._form = NUMBER_FORMS[settings.type]
+
+    def update(self, value: bytes) -> bytes:
+        """The number."""
+        return self._form.update(value)

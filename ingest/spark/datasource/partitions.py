@@ -7,7 +7,7 @@ from ingest.api import next_key, prefix_end
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_keys import ranges_of
-from sinks.updates.keys import divided_row, encoded_row, range_of
+from sinks.updates.keys import range_of, whole_row_start
 
 Range = tuple[bytes, bytes | None]
 """[start, stop) of row keys; a stop of None is the end of the table."""
@@ -64,8 +64,7 @@ def whole_rows(cut: bytes, rows: RowFormat) -> bytes:
     if not rows.updates:
         return cut
     bucket = 0 if rows.buckets is None else 1
-    row = divided_row(cut[bucket:])
-    return cut if row is None else cut[:bucket] + encoded_row(row)
+    return cut[:bucket] + whole_row_start(cut[bucket:])
 
 
 def partitions_of(ranges: Sequence[Range], cuts: Iterable[bytes]) -> list[tuple[Range, ...]]:

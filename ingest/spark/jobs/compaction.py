@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ingest import garbage_collector
-from ingest.api import Disposition, IngestError, Store
+from ingest.api import Disposition, IngestError
 from ingest.observe.logs import logger
 from ingest.plan.assemble import live_store
 from ingest.plan.codec import packed, unpacked
@@ -121,7 +121,7 @@ def _result(work: Work, ranges: Sequence[Range]) -> dict[str, Any]:
         store = live_store(plan.stores[work.store])
         try:
             store.open()
-            calls = StoreCalls(lambda: _as_it_is(store))
+            calls = StoreCalls(lambda: nullcontext(store))
             merging = live_merging(plan.updates[work.store][work.target.table])
             counts, remaining, error = InProcess(calls, merging, work.seconds).unit(work.target, work.check, ranges)
         finally:
@@ -133,10 +133,6 @@ def _result(work: Work, ranges: Sequence[Range]) -> dict[str, Any]:
         "remaining": [[start.hex(), None if stop is None else stop.hex()] for start, stop in remaining],
         "error": None if error is None else _plain(error),
     }
-
-
-def _as_it_is(store: Store[Any]) -> "nullcontext[Store[Any]]":
-    return nullcontext(store)
 
 
 def _joined(results: Iterable[dict[str, Any]]) -> UnitResult:

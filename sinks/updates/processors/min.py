@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from ingest.api import Processor, ProcessorExample
-from sinks.updates.numbers import NUMBER_FORMS, NumberSettings
+from ingest.api import ProcessorExample
+from sinks.updates.numbers import NumberProcessor
 
 
-class Min(Processor[NumberSettings]):
+class Min(NumberProcessor):
     """
     Keep the smallest number; of equal ones, such as `1` and `1.0`, the oldest.
 
@@ -30,14 +30,6 @@ class Min(Processor[NumberSettings]):
         ),
         ProcessorExample("text is refused", values=("1", "2"), merged="1", refused=("", "many", "nan")),
     )
-
-    def __init__(self, settings: NumberSettings) -> None:
-        super().__init__(settings)
-        self._form = NUMBER_FORMS[settings.type]
-
-    def update(self, value: bytes) -> bytes:
-        """The number."""
-        return self._form.update(value)
 
     def merge(self, updates: Sequence[bytes]) -> bytes:
         """The smallest number."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from ingest.api import Processor, ProcessorExample
-from sinks.updates.numbers import NUMBER_FORMS, NumberSettings
+from ingest.api import ProcessorExample
+from sinks.updates.numbers import NumberProcessor
 
 
-class Sum(Processor[NumberSettings]):
+class Sum(NumberProcessor):
     """
     Add numbers.
 
@@ -42,14 +42,6 @@ class Sum(Processor[NumberSettings]):
             refused=("1",),
         ),
     )
-
-    def __init__(self, settings: NumberSettings) -> None:
-        super().__init__(settings)
-        self._form = NUMBER_FORMS[settings.type]
-
-    def update(self, value: bytes) -> bytes:
-        """The number."""
-        return self._form.update(value)
 
     def merge(self, updates: Sequence[bytes]) -> bytes:
         """The sum."""

@@ -13,10 +13,10 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
+from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
-from sinks.writing.owned_tables import OwnedTables
 from tests.support.checkpoint import acknowledge
 from tests.support.sources import driver_context
 

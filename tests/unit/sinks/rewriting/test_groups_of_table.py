@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.rewriting.groups_of_table import after_group, ranges_of, rows_in_pages
+from sinks.rewriting.groups_of_table import ranges_of, rows_in_pages
 from sinks.rowkeys.distribution import Distribution
-from sinks.updates.keys import UpdateKey, encoded_row
+from sinks.updates.keys import UpdateKey, encoded_row, rows_of
 from tests.support.update_rows import VALUE
 from tests.support.updated_table import TABLE, UpdatedTable
 
@@ -60,7 +60,7 @@ def test_pages(buckets: int | None, page_rows: int, page_bytes: int, monkeypatch
 
 @given(KEYS, KEYS)
 def test_after_group(row: bytes, other: bytes):
-    end = after_group(b"", row)
+    end = rows_of(row)[1]
     assert UpdateKey(row, 2**63 - 1, 2**63 - 1).encoded() < end
     if encoded_row(other) > encoded_row(row):
         assert UpdateKey(other, 1).encoded() >= end
