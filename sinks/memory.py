@@ -31,6 +31,7 @@ from ingest.api import (
 )
 from ingest.api.notation import shown
 from ingest.api.properties import check_property, with_property
+from ingest.api.replacement import replace_as_only_writer
 from ingest.clock import now_ms
 from sinks.rowkeys.fuzzy import RemainingRange
 
@@ -198,6 +199,10 @@ class MemoryStore(Store[MemorySettings]):
         if changed is not None:
             self._properties[table] = changed
         return changed is not None
+
+    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
+        """Replace the value of a cell if it is the one before."""
+        return replace_as_only_writer(self, table, row, column, before, value, self._clock_ms())
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

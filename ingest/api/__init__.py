@@ -8,6 +8,7 @@ from ingest.api.cells import (
     Delete,
     Durability,
     FamilySpec,
+    FeedSpec,
     Mutation,
     Put,
     Row,
@@ -96,7 +97,7 @@ from ingest.api.source import (
     SourceSettings,
     Tombstones,
 )
-from ingest.api.store import Capabilities, FileStore, Store
+from ingest.api.store import Capabilities, FileStore, FrozenView, Store
 
 __all__ = [
     "ALL_TIMES",
@@ -135,9 +136,11 @@ __all__ = [
     "ExpressionError",
     "FamilySpec",
     "FanOut",
+    "FeedSpec",
     "FileStore",
     "Finding",
     "Format",
+    "FrozenView",
     "FuzzyPattern",
     "IngestError",
     "IntegrityError",

@@ -139,6 +139,22 @@ class FamilySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedSpec:
+    """
+    The feed of a table: its changes, in a table of the same store.
+
+    Attributes:
+        expiration_ms: how long a change can be read.
+        shards: number of shards of a new feed.
+        before: whether a change has the row as it was before.
+    """
+
+    expiration_ms: int
+    shards: int = 1
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TableSpec:
     """
     A table as it should be.
@@ -148,6 +164,7 @@ class TableSpec:
         buckets: number of buckets that its row keys are distributed over (`sinks.rowkeys.distribution`); None if they
             are stored as they are.
         updates: how its deferred updates are merged, as canonical text; "" if it stores values.
+        feed: its feed; None without one. Stores ignore it: the feed is a table of its own.
     """
 
     name: str
@@ -155,6 +172,7 @@ class TableSpec:
     splits: tuple[bytes, ...] = field(default=())
     buckets: int | None = None
     updates: str = ""
+    feed: FeedSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

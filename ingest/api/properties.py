@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 BUCKETS = "buckets"
 """Not a property, although some stores keep it beside them: it changes by rules of its own."""
-_NAME = re.compile(r"[a-z_]+")
+_NAME = re.compile(r"[a-z0-9_.-]+")
 
 
 def check_property(name: str, *values: str | None) -> None:
@@ -13,7 +13,8 @@ def check_property(name: str, *values: str | None) -> None:
     Check the arguments of `Store.set_property`.
 
     Raises:
-        ValueError: the name has other characters than a to z and `_`, or is `buckets`; or a value is empty.
+        ValueError: the name has other characters than a to z, 0 to 9, `_`, `.` and `-`, or is `buckets`; or a value
+            is empty.
     """
     if not _NAME.fullmatch(name) or name == BUCKETS:
         raise ValueError(f'"{name}" cannot be the name of a property')

@@ -1,12 +1,13 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from ingest.api.cells import Delete, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
+from ingest.api.errors import LifecycleError
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
 from ingest.api.sink import BusyWait
@@ -24,12 +25,30 @@ class Capabilities:
         creates_families: `ensure_table` adds a family to a live table, and `change_family` changes one.
         creates_tables: a missing table is created at the first write.
         deletes_versions: `apply` accepts a `Delete` that is exact; other stores reject it.
+        freezes: `freeze` returns a view of all tables at one moment.
     """
 
     written_by_driver: bool
     creates_families: bool
     creates_tables: bool
     deletes_versions: bool = False
+    freezes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenView(Generic[S]):
+    """
+    All tables of a store as they were at one moment, with their records.
+
+    Attributes:
+        settings: `Store.reader` opens the view with them, in any process of this machine.
+        at_ms: the moment, in milliseconds since the epoch; cells that have expired since then are still read.
+        remove: frees the space of the view; called when no reader is open, by any thread, also more than once.
+    """
+
+    settings: S
+    at_ms: int
+    remove: Callable[[], None]
 
 
 class Store(ComponentBase[S]):
@@ -153,6 +172,18 @@ class Store(ComponentBase[S]):
             NotFoundError: there is no such table.
         """
 
+    def freeze(self) -> FrozenView[S]:
+        """
+        A view of all tables that later writes do not change; only of stores that have `freezes`.
+
+        The store must be open for writing. A view that is not removed is removed when another process next opens the
+        store for writing.
+
+        Raises:
+            StoreError: as `apply`.
+        """
+        raise LifecycleError(f"{self} has no frozen views")
+
     @abstractmethod
     def ensure_table(self, spec: TableSpec) -> None:
         """
@@ -231,7 +262,7 @@ class Store(ComponentBase[S]):
 
         Args:
             table: its name; it need not exist.
-            name: characters a to z and `_`; not `buckets`, see `record_buckets`.
+            name: characters a to z, 0 to 9, `_`, `.` and `-`; not `buckets`, see `record_buckets`.
             before: the expected value; None for no property.
             value: the new value, which is not empty; None removes the property.
 
@@ -240,6 +271,32 @@ class Store(ComponentBase[S]):
 
         Raises:
             ValueError: the name is not allowed, or a value is empty.
+            StoreError: as `apply`.
+        """
+
+    @abstractmethod
+    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
+        """
+        Replace the value of a cell if it is the one before (compare-and-set). Durable when it returns.
+
+        All processes that write the cell use this method alone, so they exclude each other. The cell gets the time of
+        the store, or that of the present cell if it is later.
+
+        A call whose outcome is unknown can be repeated: the result is also True if the cell already has the new value.
+        So two processes that compete for a cell need different values to see which one has won.
+
+        Args:
+            table: its name.
+            row: the stored row key.
+            column: `family:qualifier`.
+            before: the expected value; None for no cell.
+            value: the new value, which is not empty.
+
+        Returns:
+            Whether the cell now has the new value; False if it has a third one, or none.
+
+        Raises:
+            ValueError: a value is empty: HBase does not distinguish an empty expected value from no cell.
             StoreError: as `apply`.
         """
 

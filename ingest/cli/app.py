@@ -6,6 +6,8 @@ import typer
 
 from ingest import __version__
 from ingest.cli import (
+    body,
+    bootstrap,
     compact,
     config,
     control,
@@ -13,6 +15,8 @@ from ingest.cli import (
     describe,
     doctor,
     explain,
+    feed,
+    feed_consume,
     get,
     graph,
     history,
@@ -26,6 +30,9 @@ from ingest.cli import (
     rollback,
     run,
     scan,
+    stash,
+    stash_retention,
+    stash_run,
     submit,
     table,
     test,
@@ -82,6 +89,14 @@ def application() -> typer.Typer:
     register(group, table.apply, "apply")
     register(commands, compact.compact, "compact", "Store")
     register(commands, rollback.rollback, "rollback", "Store")
+    group = _group(
+        commands, "body", "Store and read large bodies of a table; delete those that nothing refers to.", "Store"
+    )
+    for verb in (body.put, body.get, body.stat, body.mark, body.unmark, body.sweep, body.fsck):
+        register(group, verb, verb.__name__)
+    group = _group(commands, "stash", "Dump tables into files, read dumps, and load them.", "Store")
+    _register_stash(group)
+    _add_feed(commands)
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
     register(commands, describe.describe, "describe", "Learn")
@@ -89,6 +104,32 @@ def application() -> typer.Typer:
     group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Set up")
     register(group, jars.fetch, "fetch")
     return commands
+
+
+def _add_feed(commands: typer.Typer) -> None:
+    group = _group(commands, "feed", "Read the changes of tables with a feed, and change its shards.", "Store")
+    register(group, feed.list_, "list")
+    register(group, feed.describe, "describe")
+    register(group, feed.iterator, "iterator")
+    register(group, feed.records, "records")
+    register(group, feed_consume.consume, "consume")
+    register(group, feed.groups, "groups")
+    register(group, feed.split, "split")
+    register(group, feed.merge, "merge")
+
+
+def _register_stash(group: typer.Typer) -> None:
+    register(group, stash_run.run, "run")
+    register(group, bootstrap.bootstrap, "bootstrap")
+    register(group, stash.ls, "ls")
+    register(group, stash.tables, "tables")
+    register(group, stash.splits, "splits")
+    register(group, stash.cat, "cat")
+    register(group, stash.verify, "verify")
+    register(group, stash.diff, "diff")
+    register(group, stash_retention.expire, "expire")
+    register(group, stash_retention.pin, "pin")
+    register(group, stash_retention.unpin, "unpin")
 
 
 def _group(commands: typer.Typer, name: str, summary: str, panel: str) -> typer.Typer:

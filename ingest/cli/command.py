@@ -31,6 +31,10 @@ RawOption = Annotated[
     bool, typer.Option("--raw", help="Of a table with deferred updates, show the update rows instead of merging them.")
 ]
 
+BodiesOption = Annotated[
+    bool, typer.Option("--bodies", help="Show large values instead of the pointers to their bodies.")
+]
+
 
 def register(application: typer.Typer, function: Callable[..., None], name: str, panel: str = "") -> None:
     """

@@ -21,16 +21,20 @@ def compact(
     table: TableArgument,
     *,
     older_than: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="Leave updates that are younger than this, before the table's mark."),
-    ] = "1h",
-    window: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="DURATION",
-            help="Merge updates within windows of this length, the shortest interval that can be rolled back later.",
+            help="Leave updates that are younger than this, before the table's mark; an hour by default.",
         ),
-    ] = "1h",
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Merge updates within windows of this length, the shortest interval that can be rolled back later; an "
+            "hour by default.",
+        ),
+    ] = None,
     own_process: Annotated[
         bool,
         typer.Option(
@@ -70,11 +74,12 @@ def compact(
                 request,
                 is_dry_run=dry_run,
                 on_progress=lambda result, _done, _total: advance(result.counts.update_rows),
+                on_blocked=out.blocked,
             )
         else:
             found = by_service.follow(
                 lambda content: advance(content["update_rows"]),
-                lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
+                out.state,
             )
             result = CompactionResult.from_json(found)
     _show(out, file, table, result, is_dry_run=dry_run)
@@ -85,10 +90,10 @@ def _by_service(
 ) -> "FollowedDuty | None":
     """The compaction by the running service; None, with a note, if no service runs."""
     from ingest.service.client import NotRunningError, ServiceClient
-    from ingest.service.compaction import updated_table
+    from ingest.service.compaction import table_with_updates
     from ingest.service.duty_client import FollowedDuty
 
-    updated_table(configuration, table)
+    table_with_updates(configuration, table)
     try:
         client = ServiceClient(configuration)
         duty = client.work_on_table(table, "compact", request.model_dump())
@@ -103,7 +108,7 @@ def _show(out: Output, file: str, table: str, result: "CompactionResult", *, is_
     from ingest.formats.times import moment
 
     if out.is_json:
-        found = {name: value for name, value in result.to_json().items() if name != "rows_of_keys"}
+        found = {name: value for name, value in result.to_json().items() if name != "by_update_rows"}
         out.json({"table": table, "dry_run": is_dry_run} | found)
         return
     if result.bound_ms is None:
@@ -111,12 +116,12 @@ def _show(out: Output, file: str, table: str, result: "CompactionResult", *, is_
         return
     counts = result.counts
     out.table(
-        ("#keys", "#update rows", "#merged rows written", "#replaced", "#rows per key p50", "p99"),
+        ("#original rows", "#update rows", "#merged rows written", "#replaced", "#rows per key p50", "p99"),
         [
             tuple(
                 f"{number:,}"
                 for number in (
-                    counts.keys,
+                    counts.original_rows,
                     counts.update_rows,
                     counts.written,
                     counts.replaced,

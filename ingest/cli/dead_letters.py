@@ -1,7 +1,6 @@
 """`ingest dead-letters`: list, replay and delete dead letters."""
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
 ]
+_SKIPPED = {
+    "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
+    "taken_back": "their micro-batches were taken back; 'ingest replay' runs these as a whole",
+}
 AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
 
@@ -139,6 +143,14 @@ def replay(  # noqa: PLR0913 - the options of the command
     since: SinceOption = None,
     until: UntilOption = None,
     replayed: AllOption = False,
+    recount: Annotated[
+        bool,
+        typer.Option(
+            "--recount",
+            help="Also replay dead letters into deferred updates if the batch log no longer has their micro-batch; if "
+            "that ran again, their events are counted twice.",
+        ),
+    ] = False,
 ) -> None:
     """
     Run dead letters again, through the pipeline as it is configured now.
@@ -147,6 +159,9 @@ def replay(  # noqa: PLR0913 - the options of the command
 
     The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
     never hidden. Exit code 1 when some fail again.
+
+    Dead letters into deferred updates are skipped if their record has run again in a later micro-batch, or if their
+    micro-batch was taken back: 'ingest replay' runs it as a whole.
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
@@ -163,7 +178,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         require(queue, selection.ids)
         with (
             private_files(),
-            DeadLetterReplay(configuration, _chosen(configuration, pipeline), catalog) as replayer,
+            DeadLetterReplay(configuration, _chosen(configuration, pipeline), catalog, recount=recount) as replayer,
             out.progress("dead letters") as advance,
         ):
             replayer.settle(queue)
@@ -173,6 +188,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 replayer,
                 components=replayer.components,
                 now_ms=now_ms,
+                skip_reason=replayer.skip_reason,
                 on_progress=_Sum(advance),
                 on_marked=replayer.marked,
             )
@@ -183,6 +199,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 "replayed": report.replayed,
                 "failed_again": dict(report.failed_again),
                 "dropped": dict(report.dropped),
+                "skipped": dict(report.skipped),
                 "cut": report.cut,
                 "renamed": dict(report.renamed),
             }
@@ -190,9 +207,16 @@ def replay(  # noqa: PLR0913 - the options of the command
     else:
         failed = report.failed_again.total()
         out.table(
-            ("#selected", "#replayed", "#failed again", "#not on this machine"),
-            [tuple(f"{number:,}" for number in (report.selected, report.replayed, failed, len(report.cut)))],
+            ("#selected", "#replayed", "#failed again", "#skipped", "#not on this machine"),
+            [
+                tuple(
+                    f"{number:,}"
+                    for number in (report.selected, report.replayed, failed, report.skipped.total(), len(report.cut))
+                )
+            ],
         )
+        for reason, number in report.skipped.items():
+            out.note(f"skipped: {counted(number, 'dead letter')}, because {_SKIPPED[reason.value]}", "yellow")
         if failed:
             out.note(f"failed again: {counts_of(report.failed_again)}", "yellow")
         if report.dropped:
@@ -243,23 +267,13 @@ def purge(  # noqa: PLR0913 - the options of the command
         ]
         if not dry_run and selected:
             if not yes:
-                _confirm(f"permanently delete {counted(len(selected), 'dead letter')}?")
+                confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
             queue.remove(selected)
     if out.is_json:
         out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
     else:
         verb = "would be deleted" if dry_run else "deleted"
         out.done(f"{counted(len(selected), 'dead letter')} {verb}")
-
-
-def _confirm(question: str) -> None:
-    """Ask for confirmation on the terminal; without one the command is refused."""
-    from ingest.api import ConfigError
-
-    if not sys.stdin.isatty():
-        raise ConfigError("no terminal to confirm on; nothing was deleted", hint="add --yes, or --dry-run")
-    if not typer.confirm(question, err=True):
-        raise typer.Exit(1)
 
 
 def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":

@@ -7,6 +7,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import (
+    BodiesOption,
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
@@ -18,7 +19,7 @@ from ingest.cli.command import (
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.api import NotFoundError, Scan, TimeRange
+    from ingest.api import NotFoundError, Scan, ScanCounts, TimeRange
 
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes.")]
 
@@ -34,32 +35,41 @@ def get(  # noqa: PLR0913 - the options of the command
     from_: CellsFromOption = None,
     to: CellsToOption = None,
     raw: RawOption = False,
+    bodies: BodiesOption = False,
+    stats: Annotated[
+        bool,
+        typer.Option("--stats", help="Of deferred updates also show the numbers of rows read and merged, and bytes."),
+    ] = False,
 ) -> None:
     """
     Show one row of a table; exit code 3 if it does not exist.
 
     Example: ingest get pipeline.yaml mytable k1-1308748686334000700 --versions 3
+    Example: ingest get pipeline.yaml counters /cart --stats
     """
-    from ingest.api import Scan, next_key
+    from ingest.api import Scan, ScanCounts, next_key
     from ingest.api.notation import from_readable, readable
     from ingest.cli.loading import reading
-    from ingest.cli.rows import columns_of, merged_of, show, show_merged, times_of
+    from ingest.cli.rows import columns_of, merged_of, show, show_counts, show_merged, times_of
     from sinks.scanning.families import check_families
 
     wanted = columns_of(columns)
     key = from_readable(row)
-    times = times_of(from_, to)
+    times, counts = times_of(from_, to), ScanCounts()
     if raw:
         scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times)
-        _show_raw(out, file, table, row, scan)
+        _show_raw(out, file, table, row, scan, counts)
+        if stats:
+            show_counts(out, counts, None)
         return
-    with reading(out, file, table) as (store, reader):
+    with reading(out, file, table, with_bodies=bodies) as (store, reader):
         check_families(store, table, wanted)
         if reader.merged is None:
+            _refuse_stats(table, is_refused=stats)
             found = reader.get(key, columns=wanted, versions=versions, times=times)
             merged = None
         else:
-            merged = reader.merged.get(key, wanted, versions=versions, times=times)
+            merged = reader.merged.get(key, wanted, versions=versions, times=times, counts=counts)
             found = None
         original = reader.original_of(key)
     if found is not None:
@@ -67,6 +77,8 @@ def get(  # noqa: PLR0913 - the options of the command
         out.next(f"ingest scan {file} {table} --prefix KEY")
     elif merged is not None:
         show_merged(out, merged)
+        if stats and reader.merged is not None:
+            show_counts(out, counts, reader.merged.merge_counts)
         out.done(merged_of(merged))
         out.next(f"ingest history {file} {table} ROW")
     elif original is None:
@@ -88,7 +100,17 @@ def missing_row(row: str, table: str, times: "TimeRange | None", hint: str) -> "
     return NotFoundError(f'no row "{row}" in table "{table}"{in_range}', hint=hint)
 
 
-def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan") -> None:
+def _refuse_stats(table: str, *, is_refused: bool) -> None:
+    from ingest.api import ConfigError
+
+    if is_refused:
+        raise ConfigError(
+            f'--stats counts the update rows of a row, and table "{table}" has no deferred updates',
+            hint="leave it out; 'ingest scan --stats' counts the rows that a scan reads",
+        )
+
+
+def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan", counts: "ScanCounts") -> None:
     from ingest.cli.loading import reading_updates
     from ingest.cli.rows import show_update
     from sinks.scanning.families import check_families
@@ -96,7 +118,7 @@ def _show_raw(out: Output, file: str, table: str, row: str, scan: "Scan") -> Non
     count = 0
     with reading_updates(out, file, table) as (store, reader):
         check_families(store, table, scan.columns)
-        with closing(reader.scan(scan)) as updates:
+        with closing(reader.scan(scan, counts)) as updates:
             for count, update in enumerate(updates, start=1):  # noqa: B007 - the last number is shown
                 show_update(out, update)
     if not count:

@@ -1,8 +1,9 @@
 """Opening a configuration, one of its pipelines, or a store for reading; used by several commands."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import ConfigError, NotFoundError, Store
@@ -12,6 +13,7 @@ from ingest.cli.output import Output
 from ingest.config import load
 
 if TYPE_CHECKING:
+    from ingest.api import Row
     from ingest.config.model import Configuration, Pipeline
     from sinks.rowkeys.distribution import Distribution
     from sinks.scanning.raw_rows import RawRows
@@ -90,11 +92,20 @@ def with_pipeline(file: str, configuration: "Configuration", pipeline: str) -> s
 
 
 @contextmanager
-def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], TableReader]]":
+def reading(
+    out: Output, file: str, table: str, *, with_bodies: bool = False
+) -> "Iterator[tuple[Store[Any], TableReader]]":
     """
     The store of a table, open for reading, and a reader of the table; a service may write to it meanwhile.
 
+    Args:
+        out: of the command.
+        file: of the pipeline.
+        table: its name.
+        with_bodies: the reader returns large values in place of pointers to their bodies.
+
     Raises:
+        ConfigError: large values are requested, and the table has no body store.
         NotFoundError: there is no such table.
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
@@ -103,9 +114,21 @@ def reading(out: Output, file: str, table: str) -> "Iterator[tuple[Store[Any], T
 
     with _opened(out, file, table) as (configuration, catalog, store):
         declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
-        reader = TableReader(store, table, recorded_merging(store, table, declared))
+        resolve = _resolving(configuration, store, table) if with_bodies else None
+        reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
         yield store, reader
+
+
+def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
+    """What replaces the pointers of a row."""
+    from ingest.plan.bodies import bodies_in, no_body_store
+    from sinks.bodies.resolving import resolved
+
+    declared = configuration.tables.get(table)
+    if declared is None:
+        raise no_body_store(table)
+    return partial(resolved, bodies_in(store, declared))
 
 
 @contextmanager

@@ -132,6 +132,14 @@ class Output:
         """Data unchanged, including its newlines."""
         self._write(text, end="")
 
+    def data(self, content: bytes) -> None:
+        """Bytes as they are; secrets are not masked."""
+        self.flush()
+        try:
+            self._stdout.buffer.write(content)
+        except BrokenPipeError:
+            self._end_output()
+
     def json(self, value: object) -> None:
         """One JSON value on one line."""
         import orjson
@@ -171,6 +179,16 @@ class Output:
     def note(self, text: str, style: str = "") -> None:
         """One line on stderr."""
         self._write_stderr(self._styled(_safe(text), style, self._stderr))
+
+    def state(self, state: str, reason: str) -> None:
+        """The state of a batch job that a service runs, if there is a reason for it."""
+        if reason:
+            self.note(f"{state}: {reason}", "yellow")
+
+    def blocked(self, reason: str) -> None:
+        """Why a batch job of this process waits; nothing if it does not."""
+        if reason:
+            self.note(reason, "yellow")
 
     def done(self, text: str) -> None:
         """A summary of the result; text mode only, since the JSON data contains it."""

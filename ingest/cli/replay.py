@@ -94,7 +94,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         else:
             totals = by_service.follow(
                 lambda done: advance(done.records),
-                lambda state, reason: out.note(f"{state}: {reason}", "yellow") if reason else None,
+                out.state,
             )
     _show_totals(out, totals)
     command = "dead-letters list" if totals.dead_lettered else "offsets show"

@@ -1,12 +1,12 @@
 """`ingest rollback`: delete the updates of an interval from a table with deferred updates."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.formats.times import moment_of
-    from ingest.service.rollback import RollbackResult, RowsLeftError, plan_rollback, roll_back
+    from ingest.service.rollback import OverlappingRowsError, RollbackResult, plan_rollback, roll_back
     from sinks.rewriting.taken_back import Interval
 
     configuration, catalog = loaded(out, file)
@@ -52,18 +52,18 @@ def rollback(  # noqa: PLR0913 - the options of the command
     interval = Interval(moment_of(from_), moment_of(to))
     result = plan_rollback(configuration, catalog, table, interval)
     if not dry_run:
-        if strict and result.counts.left:
+        if strict and result.counts.overlapping:
             _show(out, table, result, is_dry_run=True)
-            raise RowsLeftError.of(result.counts.left)
+            raise OverlappingRowsError.of(result.counts.overlapping)
         if not yes:
-            _confirm(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
+            confirm_deletion(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
         by_service = _by_service(out, configuration, table, interval, is_strict=strict)
         if by_service is None:
             result = roll_back(configuration, catalog, table, interval, is_strict=strict)
         else:
             result = RollbackResult.from_json(by_service.follow(lambda _content: None))
     _show(out, table, result, is_dry_run=dry_run)
-    if strict and dry_run and result.counts.left:
+    if strict and dry_run and result.counts.overlapping:
         raise typer.Exit(1)
 
 
@@ -88,16 +88,6 @@ def _by_service(
     return FollowedDuty(client, duty, "run the same command again; it deletes what remains")
 
 
-def _confirm(question: str) -> None:
-    """Ask for confirmation on the terminal; without one the command is refused."""
-    from ingest.api import ConfigError
-
-    if not sys.stdin.isatty():
-        raise ConfigError("no terminal to confirm on; nothing was deleted", hint="add --yes, or --dry-run")
-    if not typer.confirm(question, err=True):
-        raise typer.Exit(1)
-
-
 def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool) -> None:
     from ingest.formats.times import moment
 
@@ -106,11 +96,11 @@ def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool
         return
     for example in result.counts.examples:
         out.note(f"not taken back: {example}", "yellow")
-    if result.counts.left > len(result.counts.examples):
-        out.note(f"and {result.counts.left - len(result.counts.examples):,} more", "yellow")
+    if result.counts.overlapping > len(result.counts.examples):
+        out.note(f"and {result.counts.overlapping - len(result.counts.examples):,} more", "yellow")
     for first_ms, last_ms in result.taken_back:
         verb = "would be" if is_dry_run else "are"
         out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} taken back")
     verb = "would be deleted" if is_dry_run else "deleted"
-    keys = counted(result.counts.keys, "row")
+    keys = counted(result.counts.original_rows, "row")
     out.done(f"{counted(result.counts.deleted, 'update row')} of {keys} {verb}")

@@ -1,16 +1,18 @@
 """Rows of a table as `scan`, `get` and `history` print them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ingest.amounts import counted
-from ingest.api import ALL_TIMES, Cell, ConfigError, Row, TimeRange, split_column
+from ingest.amounts import counted, number
+from ingest.api import ALL_TIMES, Cell, ConfigError, Row, ScanCounts, TimeRange, split_column
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli.output import Output
 from ingest.formats.times import moment, moment_of
 from ingest.reference.readable import readable
 
 if TYPE_CHECKING:
+    from sinks.scanning.merged_rows import MergeCounts
     from sinks.scanning.raw_rows import StoredUpdate
     from sinks.updates.groups import HistoryEntry, MergedRow
     from sinks.updates.keys import UpdateKey
@@ -90,6 +92,23 @@ def merged_of(merged: "MergedRow") -> str:
     """Of how many update rows a row was merged, as a message."""
     leftovers = f"; {counted(merged.leftovers, 'leftover')} not counted" if merged.leftovers else ""
     return f"merged of {counted(merged.update_rows, 'update row')}{leftovers}"
+
+
+def show_counts(out: Output, counts: ScanCounts, merge_counts: "MergeCounts | None") -> None:
+    """The work of a read; `merge_counts` is None for rows that are not merged."""
+    if out.is_json:
+        out.json({"stats": asdict(counts) | ({} if merge_counts is None else asdict(merge_counts))})
+        return
+    text = f"{counted(counts.rows_touched, 'row')} touched, {counted(counts.seeks, 'seek')}"
+    if counts.rows_read_ahead:
+        text += f", {counted(counts.rows_read_ahead, 'row')} read ahead"
+    if counts.rows_in_fallback:
+        text += f", {counted(counts.rows_in_fallback, 'row')} read without seeks"
+    out.note(f"{text}, {counted(counts.bytes_read, 'byte')} read")
+    if merge_counts is not None:
+        rows, update_rows = merge_counts.merged_rows, merge_counts.update_rows
+        mean = f", {number(update_rows / rows)} for each" if rows else ""
+        out.note(f"{counted(rows, 'row')} merged of {counted(update_rows, 'update row')}{mean}")
 
 
 def _show_cells(out: Output, cells: Sequence[Cell]) -> None:

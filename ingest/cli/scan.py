@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import (
+    BodiesOption,
     CellsFromOption,
     CellsToOption,
     ColumnsOption,
@@ -22,6 +22,9 @@ from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.api import Scan, ScanCounts
+    from sinks.scanning.merged_rows import MergeCounts
+
+    Shown = tuple[Iterator[Callable[[], None]], MergeCounts | None]
 
 _EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
@@ -53,8 +56,12 @@ def scan(  # noqa: PLR0913 - the options of the command
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last row key to the first.")] = False,
     raw: RawOption = False,
+    bodies: BodiesOption = False,
     stats: Annotated[
-        bool, typer.Option("--stats", help="Also show the numbers of rows read, seeks and bytes.")
+        bool,
+        typer.Option(
+            "--stats", help="Also show the numbers of rows read, seeks and bytes, and of update rows that were merged."
+        ),
     ] = False,
 ) -> None:
     """
@@ -66,7 +73,7 @@ def scan(  # noqa: PLR0913 - the options of the command
     """
     from ingest.api import FuzzyPattern, Scan, ScanCounts
     from ingest.api.notation import from_readable
-    from ingest.cli.rows import columns_of, times_of
+    from ingest.cli.rows import columns_of, show_counts, times_of
 
     wanted = Scan(
         start=from_readable(start),
@@ -82,7 +89,8 @@ def scan(  # noqa: PLR0913 - the options of the command
     if after is not None:
         wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
-    with (_updates if raw else _rows)(out, file, table, wanted, counts) as shown:
+    shows = _updates if raw else partial(_rows, with_bodies=bodies)
+    with shows(out, file, table, wanted, counts) as (shown, merge_counts):
         for show in shown:
             if count == limit:
                 has_more = True
@@ -90,7 +98,7 @@ def scan(  # noqa: PLR0913 - the options of the command
             show()
             count += 1
     if stats:
-        _show_counts(out, counts)
+        show_counts(out, counts, merge_counts)
     if not count and not wanted.is_of_all_rows:
         first, end = wanted.bounds()
         is_empty = end is not None and first >= end
@@ -102,27 +110,25 @@ def scan(  # noqa: PLR0913 - the options of the command
 
 @contextmanager
 def _rows(
-    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts"
-) -> Iterator[Iterator[Callable[[], None]]]:
-    """For each row, what shows it; the rows of a table with deferred updates are merged."""
+    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts", *, with_bodies: bool
+) -> Iterator["Shown"]:
+    """For each row, what shows it; the rows of a table with deferred updates are merged, with the work of that."""
     from ingest.cli.loading import reading
     from ingest.cli.rows import show, show_merged
     from sinks.scanning.families import check_families
 
-    with reading(out, file, table) as (store, reader):
+    with reading(out, file, table, with_bodies=with_bodies) as (store, reader):
         check_families(store, table, scan.columns)
         if reader.merged is None:
             with closing(reader.scan(scan, counts)) as rows:
-                yield (partial(show, out, row) for row in rows)
+                yield (partial(show, out, row) for row in rows), None
         else:
             with closing(reader.merged.scan(scan, counts)) as merged:
-                yield (partial(show_merged, out, row) for row in merged)
+                yield (partial(show_merged, out, row) for row in merged), reader.merged.merge_counts
 
 
 @contextmanager
-def _updates(
-    out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts"
-) -> Iterator[Iterator[Callable[[], None]]]:
+def _updates(out: Output, file: str, table: str, scan: "Scan", counts: "ScanCounts") -> Iterator["Shown"]:
     """The same for the update rows of a table with deferred updates."""
     from ingest.cli.loading import reading_updates
     from ingest.cli.rows import show_update
@@ -131,16 +137,4 @@ def _updates(
     with reading_updates(out, file, table) as (store, reader):
         check_families(store, table, scan.columns)
         with closing(reader.scan(scan, counts)) as updates:
-            yield (partial(show_update, out, update) for update in updates)
-
-
-def _show_counts(out: Output, counts: "ScanCounts") -> None:
-    if out.is_json:
-        out.json({"stats": asdict(counts)})
-        return
-    text = f"{counted(counts.rows_touched, 'row')} touched, {counted(counts.seeks, 'seek')}"
-    if counts.rows_read_ahead:
-        text += f", {counted(counts.rows_read_ahead, 'row')} read ahead"
-    if counts.rows_in_fallback:
-        text += f", {counted(counts.rows_in_fallback, 'row')} read without seeks"
-    out.note(f"{text}, {counted(counts.bytes_read, 'byte')} read")
+            yield (partial(show_update, out, update) for update in updates), None

@@ -16,11 +16,12 @@ from ingest.api import (
     alias_rejection,
 )
 from ingest.api.files import local_path
+from ingest.config.bodies import TABLE_NAME
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Component, Configuration
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
-from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions
+from ingest.config.options import SecretsOptions, ServiceOptions, SparkOptions, StashOptions
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, listed, report_of
@@ -44,6 +45,7 @@ TOP_KEYS = {
     "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
     "`state_dir` is in HDFS; default: ./data/state.",
     "service": "The process: HTTP endpoint, log, shutdown, duties.",
+    "stash": "Dumps of tables: where, of which tables and when.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
     "tables": "Name -> desired definition of a table.",
@@ -56,7 +58,6 @@ STATE_DIR = "./data/state"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # also a folder, a metric label and part of a consumer group
 _HDFS = re.compile("hdfs:", re.IGNORECASE)
 _HDFS_FOLDER = re.compile(r"hdfs://[^/\s@]+(/[^/\s]+)+/?")
-_TABLE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")  # HBase's rule, with a namespace
 
 
 def load(path: str | Path, *, env: Mapping[str, str], lookup: Lookup) -> Configuration:
@@ -147,6 +148,7 @@ class _Binder:
             plugins=plugins,
             service=self._partial_config.service,
             spark=self._partial_config.spark,
+            stash=self._partial_config.stash,
             stores=self._partial_config.stores,
             tables=resolved.tables,
             pipelines=resolved.pipelines,
@@ -259,6 +261,10 @@ class _Binder:
         if isinstance(service, ServiceOptions):
             self._partial_config.service = service
             self._partial_config.service_places = locations(self._root.entries["service"])
+        stash = self._section("stash", StashOptions)
+        if isinstance(stash, StashOptions):
+            self._partial_config.stash = stash
+            self._partial_config.stash_places = locations(self._root.entries["stash"])
         if isinstance(spark, SparkOptions):
             self._partial_config.spark = spark
             self._partial_config.spark_places = locations(self._root.entries["spark"])
@@ -292,7 +298,7 @@ class _Binder:
                 self._partial_config.stores[name] = store
 
     def _tables(self) -> None:
-        tables = self._named("tables", _TABLE)
+        tables = self._named("tables", TABLE_NAME)
         for name, node in tables.entries.items():
             location = tables.keys[name]
             if (hint := alias_rejection(name)) is not None:

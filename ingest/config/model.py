@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from ingest.api import ConfigError, Model, OnError, Settings, SinkSettings, SourceSettings, StoreSettings, TableSpec
+from ingest.api.feeds import feed_table_spec
 from ingest.api.notation import to_notation
 from ingest.config.nodes import NodePath
-from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions
+from ingest.config.options import ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions, StashOptions
 from ingest.config.problems import Place, Report
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import Expect
@@ -133,6 +134,11 @@ class Pipeline:
     description: str
     fingerprint: str
 
+    @property
+    def targets(self) -> frozenset[tuple[str | None, str | None]]:
+        """Store and table of each sink; no table if the event decides it, neither without a store."""
+        return frozenset((sink.settings.store_name, sink.settings.fixed_table) for sink in self.sinks)
+
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
@@ -155,8 +161,10 @@ class TestCase:
 
 
 def declared_in(store: str, tables: Iterable[Table]) -> dict[str, TableSpec]:
-    """Table name -> declaration, for the tables of one store."""
-    return {table.name: table.spec() for table in tables if table.store == store}
+    """Table name -> declaration, for the tables of one store and those that have their feeds."""
+    specs = [table.spec() for table in tables if table.store == store]
+    feeds = [feed for spec in specs if (feed := feed_table_spec(spec)) is not None]
+    return {spec.name: spec for spec in (*specs, *feeds)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +176,7 @@ class Configuration:
         path: as passed to `load`; `<stdin>` for stdin.
         local_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
         state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `local_dir`.
+        stash: dumps of tables; None if the file declares none.
         report: warnings; a configuration with errors is never built.
         masks: masks every secret that was read.
         effective: plain data after includes and expansion, secrets masked.
@@ -184,6 +193,7 @@ class Configuration:
     pipelines: dict[str, Pipeline]
     tests: tuple[TestCase, ...]
     state_url: str | None = None
+    stash: StashOptions | None = None
     report: Report = field(default_factory=Report, repr=False, compare=False)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     effective: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
@@ -196,9 +206,9 @@ class Configuration:
 
     def updated_by(self, pipeline: Pipeline) -> list[Table]:
         """The tables with deferred updates that a pipeline writes, by name."""
-        written = {(sink.settings.store_name, sink.settings.fixed_table) for sink in pipeline.sinks}
+        targets = pipeline.targets
         tables = (self.tables[name] for name in sorted(self.tables))
-        return [table for table in tables if table.updates is not None and (table.store, table.name) in written]
+        return [table for table in tables if table.updates is not None and (table.store, table.name) in targets]
 
     def store_of_table(self, table: str) -> str:
         """

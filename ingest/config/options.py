@@ -1,5 +1,6 @@
 """Options that do not belong to components: `service`, `spark`, `secrets` and the keys of a pipeline."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, field_validator, model_validator
@@ -25,6 +26,7 @@ from ingest.kafka.settings import (
 )
 
 _MAX_PORT = 65_535
+_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
 def _share(value: object) -> float:
@@ -147,6 +149,69 @@ class ServiceOptions(Model):
     log: LogOptions = option("The log.", default={}, example={"level": "debug"})
     stop_timeout: Duration = option("How long running micro-batches may take to finish after SIGTERM.", default="30s")
     duties: DutyOptions = option("Batch jobs beside the pipelines.", default={}, example={"tasks": 2})
+
+
+class StashOptions(Model):
+    """Dumps of tables, which `ingest stash run` makes, and the service once a day."""
+
+    root: str = option(
+        "Folder of the dumps: a path of this machine, or a URL such as `webhdfs://HOST:PORT/FOLDER` or "
+        "`s3://BUCKET/FOLDER`. A relative path starts at the current folder of the process.",
+        example="./dumps",
+        min_length=1,
+    )
+    tables: list[str] = option(
+        "Tables to dump; if left out, all that the file declares.", default=[], example=["logs", "users"]
+    )
+    at: str | None = option(
+        "Time of day, in UTC, at which the service starts a dump, as a duty. If left out, it starts none by itself.",
+        default=None,
+        example="02:00",
+        pattern=rf"^{_TIME_OF_DAY.pattern}$",
+    )
+    keep: Duration = option(
+        "After a dump, complete dumps older than this are removed, except the newest one and those that are pinned.",
+        default="7d",
+        gt=0,
+    )
+    format: Literal["gzip", "zstd", "parquet"] = option(
+        "Format of the files: lines of JSON, compressed with gzip or Zstandard, or Parquet.", default="gzip"
+    )
+    columns: dict[str, dict[str, str]] = option(
+        "Of `format: parquet`: table -> name of a column in the file -> `FAMILY:QUALIFIER TYPE`, with a type `utf8`, "
+        "`int32`, `int64`, `float64` or `json`. Other tables have all cells. A table with declared columns cannot be "
+        "loaded from the dump into a store.",
+        default={},
+        example={"logs": {"status": "web:status int32"}},
+    )
+    max_rate: int | None = option(
+        "Maximum average of rows per second that a dump reads, of all tasks together; no limit if left out.",
+        default=None,
+        example=20_000,
+        ge=1,
+    )
+
+    @field_validator("tables")
+    @classmethod
+    def _tables_differ(cls, tables: list[str]) -> list[str]:
+        for table in tables:
+            if tables.count(table) > 1:
+                raise PydanticCustomError("conflict", 'table "{table}" is listed twice', {"table": table})
+        return tables
+
+    @model_validator(mode="after")
+    def _columns_are_of_parquet(self) -> "StashOptions":
+        if self.columns and self.format != "parquet":
+            raise PydanticCustomError(
+                "conflict", "columns need `format: parquet`: lines of JSON have all cells", {"option": "columns"}
+            )
+        return self
+
+    @property
+    def at_s(self) -> int | None:
+        """Seconds from midnight to the start of the daily dump; None without one."""
+        found = _TIME_OF_DAY.fullmatch(self.at or "")
+        return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60
 
 
 class SparkOptions(Model):

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ingest.api import Model, SinkSettings, SourceSettings
 from ingest.api.notation import name_to_bytes
+from ingest.config.body_tables import tables_of_bodies
 from ingest.config.model import Component, Pipeline, Table, TableUpdates, TestCase
 from ingest.config.nodes import Node, locations, plain
 from ingest.config.options import DeadLetterTopic
@@ -48,8 +49,9 @@ def resolve(partial_config: PartialConfig) -> Resolved:
         )
         for options, node in partial_config.test_cases
     )
+    of_bodies = {each.name: each for table in tables.values() for each in tables_of_bodies(table)}
     return Resolved(
-        tables,
+        tables | of_bodies,
         {name: _pipeline(pipeline, partial_config, tables) for name, pipeline in partial_config.pipelines.items()},
         tests,
     )

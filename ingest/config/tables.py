@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ValidationError, WithJsonSchema, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ingest.api import DecodeError, Duration, FamilySpec, Model, TableSpec, family_rejection, option
+from ingest.api import DecodeError, Duration, FamilySpec, FeedSpec, Model, TableSpec, family_rejection, option
 from ingest.api.buckets import MAX_BUCKETS, buckets_rejection, splits_of
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
+from ingest.config.bodies import BodiesOptions
 
 
 def _notation(value: object) -> object:
@@ -27,6 +28,10 @@ Text = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"b64": {"type": "string"}}}]}),
 ]
 """Bytes in the form of `ingest.api.notation`: text, or `{b64: …}` for bytes that are not UTF-8."""
+
+
+MAX_FIRST_SHARDS = 256
+"""Shards of a new feed; each has a region in HBase."""
 
 
 class Compression(StrEnum):
@@ -73,17 +78,21 @@ ComponentText = Annotated[str | dict[str, object], WithJsonSchema({"anyOf": [{"t
 """A component as it is written: its name, or `name: {options}`; the binder checks it."""
 
 
+DEFAULT_SPAN = "1h"
+"""Default age from which updates are merged, and default length of the windows."""
+
+
 class CompactOptions(Model):
     """How the service that writes a table merges its updates."""
 
     every: Duration = option("Time between the starts of two compactions.", example="10m", ge=1)
     older_than: Duration = option(
-        "Updates that are younger than this, before the table's mark, stay as they are.", default="1h", ge=0
+        "Updates that are younger than this, before the table's mark, stay as they are.", default=DEFAULT_SPAN, ge=0
     )
     window: Duration = option(
         "Updates are merged within windows of this length, the shortest interval that `ingest rollback` can take back "
         "afterwards.",
-        default="1h",
+        default=DEFAULT_SPAN,
         ge=0.001,
     )
 
@@ -125,6 +134,30 @@ class UpdatesOptions(Model):
         return columns
 
 
+class FeedOptions(Model):
+    """The feed of a table: what the pipeline changes in it, as records that programs read in order."""
+
+    expiration: Duration = option("How long a change can be read.", default="24h", ge=60, le=31_536_000)
+    shards: int = option(
+        "Number of shards of a new feed, at most one for each bucket of a salted table. A shard has a range of row "
+        "keys, whose changes are in order; 'ingest feed split' and 'merge' change the shards later.",
+        default=4,
+        ge=1,
+        le=MAX_FIRST_SHARDS,
+    )
+    before: bool = option(
+        "Read each row before it is changed, and store it with the change: a get for each row and micro-batch.",
+        default=False,
+    )
+    heartbeat: Duration = option(
+        "Interval of heartbeats to consumers of a shard without changes; 0s for none.", default="0s", ge=0
+    )
+
+    def spec(self) -> FeedSpec:
+        """The feed in the form that sinks take."""
+        return FeedSpec(int(self.expiration * 1000), self.shards, self.before)
+
+
 class TableOptions(Model):
     """The desired definition of a table."""
 
@@ -153,6 +186,17 @@ class TableOptions(Model):
         "changed once the table has rows.",
         default=None,
         example={"processor": "sum", "columns": ["c:hits"]},
+    )
+    bodies: BodiesOptions | None = option(
+        "A body store for large values of this table; see `ingest body`.",
+        default=None,
+        example={"compression": "zstd"},
+    )
+    feed: FeedOptions | None = option(
+        "Feed of the changes that the pipeline writes to this table, for 'ingest feed'. Removing it closes the feed at "
+        "the next start or reload.",
+        default=None,
+        example={"expiration": "24h", "shards": 4},
     )
 
     @field_validator("families")
@@ -207,4 +251,5 @@ class TableOptions(Model):
         )
         buckets = None if self.distribute is None else self.distribute.hash
         splits = tuple(sorted(from_notation(split) for split in self.splits))
-        return TableSpec(name, families, splits or splits_of(buckets), buckets)
+        feed = None if self.feed is None else self.feed.spec()
+        return TableSpec(name, families, splits or splits_of(buckets), buckets, feed=feed)

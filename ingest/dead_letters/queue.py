@@ -21,7 +21,7 @@ class Mark:
     The mark of a replay at a dead letter.
 
     Attributes:
-        code: of the error if it failed again, else "".
+        code: of the error if it failed again, or why it was not run (`SkipReason`); else "".
     """
 
     outcome: ReplayOutcome

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
@@ -18,6 +19,15 @@ Runs records, with a batch time, through the pipeline until all are durable; ret
 The mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. Raises an
 IngestError if the records cannot be made durable now.
 """
+
+
+class SkipReason(StrEnum):
+    """Why a dead letter is not run again."""
+
+    RAN_AGAIN = "ran_again"
+    """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
+    TAKEN_BACK = "taken_back"
+    """Its micro-batch was taken back as a whole, and a replay of that runs the record; it stays selectable."""
 
 
 class ReplayStoppedError(IngestError):
@@ -82,11 +92,12 @@ class Components:
 @dataclass(slots=True)
 class ReplayReport:
     """
-    The outcome of a replay; selected = replayed + failed again + cut, unless the replay was stopped.
+    The outcome of a replay; selected = replayed + failed again + skipped + cut, unless the replay was stopped.
 
     Attributes:
         failed_again: error code -> number of dead letters.
         dropped: reason -> number of events that the pipeline dropped; their dead letters count as replayed.
+        skipped: why dead letters were not run -> their number.
         cut: positions of dead letters that are incomplete because their file is not on this machine.
         renamed: component that no longer exists -> number of its dead letters, which were run into several sinks.
     """
@@ -95,6 +106,7 @@ class ReplayReport:
     replayed: int = 0
     failed_again: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[SkipReason] = field(default_factory=Counter)
     cut: list[str] = field(default_factory=list)
     renamed: Counter[str] = field(default_factory=Counter)
 
@@ -108,15 +120,21 @@ class DeadLetterBatch:
         records: each once, in the order of their source.
         sinks_by_record: place of a record -> names of its sinks, if those are not all.
         entries: the dead letters; a record may have several, from a fan-out or from several sinks.
+        skipped: position -> why, of dead letters of the micro-batch that do not run.
     """
 
     batch_time_ms: int
     records: tuple[Record, ...]
     sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     entries: tuple[Entry, ...]
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
 
 
-def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) -> Iterator[DeadLetterBatch]:
+def batches_of(
+    entries: Iterable[Entry],
+    sinks: frozenset[str] = frozenset(),
+    skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
+) -> Iterator[DeadLetterBatch]:
     """
     Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is written to those
     only.
@@ -125,7 +143,11 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
     """
     for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
+        skipped: dict[str, SkipReason] = {}
         for entry in batch:
+            if (reason := skip_reason(entry)) is not None:
+                skipped[entry.position] = reason
+                continue
             by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
         groups = sorted(by_record.items())
         components = {place: frozenset(entry.dead_letter.component for entry in group) for place, group in groups}
@@ -134,6 +156,7 @@ def batches_of(entries: Iterable[Entry], sinks: frozenset[str] = frozenset()) ->
             records=tuple(group[0].dead_letter.record for _, group in groups),
             sinks_by_record={place: names for place, names in components.items() if names <= sinks},
             entries=tuple(entry for _, group in groups for entry in group),
+            skipped=skipped,
         )
 
 
@@ -158,13 +181,14 @@ def require(queue: DeadLetterQueue, ids: Iterable[str]) -> None:
                 raise not_found
 
 
-def replay(
+def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callbacks
     queue: DeadLetterQueue,
     selection: Selection,
     run_records: RunRecords,
     *,
     components: Components,
     now_ms: Callable[[], int],
+    skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
 ) -> ReplayReport:
@@ -186,15 +210,23 @@ def replay(
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
+        skip_reason: why a dead letter does not run; None if it runs.
         on_progress: called with the number of dead letters of each batch.
-        on_marked: called when the marks of a batch are durable.
+        on_marked: called when the marks of records that ran are durable.
 
     Raises:
         ReplayStoppedError: `run_records` failed.
+        IngestError: as `skip_reason`.
     """
     report = ReplayReport()
     alone = components.alone
-    for batch in batches_of(_complete_dead_letters(queue, selection, report), alone):
+    for batch in batches_of(_complete_dead_letters(queue, selection, report), alone, skip_reason):
+        if batch.skipped:
+            queue.mark(_marks_of_skipped(batch, now_ms()))
+            report.skipped.update(batch.skipped.values())
+            on_progress(len(batch.skipped))
+        if not batch.records:
+            continue
         try:
             counts, dead_letters = run_records(
                 batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record
@@ -230,6 +262,12 @@ def _complete_dead_letters(queue: DeadLetterQueue, selection: Selection, report:
             yield entry
         else:
             report.cut.append(entry.position)
+
+
+def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:
+    """The marks of dead letters that need no replay any more."""
+    ran_again = (position for position, reason in batch.skipped.items() if reason is SkipReason.RAN_AGAIN)
+    return dict.fromkeys(ran_again, Mark(ReplayOutcome.REPLAYED, now_ms, SkipReason.RAN_AGAIN))
 
 
 def _marks(

@@ -23,7 +23,7 @@ class Scope(StrEnum):
     DUTY = "duty"
     """The kind of duty."""
     TABLE = "table"
-    """A table with deferred updates."""
+    """A table, of compactions, dumps and feeds."""
     PROCESS = "process"
 
 
@@ -217,6 +217,20 @@ METRICS = (
         scope=Scope.TABLE,
     ),
     Metric(
+        "ingest_compaction_read_rows_total",
+        Kind.COUNTER,
+        "rows",
+        "Original rows that compactions have read.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_compaction_read_update_rows_total",
+        Kind.COUNTER,
+        "rows",
+        "Update rows that compactions have read; divided by the original rows, the mean number that a read merges.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
         "ingest_compaction_rows_total",
         Kind.COUNTER,
         "rows",
@@ -236,6 +250,58 @@ METRICS = (
         Kind.GAUGE,
         "seconds",
         "How often the service compacts the table, as `compact: {every: …}` of the table.",
+        scope=Scope.TABLE,
+    ),
+    Metric("ingest_stash_rows_total", Kind.COUNTER, "rows", "Rows in complete dumps.", scope=Scope.TABLE),
+    Metric(
+        "ingest_stash_bytes_total", Kind.COUNTER, "bytes", "Size of the files in complete dumps.", scope=Scope.TABLE
+    ),
+    Metric(
+        "ingest_stash_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "Duration of the last dump that has the table.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_stash_last_success_timestamp_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "When the last dump of the table was complete (epoch); with `stash: {at: …}` and no dump yet, the start of the "
+        "service.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_stash_interval_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "How often the service dumps the table: once a day with `stash: {at: …}`.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_feed_consumer_lag_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "Batch time of the newest complete micro-batch minus that of the last checkpoint of a consumer group, in the "
+        "shard that is furthest behind.",
+        ("group",),
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_feed_expiration_used_ratio",
+        Kind.GAUGE,
+        "",
+        "Fraction of the feed's expiration that the oldest change has used that a consumer group has not read; at 1 it "
+        "expires.",
+        ("group",),
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_feed_gaps",
+        Kind.GAUGE,
+        "gaps",
+        "Gaps that a consumer group has skipped, because changes had expired.",
+        ("group",),
         scope=Scope.TABLE,
     ),
 )

@@ -27,6 +27,8 @@ class Compacted(NamedTuple):
     Attributes:
         rows_per_key_p50: median of the number of update rows of a row before it.
         rows_per_key_p99: 99th percentile.
+        original_rows: those that it has read.
+        update_rows: those that it has read.
         replaced: update rows that merged rows have replaced.
         unmerged: windows of rows that could not be merged.
         seconds: duration.
@@ -35,10 +37,44 @@ class Compacted(NamedTuple):
 
     rows_per_key_p50: int
     rows_per_key_p99: int
+    original_rows: int
+    update_rows: int
     replaced: int
     unmerged: int
     seconds: float
     end_s: float
+
+
+class Stashed(NamedTuple):
+    """
+    What a dump has of a table.
+
+    Attributes:
+        rows: number of rows.
+        size_bytes: of its files.
+        seconds: duration of the whole dump.
+        end_s: seconds since the epoch.
+    """
+
+    rows: int
+    size_bytes: int
+    seconds: float
+    end_s: float
+
+
+class GroupLag(NamedTuple):
+    """
+    How far a consumer group of a feed has come.
+
+    Attributes:
+        behind_s: of the shard that is furthest behind.
+        used: fraction of the expiration that its oldest unread change has used.
+        gaps: number of gaps that it has skipped.
+    """
+
+    behind_s: float
+    used: float
+    gaps: int
 
 
 class Metrics:
@@ -74,6 +110,7 @@ class Metrics:
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._compacted: set[str] = set()
+        self._stashed: set[str] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
         for metric in METRICS:
@@ -204,6 +241,8 @@ class Metrics:
             rows.labels(table, "0.99").set(result.rows_per_key_p99)
             self._gauges["ingest_compaction_backlog_rows"].labels(table).set(result.replaced)
             self._gauges["ingest_compaction_unmerged"].labels(table).set(result.unmerged)
+            self._add("ingest_compaction_read_rows_total", table, result.original_rows)
+            self._add("ingest_compaction_read_update_rows_total", table, result.update_rows)
             self._add("ingest_compaction_rows_total", table, result.replaced)
             self._gauges["ingest_compaction_seconds"].labels(table).set(result.seconds)
             self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
@@ -224,6 +263,43 @@ class Metrics:
                 if table not in self._compacted:
                     self._compacted.add(table)
                     self._gauges["ingest_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
+
+    def stashed(self, table: str, result: Stashed) -> None:
+        """Record a complete dump of a table."""
+        with self._lock:
+            self._stashed.add(table)
+            self._add("ingest_stash_rows_total", table, result.rows)
+            self._add("ingest_stash_bytes_total", table, result.size_bytes)
+            self._gauges["ingest_stash_seconds"].labels(table).set(result.seconds)
+            self._gauges["ingest_stash_last_success_timestamp_seconds"].labels(table).set(result.end_s)
+
+    def stash_scheduled(self, last_s: Mapping[str, float], interval_s: float) -> None:
+        """
+        Set how often the service dumps tables.
+
+        Args:
+            last_s: tables that are dumped, and the end of the last complete dump of each, in seconds since the epoch;
+                or the present time, if there is none.
+            interval_s: between two dumps.
+        """
+        with self._lock:
+            gauge = self._gauges["ingest_stash_interval_seconds"]
+            gauge.clear()  # a table that a reload has removed must not keep its last value
+            for table, at_s in last_s.items():
+                gauge.labels(table).set(interval_s)
+                if table not in self._stashed:
+                    self._stashed.add(table)
+                    self._gauges["ingest_stash_last_success_timestamp_seconds"].labels(table).set(at_s)
+
+    def feed_groups(self, lags: Mapping[tuple[str, str], GroupLag]) -> None:
+        """Set how far all consumer groups have come, by table and group; groups after the first 50 are left out."""
+        with self._lock:
+            names = ("ingest_feed_consumer_lag_seconds", "ingest_feed_expiration_used_ratio", "ingest_feed_gaps")
+            for name in names:
+                self._gauges[name].clear()  # a group that was removed must not keep its last value
+            for labels in sorted(lags)[:MAX_LABEL_VALUES]:
+                for name, value in zip(names, lags[labels], strict=True):
+                    self._gauges[name].labels(*labels).set(value)
 
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""

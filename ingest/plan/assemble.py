@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingest.api import (
     Committer,
     Event,
+    FeedSpec,
     FileStore,
     Settings,
     SinkContext,
@@ -31,10 +32,13 @@ from ingest.config.model import Component, Configuration, Pipeline, TableUpdates
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
+from ingest.plan.bodies import large_values
 from ingest.plan.creating import create
+from ingest.plan.feeds import feeds_of
 from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
+from sinks.bodies.moving import LargeValues
 from sinks.mapping.mapper import Mapper, MapperSettings
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
@@ -43,6 +47,7 @@ if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
     from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.row_reader import RowReader
     from sinks.writing.sending import Sender
     from sinks.writing.staging import StagingWriter
 
@@ -72,7 +77,9 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         },
         files=catalog.files,
         existing=pipeline.existing,
-        updates=updates_of(configuration, sinks, catalog),
+        updates=updates_of(configuration, pipeline, catalog),
+        bodies=large_values(configuration, pipeline),
+        feeds=feeds_of(configuration, pipeline),
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
     )
@@ -285,20 +292,28 @@ def store_writer(
     buffer_bytes: int,
     deletes: bool,
     updates: Mapping[str, TableUpdates] = MappingProxyType({}),
+    bodies: Mapping[str, LargeValues] = MappingProxyType({}),
+    feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
 ) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
+    from sinks.bodies.moving import moving
+    from sinks.bodies.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.row_reader import SeparateReader
     from sinks.writing.sending import DirectSender, ThreadSender
-    from sinks.writing.staging import StagingWriter
 
     target = live_store(component)
     staging: StagingWriter | None = None
+    reader: RowReader | None = None
     senders: list[Sender]
     if target.capabilities.written_by_driver:
-        staging = StagingWriter(target if isinstance(target, FileStore) else None)
+        staging = staging_writer(target if isinstance(target, FileStore) else None, bodies)
         senders = [DirectSender(staging)]
+        reader = SeparateReader(type(target).reader(component.settings))
     else:
-        senders = [ThreadSender(live_store(component)) for _ in range(component.settings.worker_connections)]
+        senders = [
+            ThreadSender(moving(live_store(component), bodies)) for _ in range(component.settings.worker_connections)
+        ]
     mutator = BufferedMutator(
         senders,
         component.name,
@@ -307,6 +322,8 @@ def store_writer(
         deletes=deletes,
         max_put_bytes=component.settings.max_put_bytes,
         updates={table: live_merging(each) for table, each in updates.items()},
+        feeds=feeds,
+        reader=reader,
     )
     return mutator, staging
 
@@ -315,7 +332,12 @@ def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWrite
     """The same, for all sinks of a plan that write to a store."""
     buffer_bytes = max(sink.settings.write_buffer_size for sink in plan.mapped_to(name))
     return store_writer(
-        plan.stores[name], buffer_bytes=buffer_bytes, deletes=may_delete(plan, name), updates=plan.updates.get(name, {})
+        plan.stores[name],
+        buffer_bytes=buffer_bytes,
+        deletes=may_delete(plan, name),
+        updates=plan.updates.get(name, {}),
+        bodies=plan.bodies.get(name, {}),
+        feeds=plan.feeds.get(name, {}),
     )
 
 

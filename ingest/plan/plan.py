@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from ingest.api import Decoding, OnError, Settings, SinkSettings, StoreSettings
+from ingest.api import Decoding, FeedSpec, OnError, Settings, SinkSettings, StoreSettings
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
+from sinks.bodies.moving import LargeValues
 from sinks.mapping.mapper import MapperSettings
 
 
@@ -24,6 +25,8 @@ class Plan:
         is_replay: the plan replays dead letters or a time range.
         files: plugin modules beside the pipeline file.
         updates: store -> table -> its deferred updates, for the tables that its sinks name.
+        bodies: store -> table -> which of its large values are moved into a body store.
+        feeds: store -> table -> its feed, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
     """
@@ -39,6 +42,8 @@ class Plan:
     files: tuple[PluginFile, ...] = ()
     existing: str = "replace"
     updates: Mapping[str, Mapping[str, TableUpdates]] = field(default_factory=dict)
+    bodies: Mapping[str, Mapping[str, LargeValues]] = field(default_factory=dict)
+    feeds: Mapping[str, Mapping[str, FeedSpec]] = field(default_factory=dict)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
@@ -46,7 +51,7 @@ class Plan:
     @property
     def needs_splits(self) -> bool:
         """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
-        return bool(self.updates)
+        return bool(self.updates or self.feeds)
 
     @property
     def sinks_of_updates(self) -> frozenset[str]:
@@ -56,6 +61,16 @@ class Plan:
             for name, tables in self.updates.items()
             for sink in self.mapped_to(name)
             if sink.settings.fixed_table in tables
+        )
+
+    @property
+    def sinks_of_feeds(self) -> frozenset[str]:
+        """Names of the sinks that write tables with a feed and without deferred updates."""
+        return frozenset(
+            sink.name
+            for name, tables in self.feeds.items()
+            for sink in self.mapped_to(name)
+            if sink.settings.fixed_table in tables and sink.name not in self.sinks_of_updates
         )
 
     def with_tables(self, tables: Collection[str]) -> "Plan":
@@ -70,7 +85,12 @@ class Plan:
             for name, found in self.updates.items()
             if name in names
         }
-        return replace(self, sinks=sinks, stores=stores, updates=updates)
+        feeds = {
+            name: {table: each for table, each in found.items() if table in tables}
+            for name, found in self.feeds.items()
+            if name in names
+        }
+        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

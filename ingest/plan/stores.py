@@ -29,7 +29,7 @@ def reading_store(
         NotFoundError: the store does not exist.
         StoreUnavailableError: it cannot be reached.
     """
-    store = _reader(component, catalog, timeout_s)
+    store = unopened_reader(component, catalog, timeout_s)
     try:
         store.open()
         yield store
@@ -47,7 +47,7 @@ def reading_store_if_exists(
     Yields:
         The store, and whether it exists. If not, it is not open, and only its capabilities are known.
     """
-    store = _reader(component, catalog, timeout_s)
+    store = unopened_reader(component, catalog, timeout_s)
     try:
         exists = True
         try:
@@ -70,13 +70,40 @@ def owned_store(component: Component[StoreSettings], catalog: Catalog) -> Iterat
         ConflictError: another process writes a store that only one process may write.
         StoreUnavailableError: it cannot be reached.
     """
-    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
+    store = unopened_store(component, catalog)
     with private_files():
         try:
             store.open()
             yield store
         finally:
             store.close()
+
+
+def unopened_store(component: Component[StoreSettings], catalog: Catalog) -> Store[Any]:
+    """
+    A store of a configuration, for writing; the caller opens and closes it.
+
+    Raises:
+        CatalogError: the class of the store cannot be imported.
+    """
+    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
+    return store
+
+
+def unopened_reader(
+    component: Component[StoreSettings], catalog: Catalog | None = None, timeout_s: float | None = None
+) -> Store[Any]:
+    """
+    A store for reading; the caller opens and closes it. Arguments as of `reading_store`.
+
+    Raises:
+        CatalogError: the class of the store cannot be imported.
+    """
+    store_class: type[Store[Any]] = (
+        class_at(component.path) if catalog is None else catalog.load("stores", component.kind)
+    )
+    settings = component.settings if timeout_s is None else component.settings.with_timeout(timeout_s)
+    return store_class.reader(settings)
 
 
 def missing_table(
@@ -92,11 +119,3 @@ def missing_table(
     """
     hint = did_you_mean(name, tables) or (f"there is {', '.join(tables)}" if tables else if_empty)
     return NotFoundError(f'there is no table "{name}"', hint=hint)
-
-
-def _reader(component: Component[StoreSettings], catalog: Catalog | None, timeout_s: float | None) -> Store[Any]:
-    store_class: type[Store[Any]] = (
-        class_at(component.path) if catalog is None else catalog.load("stores", component.kind)
-    )
-    settings = component.settings if timeout_s is None else component.settings.with_timeout(timeout_s)
-    return store_class.reader(settings)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.api import ConfigError, NotFoundError, SchemaError, Store, TableSpec
 from ingest.catalog import Catalog
-from ingest.config.model import Configuration, declared_in
+from ingest.config.model import Configuration, Table, declared_in
 from ingest.plan.stores import owned_store, reading_store_if_exists
 from ingest.suggest import did_you_mean
 from sinks.schema_diff import Aspect, Difference, Remedy, differences, differences_in, reconcile
@@ -85,7 +85,7 @@ def apply_tables(
         StoreError: a store is unavailable, or refuses a change.
     """
     for table in adopt:
-        _check_declared(configuration, table)
+        declared_table(configuration, table)
     done: list[PlannedChange] = []
     left: list[PlannedChange] = []
     refused: list[SchemaError] = []
@@ -108,10 +108,23 @@ def _declared(configuration: Configuration) -> Iterator[tuple[str, Collection[Ta
         yield store, declared_in(store, tables).values()
 
 
-def _check_declared(configuration: Configuration, table: str) -> None:
-    if table not in configuration.tables:
-        hint = did_you_mean(table, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
-        raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
+def declared_table(configuration: Configuration, name: str, *, if_none: str = "declare it under `tables`") -> Table:
+    """
+    A table that the file declares.
+
+    Args:
+        configuration: of the file.
+        name: of the table.
+        if_none: the hint if the file declares no table at all.
+
+    Raises:
+        NotFoundError: the file does not declare it.
+    """
+    tables = configuration.tables
+    if name not in tables:
+        hint = did_you_mean(name, tables) or (f"it declares {', '.join(tables)}" if tables else if_none)
+        raise NotFoundError(f'the file declares no table "{name}"', hint=hint)
+    return tables[name]
 
 
 def _check_adopted(store: Store[Any], declared: TableSpec) -> None:

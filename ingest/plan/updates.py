@@ -1,12 +1,11 @@
 """Tables with deferred updates, in a plan."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ingest.api import SinkSettings, Store, UpdatesDifferError
+from ingest.api import Store, UpdatesDifferError
 from ingest.catalog import Catalog
-from ingest.config.model import Component, Configuration, TableUpdates
+from ingest.config.model import Configuration, Pipeline, TableUpdates
 from ingest.plan.creating import create
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import UPDATES_HINT
@@ -14,13 +13,12 @@ from sinks.updates.merging import Merging
 
 
 def updates_of(
-    configuration: Configuration, sinks: Sequence[Component[SinkSettings]], catalog: Catalog
+    configuration: Configuration, pipeline: Pipeline, catalog: Catalog
 ) -> dict[str, dict[str, TableUpdates]]:
-    """Store -> table -> its deferred updates, for the tables that the sinks name."""
+    """Store -> table -> its deferred updates, for the tables that a pipeline writes."""
     found: dict[str, dict[str, TableUpdates]] = {}
-    for sink in sinks:
-        table = configuration.tables.get(sink.settings.fixed_table or "")
-        if table is not None and table.updates is not None and table.store == sink.settings.store_name:
+    for table in configuration.updated_by(pipeline):
+        if table.updates is not None:
             found.setdefault(table.store, {})[table.name] = located_updates(table.updates, catalog)
     return found
 

@@ -4,15 +4,19 @@ from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.api.files import ReferenceFileError
 from ingest.plugins.guard import OutOfMemoryError
+from ingest.reference.body_codes import BODY_CODES
+from ingest.reference.dump_codes import DUMP_CODES
 
 CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
+    **BODY_CODES,
+    **DUMP_CODES,
     "abandoned": (
         IngestError,
         "The service was stopped during a batch, which runs again after a restart.",
     ),
     "above_mark": (
         api.ConflictError,
-        "A rollback reaches beyond the newest complete micro-batch of a table.",
+        "A rollback reaches beyond the newest micro-batch that is complete in all tables of the pipeline.",
     ),
     "access_denied": (api.SourceError, "Kafka rejected the user, the password or the operation."),
     "attribute_exists": (
@@ -90,7 +94,15 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "bare_key": (api.DecorateError, "A key of the text has no value, with on_bare: error."),
     "batch_incomplete": (
         api.ConflictError,
-        "Dead letters cannot be replayed into deferred updates before the last micro-batch is complete.",
+        "Records cannot be replayed into deferred updates or a feed before the last micro-batch is complete.",
+    ),
+    "batch_not_logged": (
+        api.ConflictError,
+        "Dead letters into deferred updates are older than the batch log, so they may have been counted already.",
+    ),
+    "batch_shown": (
+        api.ConflictError,
+        "Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time.",
     ),
     "batch_slow": (
         Disposition.RETRY,
@@ -104,16 +116,28 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.BucketsDifferError,
         "A table has another number of buckets than its declaration, so its rows would not be found.",
     ),
+    "change_too_large": (
+        api.MappingError,
+        "The change of a row is larger than 8 MiB, the maximum that a feed stores.",
+    ),
     "distributed": (
         api.SchemaError,
         "The rows of a table declared without `distribute` are in the buckets of the table's record, which stays.",
+    ),
+    "feed_undeclared": (
+        api.StoreRefusedError,
+        "A table has a feed, and the pipeline that writes it does not declare one: rows would lack their changes.",
     ),
     "job_failed": (Disposition.RETRY, "A Spark job failed, for example because one of its processes was killed."),
     "not_distributed": (
         api.SchemaError,
         "A row of a table is not stored in the bucket that the declared number of buckets gives its key.",
     ),
-    "rows_left": (
+    "rollback_of_feed": (
+        api.ConflictError,
+        "A rollback of a table with a feed: readers of the feed would keep the updates that are taken back.",
+    ),
+    "rows_overlap": (
         IngestError,
         "A strict rollback would leave merged rows with updates both inside and outside of its interval.",
     ),
@@ -129,6 +153,15 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "table_lease_lost": (
         api.ConflictError,
         "A compaction or rollback was suspended or cut off from the store, so another process may have started one.",
+    ),
+    "target_has_feed": (
+        api.ConflictError,
+        "A table has a feed, so a bootstrap would write rows that no change of the feed has.",
+    ),
+    "target_has_rows": (api.ConflictError, "A table has rows that no bootstrap has written."),
+    "target_in_use": (
+        api.ConflictError,
+        "Another bootstrap writes the table, or it is loaded from another dump, or with other options.",
     ),
     "task_failed": (IngestError, "A task of a batch job on Spark failed with an error that has no code of its own."),
     "too_many_splits": (IngestError, "A micro-batch has more than 1,048,576 splits, so their ranks are not unique."),
@@ -193,7 +226,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "lease_lost": (
         api.ConflictError,
-        "This process was suspended or cut off from HDFS, and another process has taken over its work.",
+        "This process was suspended or cut off from the file system, and another process has taken over its work.",
     ),
     "log_truncated": (api.PositionLostError, "Kafka lost records that were read: a partition became shorter."),
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
@@ -255,7 +288,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "os": (IngestError, "An operation of the operating system failed; the message has the reason."),
     "other_owner": (
         api.ConflictError,
-        "Another pipeline owns a table with deferred updates: it alone knows up to where they are complete.",
+        "Another pipeline owns a table with deferred updates or a feed: it alone knows up to where they are complete.",
     ),
     "other_replay": (api.ConflictError, "A replay of this time range was interrupted, and it had other options."),
     "other_version": (api.ConflictError, "The service runs a pipeline as an older version of the file describes it."),
@@ -280,7 +313,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "replay_unfinished": (
         api.ConflictError,
-        "A replay into tables with deferred updates was interrupted; the pipeline starts after it is finished.",
+        "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",
     ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),

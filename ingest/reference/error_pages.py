@@ -7,6 +7,7 @@ from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.config.problems import EXPLANATIONS
 from ingest.reference.error_codes import CODES
+from ingest.reference.feed_codes import FEED_CODES
 from ingest.reference.remedies import REMEDIES
 from ingest.suggest import did_you_mean
 
@@ -45,7 +46,7 @@ def error_pages() -> list[ErrorPage]:
     pages = {kind.value: ErrorPage(kind.value, text, exit_code=2) for kind, text in EXPLANATIONS.items()}
     for error in _classes(IngestError):
         pages[error.code] = _page(error.code, error, (inspect.getdoc(error) or "").partition("\n")[0])
-    for code, (raised, meaning) in CODES.items():
+    for code, (raised, meaning) in (CODES | FEED_CODES).items():
         pages[code] = _page(code, raised, meaning)
     return [pages[code] for code in sorted(pages)]
 

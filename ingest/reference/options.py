@@ -21,6 +21,7 @@ from ingest.config.options import (
     ServiceOptions,
     Share,
     SparkOptions,
+    StashOptions,
 )
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
@@ -163,6 +164,7 @@ def configuration_sections() -> list[ConfigurationSection]:
     sections: list[tuple[str, str, type[Model]]] = [
         ("secrets", "`secrets`", SecretsOptions),
         ("service", "`service`", ServiceOptions),
+        ("stash", "`stash`", StashOptions),
         ("spark", "`spark`", SparkOptions),
         ("tables", "`tables`: each table", TableOptions),
         ("pipelines", "`pipelines`: each pipeline, besides `source`, `decorators` and `sinks`", PipelineOptions),

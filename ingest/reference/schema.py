@@ -14,6 +14,7 @@ from ingest.config.options import (
     SecretsOptions,
     ServiceOptions,
     SparkOptions,
+    StashOptions,
 )
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
@@ -36,6 +37,7 @@ def json_schema(lookup: Lookup) -> Schema:
     sections: tuple[type[Model], ...] = (
         SecretsOptions,
         ServiceOptions,
+        StashOptions,
         SparkOptions,
         TableOptions,
         PipelineOptions,
@@ -66,6 +68,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "state_dir": {"type": "string", "default": STATE_DIR},
         "local_dir": {"type": "string", "default": STATE_DIR},
         "service": ref(ServiceOptions),
+        "stash": ref(StashOptions),
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),
         "tables": _each({"anyOf": [ref(TableOptions), {"type": "null"}]}),

@@ -187,24 +187,63 @@ class ServiceClient:
 
     def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Let the service compact a table or roll it back; returns the duty, as `DutyStatus` has it. One that waits or
-        runs already for the same request is returned instead of a second one.
+        Let the service compact a table, roll it back, or sweep its bodies; returns the duty, as `DutyStatus` has it.
+        One that waits or runs already for the same request is returned instead of a second one.
 
         Args:
             table: its name.
-            command: `compact` or `rollback`.
-            request: the fields of `CompactionRequest` or `RollbackRequest`.
+            command: `compact`, `rollback` or `sweep`.
+            request: the fields of `CompactionRequest` or `RollbackRequest`; none of a sweep.
 
         Raises:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
             NotFoundError: its file declares no such table.
-            ConfigError: the request is wrong, or the table has no deferred updates.
+            ConfigError: the request is wrong, or the table has no deferred updates or no body store.
             ConflictError: the service refuses the command.
         """
         content = json.dumps(request).encode()
         path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
         found: dict[str, Any] = json.loads(self._ask("POST", path, content))
+        return found
+
+    def stash(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service dump tables; returns the duty, as `DutyStatus` has it. One that waits or runs already for the
+        same request is returned instead of a second one.
+
+        Args:
+            request: the fields of `ingest.service.stash_request.StashRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        found: dict[str, Any] = json.loads(self._ask("POST", "/stash", json.dumps(request).encode()))
+        return found
+
+    def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Let the service request a split or a merge of shards of a feed; the next micro-batch executes it.
+
+        Args:
+            table: its name.
+            request: the fields of `ingest.service.feed_shards.ShardRequest`.
+
+        Returns:
+            The stream, as `sinks.feed.stream_json` returns it.
+
+        Raises:
+            NotRunningError: no service answers.
+            NoAnswerError: the service may have accepted the command.
+            NotFoundError: the table has no feed, or no such shard.
+            ConfigError: the request is wrong.
+            ConflictError: the service refuses the command.
+        """
+        path = f"/tables/{urllib.parse.quote(table, safe='')}/shards"
+        found: dict[str, Any] = json.loads(self._ask("POST", path, json.dumps(request).encode()))
         return found
 
     def duties(self) -> list[dict[str, Any]]:

@@ -4,26 +4,27 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, Store, TableSpec, UpdatesDifferError
+from ingest.api import ConfigError, NotFoundError, Store, TableSpec, UpdatesDifferError
 from ingest.config.model import Configuration, Pipeline, Table
+from ingest.plan.tables import declared_table
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.lease import leased
-from ingest.suggest import did_you_mean
+from ingest.service.table_group import OldestMark, TableGroup
+from ingest.service.units_of_work import units_of_work
 from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, bound_of
-from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import TableLease
-from sinks.rewriting.units import Engine
+from sinks.rewriting.table_ranges import whole_row_ranges
+from sinks.rewriting.units import CompactionEngine
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import start_of, time_of
-
-ATTEMPTS = 10
-"""Units of work that may fail one after the other because the store is unavailable, before the compaction fails."""
-PAUSE_S = 3.0
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class TableCompaction:
         request: which updates.
         calls: of its store, open for writing; for a dry run it may be open for reading.
         engine: carries out units of work.
+        group: the tables of the pipeline that writes it.
         unit_of_work: surrounds each unit.
         clock: monotonic seconds.
     """
@@ -70,7 +72,8 @@ class TableCompaction:
         declared: TableSpec,
         request: CompactionRequest,
         calls: StoreCalls,
-        engine: Engine,
+        engine: CompactionEngine,
+        group: TableGroup,
         *,
         unit_of_work: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.monotonic,
@@ -80,6 +83,7 @@ class TableCompaction:
         self._request = request
         self._calls = calls
         self._engine = engine
+        self._group = group
         self._unit_of_work = unit_of_work
         self._clock = clock
 
@@ -106,55 +110,56 @@ class TableCompaction:
             ConflictError: another compaction or rollback of the table runs, or this one is cancelled.
             StoreError: the store is unavailable; what is done is complete, and another run does the rest.
         """
-        cancellation = cancellation or Cancellation()
         started_s = self._clock()
         result = CompactionResult()
-        target, ranges = self._calls(self._prepared)
-        if target is None:
+        mark = self._group.oldest_mark(self._table)
+        prepared = self._calls(partial(self._prepared, mark=mark, is_dry_run=is_dry_run))
+        if prepared is None:
             return result
+        target, ranges = prepared
         result.bound_ms = time_of(target.rules.bound - 1)
-        target = CompactionTarget(target.table, target.rows, target.rules, is_dry_run)
         lease = TableLease(self._table, "compaction")
         with nullcontext(lease.check) if is_dry_run else leased(self._calls, lease) as check:
-            remaining, failures = ranges, 0
-            while remaining:
-                if cancellation.is_requested:
-                    raise ConflictError("the compaction was cancelled", code="duty_cancelled")
-                with self._unit_of_work():
-                    done = self._engine.unit(target, check, remaining)
-                remaining = [*done.remaining]
-                result.counts.add(done.counts)
+            for unit in units_of_work(
+                ranges,
+                lambda remaining: self._engine.unit(target, check, remaining),
+                activity="compaction",
+                unit_of_work=self._unit_of_work,
+                on_blocked=on_blocked,
+                cancellation=cancellation,
+                clock=self._clock,
+            ):
+                result.counts.add(unit.counts)
                 result.seconds = self._clock() - started_s
-                on_progress(result, len(ranges) - len(remaining), len(ranges))
-                on_blocked("" if done.error is None else str(done.error))
-                failures = 0 if done.error is None else failures + 1
-                if done.error is not None:
-                    if failures >= ATTEMPTS:
-                        raise done.error
-                    cancellation.wait(PAUSE_S)
+                on_progress(result, len(ranges) - len(unit.remaining), len(ranges))
             if result.counts.replaced and not is_dry_run:
                 self._calls(lambda store: store.flush_removed(self._table))
         result.seconds = self._clock() - started_s
         return result
 
-    def _prepared(self, store: Store[Any]) -> tuple[CompactionTarget | None, list[Range]]:
-        """The target and its ranges; no target if the table has no mark."""
+    def _prepared(
+        self, store: Store[Any], *, mark: OldestMark | None, is_dry_run: bool
+    ) -> tuple[CompactionTarget, list[Range]] | None:
+        """The target and its ranges; None if the table has no mark."""
         spec = store.describe_table(self._table)
         if spec is None:
             raise NotFoundError(f'there is no table "{self._table}"')
-        bound = bound_of(store, self._table, self._request.older_than_ms)
-        if bound is None:
-            return None, []
+        if mark is None:
+            return None
         rules = CompactionRules(
-            bound, start_of(self._request.window_ms, 0), max_cell_bytes=store.settings.max_put_bytes
+            bound_of(mark.time_ms, self._request.older_than_ms),
+            start_of(self._request.window_ms, 0),
+            max_cell_bytes=store.settings.max_put_bytes,
         )
-        rows = RowFormat.recorded(store, self._table)
-        if rows.updates != self._declared.updates:  # another processor would merge them into other values, for good
-            raise UpdatesDifferError(self._table, self._declared.updates, rows.updates)
-        return CompactionTarget(self._table, rows, rules), ranges_of(spec.splits, Distribution.of(rows.buckets))
+        row_format = RowFormat.recorded(store, self._table)
+        # another processor would merge them into other values, for good
+        if row_format.updates != self._declared.updates:
+            raise UpdatesDifferError(self._table, self._declared.updates, row_format.updates)
+        target = CompactionTarget(self._table, row_format, rules, is_dry_run)
+        return target, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
 
-def updated_table(configuration: Configuration, name: str) -> tuple[Table, Pipeline]:
+def table_with_updates(configuration: Configuration, name: str) -> tuple[Table, Pipeline]:
     """
     A table with deferred updates of a configuration, and the pipeline that writes it.
 
@@ -162,14 +167,13 @@ def updated_table(configuration: Configuration, name: str) -> tuple[Table, Pipel
         NotFoundError: the file declares no such table.
         ConfigError: it has no deferred updates, or no pipeline of the file writes it.
     """
-    table = configuration.tables.get(name)
-    if table is None:
-        hint = did_you_mean(name, configuration.tables) or f"it declares {', '.join(configuration.tables) or 'none'}"
-        raise NotFoundError(f'the file declares no table "{name}"', hint=hint)
+    elsewhere = (
+        f"use the file of the pipeline that writes it; there it is declared as 'tables: {{{name}: {{updates: …}}}}'"
+    )
+    table = declared_table(configuration, name, if_none=elsewhere)
     if table.updates is None:
         raise ConfigError(f'table "{name}" has no deferred updates, so there is nothing to compact or to roll back')
     for pipeline in configuration.pipelines.values():
-        for sink in pipeline.sinks:
-            if sink.settings.fixed_table == name and sink.settings.store_name == table.store:
-                return table, pipeline
+        if table in configuration.updated_by(pipeline):
+            return table, pipeline
     raise ConfigError(f'no pipeline of the file writes table "{name}"', hint="use the file of its pipeline")

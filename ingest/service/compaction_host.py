@@ -9,12 +9,13 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.updates import live_merging
-from ingest.service.compaction import CompactionResult, TableCompaction, updated_table
+from ingest.service.compaction import CompactionResult, TableCompaction, table_with_updates
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.lease import one_at_a_time
+from ingest.service.table_group import table_group_beside
 from sinks.rewriting.compaction import UNIT_S
-from sinks.rewriting.groups_of_table import StoreCalls
-from sinks.rewriting.units import Engine, InProcess
+from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.units import CompactionEngine, InProcess
 
 
 def compact_alone(
@@ -25,6 +26,7 @@ def compact_alone(
     *,
     is_dry_run: bool = False,
     on_progress: Callable[[CompactionResult, int, int], None] = lambda _result, _done, _total: None,
+    on_blocked: Callable[[str], None] = lambda _reason: None,
 ) -> CompactionResult:
     """
     Compact a table in a process of its own.
@@ -38,7 +40,7 @@ def compact_alone(
         ConflictError: another process has locked the store, or compacts or rolls back the table.
         StoreError: the store is unavailable; what is done is complete, and another run does the rest.
     """
-    table, pipeline = updated_table(configuration, name)
+    table, pipeline = table_with_updates(configuration, name)
     plan = plan_of(configuration, pipeline, catalog)
     component = configuration.stores[table.store]
     with ExitStack() as opened:
@@ -46,27 +48,20 @@ def compact_alone(
         store = opened.enter_context(open_store(component, catalog))
         calls = StoreCalls(one_at_a_time(store))
         if is_dry_run or store.capabilities.written_by_driver:
-            engine: Engine = InProcess(calls, live_merging(plan.updates[table.store][name]))
+            engine: CompactionEngine = InProcess(calls, live_merging(plan.updates[table.store][name]))
         else:
             engine = _on_spark(configuration, plan, table.store, opened)
-        return TableCompaction(table.spec(), request, calls, engine).run(is_dry_run=is_dry_run, on_progress=on_progress)
+        group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
+        compaction = TableCompaction(table.spec(), request, calls, engine, group)
+        return compaction.run(is_dry_run=is_dry_run, on_progress=on_progress, on_blocked=on_blocked)
 
 
-def _on_spark(configuration: Configuration, plan: Plan, store: str, opened: ExitStack) -> Engine:
+def _on_spark(configuration: Configuration, plan: Plan, store: str, opened: ExitStack) -> CompactionEngine:
     """An engine with a session for the compaction alone."""
     from ingest.spark.jobs.compaction import SparkEngine
     from ingest.spark.session import close_session, open_session
-    from ingest.spark.state import spark_conf
+    from ingest.spark.state import session_options
 
-    spark = configuration.spark
-    session = open_session(
-        f"attr2hbase compact {plan.pipeline}",
-        master=spark.master,
-        driver_memory_bytes=spark.driver_memory,
-        conf=spark_conf(configuration),
-        secret_names=configuration.secret_settings,
-        jars=[],
-        java_properties={},
-    )
+    session = open_session(f"attr2hbase compact {plan.pipeline}", **session_options(configuration))
     opened.callback(close_session, session)
     return SparkEngine(session, plan, store, session.sparkContext.defaultParallelism, seconds=UNIT_S)

@@ -2,12 +2,14 @@
 
 from typing import Self
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
-from ingest.api import ConfigError, Duration, Model, option
+from ingest.api import ConfigError, Model, option
+from ingest.config.tables import DEFAULT_SPAN
+from ingest.formats.durations import milliseconds
+from ingest.service.request import request_of
 
-_DURATION: TypeAdapter[float] = TypeAdapter(Duration)
-HOUR_MS = 3_600_000
+_DEFAULT_MS = milliseconds("older_than", DEFAULT_SPAN)
 
 
 class CompactionRequest(Model):
@@ -21,8 +23,8 @@ class CompactionRequest(Model):
 
     model_config = ConfigDict(extra="forbid")
 
-    older_than_ms: int = option("As `older_than`.", default=HOUR_MS, ge=0)
-    window_ms: int = option("As `window`.", default=HOUR_MS, ge=1)
+    older_than_ms: int = option("As `older_than`.", default=_DEFAULT_MS, ge=0)
+    window_ms: int = option("As `window`.", default=_DEFAULT_MS, ge=1)
 
     @classmethod
     def of(cls, content: bytes) -> Self:
@@ -32,32 +34,20 @@ class CompactionRequest(Model):
         Raises:
             ConfigError: it is none.
         """
-        try:
-            return cls.model_validate_json(content or b"{}")
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the request"
-            raise ConfigError(f"{place}: {first['msg']}", hint='send JSON as {"older_than_ms": 3600000}') from error
+        return request_of(cls, content, 'send JSON as {"older_than_ms": 3600000}')
 
     @classmethod
-    def from_durations(cls, older_than: str, window: str) -> Self:
+    def from_durations(cls, older_than: str | None, window: str | None) -> Self:
         """
-        A request from durations as `--older-than 10m` has them.
+        A request from durations as `--older-than 10m` has them; the default for None.
 
         Raises:
             ConfigError: one is no duration, or the window is shorter than a millisecond.
         """
         found = {
-            "--older-than": _milliseconds("--older-than", older_than),
-            "--window": _milliseconds("--window", window),
+            "--older-than": milliseconds("--older-than", older_than or DEFAULT_SPAN),
+            "--window": milliseconds("--window", window or DEFAULT_SPAN),
         }
         if not found["--window"]:
             raise ConfigError("--window is shorter than a millisecond")
         return cls(older_than_ms=found["--older-than"], window_ms=found["--window"])
-
-
-def _milliseconds(name: str, text: str) -> int:
-    try:
-        return round(_DURATION.validate_python(text) * 1000)
-    except ValidationError as error:
-        raise ConfigError(f"{name}: {error.errors()[0]['msg']}") from error

@@ -1,20 +1,19 @@
 """Submits the compactions that the tables of a configuration declare."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from ingest.api import IngestError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.service.compaction import updated_table
+from ingest.service.compaction import table_with_updates
 from ingest.service.compaction_duty import CompactionDuty
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.duties import Duties
+from ingest.service.periodic import Periodic
 
 POLL_S = 1.0
 _log = logger(__name__)
@@ -27,7 +26,7 @@ class Scheduled(NamedTuple):
     request: CompactionRequest
 
 
-class CompactionSchedule:
+class CompactionSchedule(Periodic):
     """
     Submits a duty for each table with `compact`, as often as it says; the first time after one interval.
 
@@ -41,23 +40,12 @@ class CompactionSchedule:
     """
 
     def __init__(self, duties: Duties, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__("compactions", POLL_S, self.submit_due)
         self._duties = duties
         self._metrics = metrics
         self._clock = clock
         self._known: Mapping[str, Scheduled] = {}
         self._next_s: dict[str, float] = {}
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="compactions", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
 
     def submit_due(self) -> None:
         """Submit the compactions that are due now."""
@@ -80,10 +68,6 @@ class CompactionSchedule:
                 except IngestError as error:
                     _log.warning("a compaction was not submitted", table=table, reason=str(error))
 
-    def _run(self) -> None:
-        while not self._ended.wait(POLL_S):
-            self.submit_due()
-
 
 def scheduled(configuration: Configuration) -> dict[str, Scheduled]:
     """The compactions of the tables that a pipeline of the configuration writes, by table."""
@@ -100,7 +84,7 @@ def scheduled(configuration: Configuration) -> dict[str, Scheduled]:
 
 def _is_written(configuration: Configuration, table: str) -> bool:
     try:
-        updated_table(configuration, table)
+        table_with_updates(configuration, table)
     except IngestError:
         return False
     return True

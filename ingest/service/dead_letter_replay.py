@@ -11,16 +11,23 @@ from typing import Self
 from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.queue import DeadLetterQueue
-from ingest.dead_letters.replay import Components
+from ingest.dead_letters.queue import DeadLetterQueue, Entry
+from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
+from ingest.service.batches import batch_log_folder
+from ingest.service.later_runs import LaterRuns
 from ingest.service.replay_lock import replay_lock
 from ingest.service.stores import committers_of, driver_stores
+from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay
+from ingest.sources.kafka import KafkaSourceSettings
+from ingest.spark.streaming.batch_log import BatchLog
+from sinks.rewriting.taken_back import taken_back
+from sinks.writing.driver_store import DriverStore
 
 
 class DeadLetterReplay:
@@ -29,9 +36,14 @@ class DeadLetterReplay:
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
     Another replay of the pipeline on this machine is refused too, as it would replay the same dead letters.
+
+    Args:
+        recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch.
     """
 
-    def __init__(self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> None:
+    def __init__(
+        self, configuration: Configuration, pipeline: Pipeline, catalog: Catalog, *, recount: bool = False
+    ) -> None:
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
@@ -39,18 +51,29 @@ class DeadLetterReplay:
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
+        self._recount = recount
+        self._runs: LaterRuns | None = None
+        self._tables = {  # of the sinks into deferred updates
+            sink.name: sink.settings.fixed_table or ""
+            for sink in self._plan.sinks
+            if sink.name in self._plan.sinks_of_updates
+        }
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
-            self._committers = committers_of(self._configuration, self._plan, stores)
+            tables = owned_tables(self._configuration, self._plan, stores)
+            self._committers = committers_of(self._configuration, self._plan, stores, tables.feeds)
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()
             if self._plan.updates:
                 self._refuse_fan_out()
-                self._updates = UpdateReplay(self._configuration, self._pipeline, self._plan, stores, opened)
+            if self._plan.updates or self._plan.feeds:
+                self._updates = UpdateReplay(self._configuration, self._pipeline, self._plan, stores, opened, tables)
+            if self._plan.updates:
+                self._runs = self._later_runs(stores)
             self._task = live_task(self._plan)
             opened.callback(self._task.close)
             self._opened = opened.pop_all()
@@ -75,32 +98,73 @@ class DeadLetterReplay:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
 
-        Sinks of tables with deferred updates run as a micro-batch of their own, at a new time.
+        Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
+        feed do so too, but only their changes have that time: readers of the feed may have read further already.
         """
         if self._updates is None:
             return self._run(records, batch_time_ms, sinks_by_record)
         names = self.components.sinks
-        into_updates, others = {}, {}
+        into_updates, into_feeds, others = {}, {}, {}
         for record in records:
             selected = sinks_by_record.get(record.place, names)
-            into_updates[record.place] = selected & self._plan.sinks_of_updates
-            others[record.place] = selected - self._plan.sinks_of_updates
-        found = [
-            self._run_some(records, batch_time_ms, others),
-        ]
+            reasons = self._skip_reasons(record.place, selected, batch_time_ms + BEFORE_BATCH_MS)
+            into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
+            into_feeds[record.place] = selected & self._plan.sinks_of_feeds
+            others[record.place] = selected - reasons.keys() - into_feeds[record.place]
+        found = [self._run_some(records, batch_time_ms, others)]
 
         def write(time_ms: int) -> None:
             found.append(self._run_some(records, time_ms, into_updates))
+            found.append(self._run_some(records, batch_time_ms, into_feeds))
 
-        updated = [record for record in records if into_updates[record.place]]
+        updated = [record for record in records if into_updates[record.place] or into_feeds[record.place]]
         if updated:
-            content = [[*record.place, sorted(into_updates[record.place])] for record in updated]
+            content = [
+                [*record.place, sorted(into_updates[record.place] | into_feeds[record.place])] for record in updated
+            ]
             self._updates.run(content, write)
         counts, dead_letters = Counts(), []
         for some, failed in found:
             counts.add(some)
             dead_letters += failed
         return counts, dead_letters
+
+    def skip_reason(self, entry: Entry) -> SkipReason | None:
+        """
+        Why a dead letter does not run: each of its sinks would count its record a second time. None if it runs.
+
+        Raises:
+            ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
+        """
+        dead_letter = entry.dead_letter
+        components = self.components
+        alone = dead_letter.component in components.alone
+        sinks = frozenset([dead_letter.component]) if alone else components.sinks
+        reasons = self._skip_reasons(dead_letter.record.place, sinks, dead_letter.batch_time_ms)
+        if reasons.keys() != sinks or None in reasons.values():
+            return None
+        return max(reason for reason in reasons.values() if reason is not None)
+
+    def _skip_reasons(
+        self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int
+    ) -> dict[str, SkipReason | None]:
+        """For those of the sinks that write deferred updates, why they do not get a record; None if they do."""
+        found: dict[str, SkipReason | None] = {}
+        for name in sinks & self._tables.keys():
+            runs = self._runs
+            found[name] = None if runs is None else runs.skip_reason(self._tables[name], place, batch_time_ms)
+        return found
+
+    def _later_runs(self, stores: Mapping[str, DriverStore]) -> LaterRuns | None:
+        """The runs of the pipeline's records; None if its source has no batch log."""
+        if not isinstance(self._pipeline.source.settings, KafkaSourceSettings):
+            return None
+        intervals = {}
+        for name, tables in self._plan.updates.items():
+            with stores[name].held() as store:
+                intervals.update({table: taken_back(store, table) for table in tables})
+        log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
+        return LaterRuns(log.batches(), intervals, recount=self._recount)
 
     def _refuse_fan_out(self) -> None:
         """The whole record runs again: the updates of its events that did not fail would be added twice."""

@@ -4,9 +4,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from ingest.api import ConflictError, IngestError
 from ingest.service.cancellation import Cancellation
@@ -185,6 +185,41 @@ class DutyRun:
         yield
         worked_s = self.clock() - started_s
         self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_REST_S)))
+
+
+class DutyResult(Protocol):
+    """The result of a duty."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+
+
+class DutyReporter:
+    """
+    Reports the result of a duty that runs units of work, as its progress.
+
+    Args:
+        report: of the run.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._progress = Progress()
+
+    def advanced(self, result: DutyResult, done: int, total: int) -> None:
+        """Report the result so far, and the numbers of finished units and of all."""
+        self._progress = Progress(done, total, result.to_json())
+        self._report(self._progress)
+
+    def blocked(self, reason: str) -> None:
+        """Report why the unit that runs is retried, if the reason is another one than before; "" if it is not."""
+        if reason != self._progress.blocked:
+            self._progress = replace(self._progress, blocked=reason)
+            self._report(self._progress)
+
+    def done(self, result: DutyResult) -> None:
+        """Report the complete result."""
+        self.advanced(result, self._progress.total, self._progress.total)
 
 
 class Duty(ABC):

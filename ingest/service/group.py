@@ -184,7 +184,9 @@ class OffsetCommitter:
             )
         # not the last stable offset: records after an open transaction count as lag
         ends = admin.high_watermarks(topics)
-        check_ends(ends, self._acknowledged, self._checkpoint.folder)
+        check_ends(
+            ends, self._acknowledged, self._checkpoint.folder, lambda: self._topic_ids.check(admin.topic_ids(topics))
+        )
         # a partition without an acknowledged record has not been read at all
         begins = admin.earliest(topics)
         for part, end in ends.items():

@@ -87,6 +87,11 @@ class KafkaSource(Source[KafkaSourceSettings]):
             raise NotFoundError(f'no topic matches "{settings.topics_pattern}"')
         return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
 
+    def topic_ids(self) -> Mapping[str, str]:
+        """The ids of the topics that exist now, as far as the cluster reports them."""
+        with KafkaAdmin(self.settings) as admin:
+            return admin.topic_ids(topics_of(self.settings, admin))
+
     def identity(self) -> Mapping[str, str]:
         """The cluster, and the topics or their pattern; also determines the start position."""
         with KafkaAdmin(self.settings) as admin:
@@ -169,7 +174,12 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def _check_ends(self, admin: KafkaAdmin, topics: list[str], reached: Mapping[tuple[str, int], int]) -> None:
         """Refuse to resume behind the end of a partition, whose next records will have offsets that were read."""
         try:
-            check_ends(admin.high_watermarks(topics), reached, self._checkpoint.folder)
+            check_ends(
+                admin.high_watermarks(topics),
+                reached,
+                self._checkpoint.folder,
+                lambda: self._topic_ids.check(admin.topic_ids(topics)),
+            )
         except TopicLostError as error:
             self._leave(error.topics)
             raise

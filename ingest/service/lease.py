@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.api import IngestError, Store
 from ingest.observe.logs import logger
-from sinks.rewriting.groups_of_table import Access, StoreCalls
+from sinks.rewriting.store_calls import Access, StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
 
 RENEW_S = 20.0

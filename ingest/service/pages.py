@@ -15,15 +15,19 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth
 from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
+from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.compaction_duty import CompactionDuty
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyStatus
+from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.replay_duty import ReplayDuty
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.rollback import RollbackRequest
 from ingest.service.rollback_duty import RollbackDuty
+from ingest.service.stash_duty import StashDuty
+from ingest.service.stash_request import StashRequest
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -41,8 +45,8 @@ _log = logger(__name__)
 class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/duties` and
-    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/compact` and
-    `rollback`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
+    `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/compact`,
+    `rollback` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -87,6 +91,9 @@ class Pages:
                 _route("GET", "/duties/<duty>", self._duty),
                 _route("POST", "/tables/<table>/compact", self._compact),
                 _route("POST", "/tables/<table>/rollback", self._rollback),
+                _route("POST", "/tables/<table>/sweep", self._sweep),
+                _route("POST", "/stash", self._stash),
+                _route("POST", "/tables/<table>/shards", self._shards),
                 _route("POST", "/duties/<duty>/cancel", self._cancel_duty),
                 _route("POST", "/log-level/<level>", self._log_level),
                 _route("GET", "/reload", self._reload_status),
@@ -204,17 +211,22 @@ class Pages:
             HTTPStatus.ACCEPTED,
         )
 
+    def _sweep(self, _request: Request, table: str) -> Response:
+        return self._about_duty(lambda: self._duties.submit(BodySweepDuty(table)), HTTPStatus.ACCEPTED)
+
+    def _stash(self, request: Request) -> Response:
+        return self._about_duty(
+            lambda: self._duties.submit(StashDuty(StashRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
+        )
+
+    def _shards(self, request: Request, table: str) -> Response:
+        shared = self._duties.shared
+        return _answer(
+            lambda: apply_in_service(shared, table, ShardRequest.of(request.get_data())), HTTPStatus.ACCEPTED
+        )
+
     def _about_duty(self, action: Callable[[], DutyStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
-        try:
-            response = _json(action().to_json())
-        except NotFoundError as error:
-            return Response(f"{error}\n", HTTPStatus.NOT_FOUND)
-        except ConflictError as error:
-            return Response(f"{error}\n", HTTPStatus.CONFLICT)
-        except ConfigError as error:
-            return Response(f"{error}\n", HTTPStatus.BAD_REQUEST)
-        response.status_code = status
-        return response
+        return _answer(lambda: action().to_json(), status)
 
     def _log_level(self, _request: Request, level: str) -> Response:
         if level not in set(LogLevel):
@@ -245,6 +257,20 @@ class Pages:
             return response
 
         return page
+
+
+def _answer(action: Callable[[], object], status: HTTPStatus) -> Response:
+    """The result of a command as JSON, or the status of its error."""
+    try:
+        response = _json(action())
+    except NotFoundError as error:
+        return Response(f"{error}\n", HTTPStatus.NOT_FOUND)
+    except ConflictError as error:
+        return Response(f"{error}\n", HTTPStatus.CONFLICT)
+    except ConfigError as error:
+        return Response(f"{error}\n", HTTPStatus.BAD_REQUEST)
+    response.status_code = status
+    return response
 
 
 def _json(content: object) -> Response:

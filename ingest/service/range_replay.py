@@ -38,14 +38,14 @@ from ingest.service.replay_plan import (
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import ReplayState, ReplayTotals
-from ingest.service.tables import replay_file
-from ingest.service.taken_back import (
+from ingest.service.replayable_batches import (
     TakenBack,
     UnfinishedPiece,
     common_tables,
     pieces_taken_back,
     taken_back_from,
 )
+from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
 from ingest.service.update_replay import unfinished
 from ingest.spark.state import state_of
@@ -241,7 +241,8 @@ class RangeReplay:
 
     def _interrupted(self) -> UnfinishedPiece | None:
         """The piece of this pipeline that may be written in part."""
-        stored = unfinished(replay_file(self._configuration, self._pipeline.name)) if self._plan.updates else None
+        has_marks = self._plan.updates or self._plan.feeds
+        stored = unfinished(replay_file(self._configuration, self._pipeline.name)) if has_marks else None
         return None if stored is None else UnfinishedPiece.from_plain(stored["content"])
 
     def _run(

@@ -12,7 +12,7 @@ from ingest.service.stores import driver_stores, refuse_cluster
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.jars import connector_jars
 from ingest.spark.session import close_session, has_jars, is_submitted, max_tasks, open_session
-from ingest.spark.state import spark_conf
+from ingest.spark.state import session_options
 from ingest.spark.streaming.reading import Session
 from sinks.writing.driver_store import DriverStore
 
@@ -63,16 +63,9 @@ class OwnProcess(ReplayHost):
         self, pipeline: str, settings: KafkaSourceSettings, stores: Mapping[str, DriverStore], opened: ExitStack
     ) -> Session:
         """A new session."""
-        spark = self._configuration.spark
-        session = open_session(
-            f"attr2hbase replay {pipeline}",
-            master=spark.master,
-            driver_memory_bytes=spark.driver_memory,
-            conf=spark_conf(self._configuration),
-            secret_names=self._configuration.secret_settings,
-            jars=[] if is_submitted() else connector_jars(),
-            java_properties=settings.java_properties(),
-        )
+        jars = [] if is_submitted() else connector_jars()
+        options = session_options(self._configuration, jars, settings.java_properties())
+        session = open_session(f"attr2hbase replay {pipeline}", **options)
         opened.callback(close_session, session)
         refuse_cluster(stores, str(session.sparkContext.master))
         return session

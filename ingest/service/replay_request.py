@@ -3,10 +3,11 @@
 import math
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo, model_validator
 
 from ingest.api import ConfigError, Model
 from ingest.formats.times import moment, moment_of
+from ingest.service.request import request_of
 
 
 def _milliseconds(value: object, info: ValidationInfo) -> object:
@@ -55,12 +56,7 @@ class ReplayRequest(Model):
         Raises:
             ConfigError: it is none.
         """
-        try:
-            return cls.model_validate_json(content)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the request"
-            raise ConfigError(f"{place}: {first['msg']}", hint='send JSON as {"start": TIME, "end": TIME}') from error
+        return request_of(cls, content, 'send JSON as {"start": TIME, "end": TIME}')
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -19,8 +19,9 @@ from ingest.service.kafka_source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
 from ingest.service.replay_plan import Piece
+from ingest.service.replayable_batches import UnfinishedPiece
 from ingest.service.stores import committers_of
-from ingest.service.taken_back import UnfinishedPiece
+from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay
 from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
@@ -64,13 +65,15 @@ class ReplayRunner:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         self._updates: UpdateReplay | None = None
         stores = host.stores(plan, opened)
-        if tables is not None:
+        owned = owned_tables(configuration, plan, stores)
+        if tables is not None or plan.feeds:
             # of all tables: their marks move together
-            self._updates = UpdateReplay(configuration, pipeline, plan, stores, opened)
+            self._updates = UpdateReplay(configuration, pipeline, plan, stores, opened, owned)
             self._updates.complete(done)
+        if tables is not None:
             plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
-        committers = committers_of(configuration, plan, stores)
+        committers = committers_of(configuration, plan, stores, owned.feeds)
         for committer in committers.values():
             opened.callback(committer.close)
             committer.recover()  # before Spark starts, because a locked store is refused here
@@ -120,10 +123,14 @@ class ReplayRunner:
         def write(time_ms: int) -> None:
             self._job.run_batch(frame, piece.number, time_ms, piece.name, partial(first_places, piece.ranges))
 
+        def write_again(_time_ms: int) -> None:
+            # only the changes have a new time
+            write(piece.time_ms)
+
         if self._updates is None:
             write(piece.time_ms)
         else:
-            self._updates.run(UnfinishedPiece(piece, self._tables).to_plain(), write)
+            self._updates.run(UnfinishedPiece(piece, self._tables).to_plain(), write if self._tables else write_again)
         return self._observer.counts
 
     def finish(self, piece: Piece) -> None:

@@ -6,33 +6,39 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
 from ingest.amounts import counted
-from ingest.api import ConfigError, IngestError, Model, NotFoundError, Store
+from ingest.api import ConfigError, ConflictError, IngestError, Model, NotFoundError, Store
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
+from ingest.formats.times import moment
 from ingest.plan.stores import owned_store, reading_store
-from ingest.service.compaction import updated_table
+from ingest.service.compaction import table_with_updates
 from ingest.service.lease import leased, one_at_a_time
-from sinks.rewriting.groups_of_table import Range, StoreCalls, ranges_of
-from sinks.rewriting.rollback import RangeRollback, RollbackCounts, check_below_mark
+from ingest.service.request import request_of
+from ingest.service.table_group import OldestMark, TableGroup, table_group_beside
+from sinks.feed.stream import FEED
+from sinks.rewriting.rollback import RangeRollback, RollbackCounts
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
+from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rewriting.taken_back import Interval, add_taken_back
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.partitions import Range
 
 
-class RowsLeftError(IngestError):
+class OverlappingRowsError(IngestError):
     """Merged rows would be left with updates of the interval, and the rollback is strict."""
 
-    code = "rows_left"
+    code = "rows_overlap"
 
     @classmethod
-    def of(cls, left: int) -> "RowsLeftError":
+    def of(cls, rows: int) -> "OverlappingRowsError":
         """The error for a number of merged rows."""
         return cls(
-            f"{counted(left, 'merged row')} with updates both inside and outside of the interval would be left; "
+            f"{counted(rows, 'merged row')} with updates both inside and outside of the interval would be left; "
             "nothing was deleted",
             hint="choose an interval of whole windows of the compaction, or leave out --strict",
         )
@@ -62,14 +68,7 @@ class RollbackRequest(Model):
         Raises:
             ConfigError: it is none.
         """
-        try:
-            return cls.model_validate_json(content)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the request"
-            raise ConfigError(
-                f"{place}: {first['msg']}", hint='send JSON as {"first_ms": MS, "last_ms": MS}'
-            ) from error
+        return request_of(cls, content, 'send JSON as {"first_ms": MS, "last_ms": MS}')
 
 
 @dataclass(slots=True)
@@ -89,9 +88,9 @@ class RollbackResult:
     def to_json(self) -> dict[str, Any]:
         """The same as plain data, as `from_json` reads it."""
         return {
-            "keys": self.counts.keys,
+            "original_rows": self.counts.original_rows,
             "deleted": self.counts.deleted,
-            "left": self.counts.left,
+            "overlapping": self.counts.overlapping,
             "examples": self.counts.examples,
             "taken_back_ms": [[*each] for each in self.taken_back],
             "seconds": round(self.seconds, 3),
@@ -100,7 +99,9 @@ class RollbackResult:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RollbackResult":
         """The result of what `to_json` returned, without the batch times of the rows that stay."""
-        counts = RollbackCounts(content["keys"], content["deleted"], content["left"], content["examples"])
+        counts = RollbackCounts(
+            content["original_rows"], content["deleted"], content["overlapping"], content["examples"]
+        )
         return cls(counts, [Interval(*each) for each in content["taken_back_ms"]], content["seconds"])
 
 
@@ -112,17 +113,25 @@ class TableRollback:
         calls: of its store, open for writing; for a dry run it may be open for reading.
         table: its name.
         interval: batch times whose updates are deleted.
+        group: the tables of the pipeline that writes it.
         clock: monotonic seconds.
     """
 
     def __init__(
-        self, calls: StoreCalls, table: str, interval: Interval, *, clock: Callable[[], float] = time.monotonic
+        self,
+        calls: StoreCalls,
+        table: str,
+        interval: Interval,
+        group: TableGroup,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if interval.first_ms > interval.last_ms:
             raise ConfigError("the interval is empty: --from is after --to", hint="times without a zone are UTC")
         self._calls = calls
         self._table = table
         self._interval = interval
+        self._group = group
         self._clock = clock
 
     def plan(self) -> RollbackResult:
@@ -131,7 +140,7 @@ class TableRollback:
 
         Raises:
             NotFoundError: the store has no such table.
-            ConflictError: the interval is not below the table's mark.
+            ConflictError: the interval is not below the marks, or a replay of the pipeline is not finished.
             StoreError: the store is unavailable.
         """
         return self._run(None)
@@ -146,14 +155,15 @@ class TableRollback:
 
         Raises:
             NotFoundError: the store has no such table.
-            ConflictError: the interval is not below the table's mark, or a compaction or rollback of the table runs.
-            RowsLeftError: merged rows would be left, and the rollback is strict.
+            ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a
+                compaction or rollback of the table runs.
+            OverlappingRowsError: merged rows would be left, and the rollback is strict.
             StoreError: the store is unavailable; another run does the rest.
         """
         started_s = self._clock()
         with leased(self._calls, TableLease(self._table, "rollback")) as check:
-            if is_strict and (left := self._run(None).counts.left):
-                raise RowsLeftError.of(left)
+            if is_strict and (overlapping := self._run(None).counts.overlapping):
+                raise OverlappingRowsError.of(overlapping)
             result = self._run(check, check_running)
             self._calls(lambda store: add_taken_back(store, self._table, result.taken_back))
             self._calls(lambda store: store.flush_removed(self._table))
@@ -163,11 +173,13 @@ class TableRollback:
     def _run(self, check: LeaseCheck | None, check_running: Callable[[], None] = lambda: None) -> RollbackResult:
         """A pass over the table, which deletes only with the check of a lease."""
         started_s = self._clock()
-        rows, ranges = self._calls(self._prepared)
+        row_format, ranges = self._calls(self._prepared)
+        check_below(self._group.oldest_mark(self._table), self._table, self._interval)
+        self._group.check_no_replay()
         rollback = RangeRollback(
             self._calls,
             self._table,
-            rows,
+            row_format,
             self._interval,
             is_dry_run=check is None,
             check=check or (lambda _store: None),
@@ -182,9 +194,14 @@ class TableRollback:
         spec = store.describe_table(self._table)
         if spec is None:
             raise NotFoundError(f'there is no table "{self._table}"')
-        check_below_mark(store, self._table, self._interval)
-        rows = RowFormat.recorded(store, self._table)
-        return rows, ranges_of(spec.splits, Distribution.of(rows.buckets))
+        if FEED in store.properties(self._table):
+            raise ConflictError(
+                f'table "{self._table}" has a feed, and its readers would keep the updates that are taken back',
+                code="rollback_of_feed",
+                hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
+            )
+        row_format = RowFormat.recorded(store, self._table)
+        return row_format, whole_row_ranges(spec.splits, Distribution.of(row_format.buckets))
 
 
 def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, interval: Interval) -> RollbackResult:
@@ -192,11 +209,14 @@ def plan_rollback(configuration: Configuration, catalog: Catalog, name: str, int
     What a rollback of a table would do; a service may run.
 
     Raises:
-        IngestError: as `updated_table` and `TableRollback.plan`.
+        IngestError: as `table_with_updates` and `TableRollback.plan`.
     """
-    table, _ = updated_table(configuration, name)
-    with reading_store(configuration.stores[table.store], catalog) as store:
-        return TableRollback(StoreCalls(lambda: nullcontext(store)), name, interval).plan()
+    table, pipeline = table_with_updates(configuration, name)
+    with ExitStack() as opened:
+        store = opened.enter_context(reading_store(configuration.stores[table.store], catalog))
+        calls = StoreCalls(lambda: nullcontext(store))
+        group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
+        return TableRollback(calls, name, interval, group).plan()
 
 
 def roll_back(
@@ -207,9 +227,37 @@ def roll_back(
 
     Raises:
         ConflictError: another process has locked the store; or as `TableRollback.run`.
-        IngestError: as `updated_table` and `TableRollback.run`.
+        IngestError: as `table_with_updates` and `TableRollback.run`.
     """
-    table, _ = updated_table(configuration, name)
+    table, pipeline = table_with_updates(configuration, name)
     with ExitStack() as opened:
         store = opened.enter_context(owned_store(configuration.stores[table.store], catalog))
-        return TableRollback(StoreCalls(one_at_a_time(store)), name, interval).run(is_strict=is_strict)
+        calls = StoreCalls(one_at_a_time(store))
+        group = table_group_beside(configuration, pipeline, catalog, {table.store: calls}, opened)
+        return TableRollback(calls, name, interval, group).run(is_strict=is_strict)
+
+
+def check_below(mark: OldestMark | None, table: str, interval: Interval) -> None:
+    """
+    Refuse an interval with micro-batches that may not be complete.
+
+    Args:
+        mark: the oldest of the pipeline's tables.
+        table: which is rolled back.
+        interval: batch times.
+
+    Raises:
+        ConflictError: there is no mark, or the interval ends after it.
+    """
+    if mark is None:
+        raise ConflictError(
+            f'table "{table}" has no complete micro-batch, so there is nothing to roll back', code="above_mark"
+        )
+    if interval.last_ms > mark.time_ms:
+        other = "" if mark.table == table else ", which the same pipeline writes"
+        raise ConflictError(
+            f'the interval ends at {moment(interval.last_ms)}, after the mark of table "{mark.table}"{other}, '
+            f"{moment(mark.time_ms)}: micro-batches after it may not be complete",
+            code="above_mark",
+            hint="choose an earlier --to, or wait until the pipeline has acknowledged its micro-batch",
+        )

@@ -7,7 +7,8 @@ from ingest.plan.assemble import plan_of
 from ingest.service.duty import DutyRun, Progress
 from ingest.service.rollback import RollbackRequest, TableRollback
 from ingest.service.table_duty import TableDuty
-from sinks.rewriting.groups_of_table import StoreCalls
+from ingest.service.table_group import table_group
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.taken_back import Interval
 
 
@@ -41,7 +42,8 @@ class RollbackDuty(TableDuty[RollbackRequest]):
                 raise ConflictError("the rollback was cancelled", code="duty_cancelled")
 
         with ExitStack() as opened:
-            store = shared.stores.used_by(plan, opened)[table.store]
-            rollback = TableRollback(StoreCalls(store.held), table.name, interval)
+            calls = {name: StoreCalls(store.held) for name, store in shared.stores.used_by(plan, opened).items()}
+            group = table_group(shared.configuration, pipeline, calls)
+            rollback = TableRollback(calls[table.store], table.name, interval, group)
             result = rollback.run(is_strict=self.request.is_strict, check_running=check_running)
         run.report(Progress(1, 1, result.to_json()))

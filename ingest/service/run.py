@@ -24,6 +24,7 @@ from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
+from ingest.service.feed_watch import FeedWatch
 from ingest.service.http import HttpEndpoint
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
@@ -32,6 +33,7 @@ from ingest.service.pages import Pages
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions
+from ingest.service.stash_schedule import StashSchedule
 from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
@@ -39,7 +41,7 @@ from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
-from ingest.spark.state import spark_conf, state_of
+from ingest.spark.state import session_options, state_of
 from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -256,16 +258,10 @@ def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Che
 
 
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:
-    return open_session(
-        "attr2hbase",
-        master=configuration.spark.master,
-        driver_memory_bytes=configuration.spark.driver_memory,
-        conf=spark_conf(configuration),
-        secret_names=configuration.secret_settings,
-        # spark-submit has added them
-        jars=[] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars)),
-        java_properties={name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()},
-    )
+    # spark-submit has added the jars
+    jars = [] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars))
+    java_properties = {name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()}
+    return open_session("attr2hbase", **session_options(configuration, jars, java_properties))
 
 
 def _read(path: str) -> tuple[Configuration, Catalog]:
@@ -297,6 +293,8 @@ def _serve(
     duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
     if not options.once:
         opened.enter_context(CompactionSchedule(duties, shared.metrics))
+        opened.enter_context(StashSchedule(duties, shared.metrics))
+        opened.enter_context(FeedWatch(duties, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)

@@ -12,8 +12,12 @@ from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import Plan
+from sinks.bodies.moving import LargeValues, moving
+from sinks.bodies.staging import BodyCommitter
+from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.table_records import ensure_declared, record_updates
 from sinks.writing.driver_store import DriverStore
+from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.staging import remove_leftovers
 from sinks.writing.store_committer import StoreCommitter
@@ -117,7 +121,8 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
 def _of_driver(plan: Plan) -> Iterator[tuple[str, Store[Any]]]:
     for name, component in plan.stores.items():
         store = live_store(component)
-        if store.capabilities.written_by_driver or store.capabilities.creates_families or name in plan.updates:
+        keeps_marks = name in plan.updates or name in plan.feeds
+        if store.capabilities.written_by_driver or store.capabilities.creates_families or keeps_marks:
             yield name, store
 
 
@@ -157,7 +162,9 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
             )
 
 
-def committers_of(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> dict[str, Committer]:
+def committers_of(
+    configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore], feeds: OwnedFeeds | None = None
+) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
 
@@ -165,21 +172,33 @@ def committers_of(configuration: Configuration, plan: Plan, stores: Mapping[str,
         configuration: declares the tables.
         plan: of the pipeline.
         stores: the driver's.
+        feeds: of the tables that the sinks write; None without any.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
-        store = stores.get(name)
+        store, bodies = stores.get(name), plan.bodies.get(name, {})
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
+        batches = _no_feeds if feeds is None else partial(feeds.batches, name)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
-            committers[name] = StoreCommitter(store, families, staged, declared=declared)
+            committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
+            if bodies:
+                committers[name] = BodyCommitter(committers[name], store, bodies)
         else:
             committers[name] = StoreCommitter(
-                store, families, sender=partial(_sender, component), declared=_written(plan, name, declared)
+                store,
+                families,
+                sender=partial(_sender, component, bodies),
+                declared=_written(plan, name, declared),
+                feeds=batches,
             )
     return committers | sink_committers(plan)
+
+
+def _no_feeds(_time_ms: int) -> Mapping[str, FeedBatch]:
+    return {}
 
 
 def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
@@ -188,8 +207,8 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
     return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
 
 
-def _sender(component: Component[StoreSettings]) -> Sender:
-    return ThreadSender(live_store(component))
+def _sender(component: Component[StoreSettings], bodies: Mapping[str, LargeValues]) -> Sender:
+    return ThreadSender(moving(live_store(component), bodies))
 
 
 def staging_folder(configuration: Configuration, store: str, pipeline: str, *, is_replay: bool = False) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Generic, TypeVar
 
 from ingest.config.model import Pipeline, Table
-from ingest.service.compaction import updated_table
+from ingest.service.compaction import table_with_updates
 from ingest.service.duty import Duty
 from ingest.service.pipeline import Shared
 
@@ -47,6 +47,6 @@ class TableDuty(Duty, Generic[R]):
             NotFoundError: the file declares no such table any more.
             ConfigError: it has no deferred updates, or no pipeline writes it.
         """
-        table, pipeline = updated_table(shared.configuration, self.subject)
+        table, pipeline = table_with_updates(shared.configuration, self.subject)
         self._pipeline = pipeline.name
         return table, pipeline

@@ -1,14 +1,16 @@
-"""The tables with deferred updates of a pipeline: claimed at its start, marked after each micro-batch."""
+"""The tables with deferred updates or with a feed of a pipeline: claimed at its start, marked after each batch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.api import ConfigError, ConflictError, Source
+from ingest.api import ConfigError, ConflictError, Disposition, IngestError, Source, TableSpec
 from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
+from ingest.service.kafka_source import KafkaSource
+from ingest.service.topics import TopicIds, check_marked
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -60,56 +62,118 @@ class PipelineTables:
         self._fingerprint = fingerprint
         self._replay = replay
         self._options = options
+        self._topic_ids = TopicIds(checkpoint.folder)
+        self._ids: dict[str, str] = {}
+        self._looked_up: set[str] = set()
 
     def claim(self, source: Source[Any]) -> None:
         """
-        Claim the tables, and remove updates that would be counted twice.
+        Claim the tables, complete those with a feed, and remove updates that would be counted twice.
 
         Under a new checkpoint these are the updates above the marks, because the pipeline reads their events again. A
         micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
-        updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next.
+        updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next. A table
+        with a feed gets what the feed has of such a micro-batch, because it may have a part of it already.
 
         Raises:
             ConfigError: the source cannot start at the marks.
-            ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it.
-            IngestError: as `OwnedTables.claim` and `OwnedTables.take_back`.
+            PositionLostError: a topic was deleted and recreated since the newest mark.
+            ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it;
+                or readers of a feed have updates of a micro-batch that would write them at another time again.
+            IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.take_back_batch`.
         """
+        self._close_feeds()
         if not self._tables:
             return
         with file_errors(self._replay):
             if self._replay.exists():
                 raise ConflictError(
-                    "a replay into deferred updates of this pipeline was interrupted, and some of its records may "
-                    "be written",
+                    "a replay into the tables of this pipeline was interrupted, and some of its records may be written",
                     code="replay_unfinished",
                     hint="run its command again, then start the pipeline",
                 )
         self._tables.claim(take_over=self._options.take_over)
+        uncommitted = self._checkpoint.uncommitted()
+        self._tables.roll_forward(self._runs_again_at(uncommitted))
         mark = self._tables.newest()
         may_start = self._checkpoint.exists or self._options.recount or source.takes_offset
-        if mark is not None and not may_start:
+        if self._tables.have_updates and mark is not None and not may_start:
             raise ConfigError(
                 f'source "{source.kind}" cannot start where the deferred updates of its tables end',
                 hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
             )
-        if mark is not None:
-            self._times.start_after([str(mark.time_ms)])
-        uncommitted = self._checkpoint.uncommitted()
+        self._times.start_after([str(self._newest_ms())])
         if uncommitted is None and self._checkpoint.newest_commit() is None:
+            if self._tables.have_updates:
+                self._check_topics(mark, source)
             self.resume_at()  # the marks agree
             self._tables.take_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
         elif uncommitted is not None:
-            self._check_uncommitted(uncommitted, mark)
+            self._check_uncommitted(uncommitted)
 
-    def _check_uncommitted(self, batch_id: int, newest: TableMark | None) -> None:
+    def _close_feeds(self) -> None:
+        """Close feeds that the file no longer declares; a store that does not answer is no reason not to start."""
+        try:
+            closed = self._tables.feeds.close_undeclared(take_over=self._options.take_over)
+        except IngestError as error:
+            if error.disposition is not Disposition.RETRY:
+                raise
+            _log.warning("feeds that are no longer declared are not closed", reason=str(error))
+            return
+        for table in closed:
+            _log.warning("the feed of a table is closed: the file does not declare it any more", table=table)
+
+    def _runs_again_at(self, uncommitted: int | None) -> int | None:
+        """
+        The time of a micro-batch that was not acknowledged and runs again as it was; None if there is none.
+
+        Raises:
+            ConflictError: it would run at another time, and readers have its updates already.
+        """
+        time_ms = None if uncommitted is None else self._times.known(uncommitted)
+        if uncommitted is None or time_ms is None:
+            return None
+        self._tables.feeds.begun(time_ms)
+        if not self._runs_anew(uncommitted, time_ms):
+            return time_ms
+        shown = self._tables.shown(time_ms, self._checkpoint.end_offsets(uncommitted))
+        if shown:
+            raise ConflictError(
+                f"readers of the feed of {', '.join(shown)} may have the updates of batch {uncommitted}, which is not "
+                "complete in the other tables; with another configuration they would count them twice",
+                code="batch_shown",
+                hint="run the pipeline with the configuration that it had until the batch is durable, then change it",
+            )
+        return None
+
+    def _check_uncommitted(self, batch_id: int) -> None:
         """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
         time_ms = self._times.of(batch_id)
-        # a table that was taken over may be complete beyond this time
-        is_below = newest is not None and time_ms < newest.time_ms
-        if (is_below or self._checkpoint.is_changed(self._fingerprint)) and not self.is_complete(batch_id, time_ms):
-            _log.warning("updates of the last batch are removed: it runs anew at a later time", batch=batch_id)
+        if self._runs_anew(batch_id, time_ms):
+            _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
             self._tables.take_back_batch(time_ms)
-            self._times.renew(batch_id, 0 if newest is None else newest.time_ms)
+            self._times.renew(batch_id, self._newest_ms())
+
+    def _runs_anew(self, batch_id: int, time_ms: int) -> bool:
+        """
+        Whether a micro-batch that was not acknowledged runs at another time than before.
+
+        It would not write the same rows again; or a table was completed up to its time, or beyond it, without it: one
+        that was taken over, or that an interrupted start has rolled forward. Before the shards of a feed it cannot run.
+        """
+        newest = self._tables.newest()
+        if newest is not None and time_ms <= newest.time_ms:
+            offsets = self._checkpoint.end_offsets(batch_id)
+            if self._tables.is_complete(time_ms, offsets):
+                return False
+            if self._tables.is_past(time_ms, offsets):
+                return True
+        return time_ms < self._tables.feeds.newest_edge_ms() or self._checkpoint.is_changed(self._fingerprint)
+
+    def _newest_ms(self) -> int:
+        """The time that new micro-batches are above: of the newest mark, or of the newest shards of a feed."""
+        newest = self._tables.newest()
+        return max(0 if newest is None else newest.time_ms, self._tables.feeds.newest_edge_ms())
 
     def resume_at(self) -> Mapping[str, object] | None:
         """As `SourceContext.resume_at`."""
@@ -130,7 +194,23 @@ class PipelineTables:
             IngestError: as `OwnedTables.move`; the checkpoint is damaged.
         """
         if self._tables:
-            self._tables.move(TableMark(batch_time_ms, self._checkpoint.end_offsets(batch_id)))
+            offsets = self._checkpoint.end_offsets(batch_id)
+            self._tables.move(TableMark(batch_time_ms, offsets, self._ids_of(offsets)))
+
+    def _check_topics(self, mark: TableMark | None, source: Source[Any]) -> None:
+        """Refuse the offsets of a topic that was recreated; a checkpoint that exists has its own ids."""
+        if mark is None or not mark.topic_ids or self._options.recount:
+            return
+        if isinstance(source, KafkaSource):
+            check_marked(mark.topic_ids, source.topic_ids())
+
+    def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of topics, as far as they are known; without Kafka there are none."""
+        names = set(topics)
+        if not names <= self._looked_up:  # once for each topic: the file may be remote
+            self._ids = self._topic_ids.known()
+            self._looked_up |= names
+        return {name: self._ids[name] for name in names & self._ids.keys()}
 
 
 def replay_file(configuration: Configuration, pipeline: str) -> StatePath:
@@ -139,9 +219,14 @@ def replay_file(configuration: Configuration, pipeline: str) -> StatePath:
 
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:
-    """The tables with deferred updates that the sinks of a plan name."""
-    tables = {}
-    for name, updates in plan.updates.items():
+    """The tables with deferred updates or with a feed that the sinks of a plan name."""
+    tables: dict[str, list[TableSpec]] = {}
+    others: dict[str, set[str]] = {}
+    for name in plan.stores:
         declared = declared_in(name, configuration.tables.values())
-        tables[name] = [declared[table] for table in updates]
-    return OwnedTables(plan.pipeline, stores, tables)
+        owned = plan.updates.get(name, {}).keys() | plan.feeds.get(name, {}).keys()
+        tables[name] = [declared[table] for table in sorted(owned)]
+        written = {sink.settings.fixed_table for sink in plan.mapped_to(name)}
+        if name in stores:
+            others[name] = {table for table in written if table is not None and table not in plan.feeds.get(name, {})}
+    return OwnedTables(plan.pipeline, stores, tables, others)

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ingest.api import CheckpointError, PositionLostError
 from ingest.durable import StatePath, file_errors, write_durably
@@ -84,7 +84,30 @@ class LogTruncatedError(TopicLostError):
         super().__init__(topics, f"truncated: {parts}", "to read what remains,", checkpoint, others=others)
 
 
-def check_ends(ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath) -> None:
+def check_marked(marked: Mapping[str, str], current: Mapping[str, str]) -> None:
+    """
+    Compare the ids of the topics whose records deferred updates contain with the current ones, under a new checkpoint.
+
+    Args:
+        marked: ids in the newest mark of the tables, by topic.
+        current: ids of the topics, as far as they are known.
+
+    Raises:
+        PositionLostError: a topic was deleted and recreated, so the offsets of the mark point to other records.
+    """
+    recreated = sorted(topic for topic, id_ in marked.items() if current.get(topic, id_) != id_)
+    if recreated:
+        raise PositionLostError(
+            f"{_were(recreated)} deleted and recreated: the offsets of the deferred updates belong to other records",
+            code=TopicRecreatedError.code,
+            hint="write to new tables; or, to add the events of the new topic to the tables, run with --recount and "
+            "--start-from earliest",
+        )
+
+
+def check_ends(
+    ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint: StatePath, check_ids: Callable[[], None]
+) -> None:
     """
     Compare the ends of partitions with the acknowledged offsets.
 
@@ -94,12 +117,16 @@ def check_ends(ends: Mapping[Part, int], reached: Mapping[Part, int], checkpoint
         ends: offset after the last record, by topic and partition.
         reached: the acknowledged offsets.
         checkpoint: folder of the checkpoint.
+        check_ids: called if a partition ends too early: compares the ids of the topics once more, as `TopicIds.check`,
+            because a topic may have been recreated after its id was compared and before its end was read.
 
     Raises:
         LogTruncatedError: a partition ends before its acknowledged offset.
+        TopicRecreatedError: its topic was deleted and recreated.
     """
     truncated = {part: end for part, end in ends.items() if end < reached.get(part, 0)}
     if truncated:
+        check_ids()
         raise LogTruncatedError(truncated, reached, checkpoint)
 
 

@@ -11,6 +11,7 @@ again, and only then others.
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -23,12 +24,13 @@ from ingest.plan.plan import Plan
 from ingest.service.batches import batch_log_folder
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_plan import Piece
+from ingest.service.replayable_batches import UnfinishedPiece
 from ingest.service.tables import owned_tables, replay_file
-from ingest.service.taken_back import UnfinishedPiece
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.marks import TableMark
 from sinks.writing.driver_store import DriverStore
 
@@ -45,6 +47,7 @@ class UpdateReplay:
     Args:
         stores: the driver's, by name.
         opened: releases the checkpoint.
+        tables: that the plan names, not claimed; by default from `owned_tables`.
         clock: ms since the epoch.
 
     Raises:
@@ -58,6 +61,7 @@ class UpdateReplay:
         plan: Plan,
         stores: Mapping[str, DriverStore],
         opened: ExitStack,
+        tables: OwnedTables | None = None,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._fingerprint = pipeline.fingerprint
@@ -70,9 +74,11 @@ class UpdateReplay:
         self._topic_ids = TopicIds(checkpoint.folder).known()
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._keep_ms = int(pipeline.replay.keep * 1000)
-        self._tables = owned_tables(configuration, plan, stores)
+        self._tables = owned_tables(configuration, plan, stores) if tables is None else tables
         self._tables.claim()
         self._mark = self._complete_mark(checkpoint, pipeline.name)
+        # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds
+        self._tables.feeds.begun(self._mark.time_ms)
 
     def _complete_mark(self, checkpoint: Checkpoint, pipeline: str) -> TableMark:
         """The mark, which a new micro-batch may be put above."""
@@ -115,8 +121,10 @@ class UpdateReplay:
             with file_errors(self._path):
                 make_folder(self._path.parent)
                 write_durably(self._path, orjson.dumps(stored))
+        # the changes too: no request for the shards of a feed takes effect in a replay
+        self._tables.feeds.replay_at(time_ms)
         write(time_ms)
-        self._mark = TableMark(time_ms, self._mark.offsets)
+        self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
 
     def complete(self, done: Collection[Piece]) -> None:
@@ -129,7 +137,7 @@ class UpdateReplay:
         stored = unfinished(self._path)
         piece = None if stored is None else UnfinishedPiece.from_plain(stored["content"])
         if stored is not None and piece is not None and piece.piece in done:
-            self._mark = TableMark(max(self._mark.time_ms, stored["time"]), self._mark.offsets)
+            self._mark = replace(self._mark, time_ms=max(self._mark.time_ms, stored["time"]))
             self.replayed(piece, stored["time"])
             self.finish()
 
@@ -149,6 +157,7 @@ class UpdateReplay:
         is_written = self._mark.time_ms >= stored["time"]
         if outcome is None and not is_written:
             self._tables.take_back_after_marks()
+            self._tables.roll_forward()
         if outcome is None or (outcome and is_written):
             self.finish()
 
@@ -169,6 +178,8 @@ class UpdateReplay:
             IngestError: not possible now; the micro-batch runs again.
         """
         piece, tables = replayed
+        if not tables:
+            return  # its cells have their earlier times, and only their changes the new one
         time_ms = time_ms or self._mark.time_ms
         batch = LoggedBatch(piece.number, time_ms, piece.ranges, self._topic_ids, tuple(sorted(tables)))
         with closing(BatchLog(self._log_folder, self._keep_ms)) as log:

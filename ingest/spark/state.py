@@ -1,10 +1,16 @@
 """Where the state of a service is: a folder of this machine, or HDFS through Spark's JVM."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.durable import StatePath
+
+if TYPE_CHECKING:
+    from ingest.spark.session import SessionOptions
 
 _HADOOP = "spark.hadoop."
 _FILE_MANAGER = {
@@ -29,19 +35,34 @@ def state_of(configuration: Configuration) -> StatePath:
     from ingest.spark.session import is_submitted, start_java
 
     sources = [pipeline.source.settings for pipeline in configuration.pipelines.values()]
-    start_java(
-        "attr2hbase",
-        master=configuration.spark.master,
-        driver_memory_bytes=configuration.spark.driver_memory,
-        conf=spark_conf(configuration),
-        secret_names=configuration.secret_settings,
-        # the session that may follow uses this JVM, whose class path has them
-        jars=[] if is_submitted() else source_jars(configuration, Catalog(configuration.plugins)),
-        java_properties={name: value for source in sources for name, value in source.java_properties().items()},
-    )
+    # the session that may follow uses this JVM, whose class path has the jars
+    jars = [] if is_submitted() else source_jars(configuration, Catalog(configuration.plugins))
+    java_properties = {name: value for source in sources for name, value in source.java_properties().items()}
+    start_java("attr2hbase", **session_options(configuration, jars, java_properties))
     conf = configuration.spark.conf
     settings = {name.removeprefix(_HADOOP): value for name, value in conf.items() if name.startswith(_HADOOP)}
     return hadoop_path(configuration.state_url, settings)
+
+
+def session_options(
+    configuration: Configuration, jars: Sequence[Path] = (), java_properties: Mapping[str, str] = MappingProxyType({})
+) -> "SessionOptions":
+    """
+    The options of a session for a configuration.
+
+    Args:
+        configuration: has the master, the memory and the settings.
+        jars: for driver and executors.
+        java_properties: system properties of their JVMs.
+    """
+    return {
+        "master": configuration.spark.master,
+        "driver_memory_bytes": configuration.spark.driver_memory,
+        "conf": spark_conf(configuration),
+        "secret_names": configuration.secret_settings,
+        "jars": jars,
+        "java_properties": java_properties,
+    }
 
 
 def spark_conf(configuration: Configuration) -> Mapping[str, str]:

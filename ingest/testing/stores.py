@@ -39,8 +39,10 @@ from ingest.api import (
 from ingest.clock import now_ms
 from ingest.testing.cells import EXAMPLES, MUTATIONS, SCANS, put, scan_with_prefix, with_prefix
 from ingest.testing.fuzzy import FuzzyContract
+from ingest.testing.replacement import ReplacementContract
 from ingest.testing.tables import AnyStore, StoreFixture, needs, scanned
 from ingest.testing.times import LAST_MS, TimeRangeContract
+from ingest.testing.views import FrozenViewContract
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.scanning.table_reader import TableReader
@@ -53,7 +55,7 @@ SKIP = Durability.SKIP
 _numbers = itertools.count()
 
 
-class StoreContract(FuzzyContract, TimeRangeContract):
+class StoreContract(FuzzyContract, ReplacementContract, TimeRangeContract, FrozenViewContract):
     """Subclass it, name the subclass `Test…`, and define a fixture `kit` that returns a `StoreFixture`."""
 
     # versions, time, deletes

@@ -229,9 +229,9 @@ class TableContract:
             assert store.set_property(table, "mark", before, value) is has_value
             present = value if has_value else present
             assert store.properties(table) == ({} if present is None else {"mark": present})
-        assert store.set_property(table, "owner_of_it", None, "logs")
+        assert store.set_property(table, "owner_of-it.2", None, "logs")
         store = kit.reopened(store)
-        assert store.properties(table) == {"mark": present, "owner_of_it": "logs"}
+        assert store.properties(table) == {"mark": present, "owner_of-it.2": "logs"}
         assert store.properties(kit.table()) == {}
 
     def test_call_that_has_set_a_property_can_be_repeated(self, kit: StoreFixture, store: AnyStore) -> None:
@@ -247,7 +247,7 @@ class TableContract:
             ("buckets", None, "16"),
             ("", None, "1"),
             ("Mark", None, "1"),
-            ("mark1", None, "1"),
+            ("mark 1", None, "1"),
             ("a:b", None, "1"),
             ("mark\n", None, "1"),
             ("mark", None, ""),

@@ -22,6 +22,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.properties import check_property
+from ingest.api.replacement import check_replacement
 from sinks.hbase.client import HBaseClient, TableExistsError
 from sinks.hbase.records import RECORDS, TableRecords
 from sinks.hbase.settings import HBaseSettings
@@ -136,9 +137,17 @@ class HBaseStore(Store[HBaseSettings]):
         return self._records.record(table)
 
     def set_property(self, table: str, name: str, before: str | None, value: str | None) -> bool:
-        """Replace the value of a property if it is the one before; two calls, a read and a check-and-put."""
+        """Replace the value of a property if it is the one before: a check-and-put, after a read if there was none."""
         check_property(name, before, value)
         return self._records.set_property(table, name, before, value)
+
+    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
+        """Replace the value of a cell if it is the one before; one call, a check-and-put, if nothing competes."""
+        check_replacement(before, value)
+        if self._client.replace(table, row, column, before=before, value=value):
+            return True
+        # an earlier attempt, whose answer was lost, may have written it
+        return self._client.values(table, row, column).get(column) == value
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""

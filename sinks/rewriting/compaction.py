@@ -12,22 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ingest import failpoint
-from ingest.api import Delete, Mutation, Put, Store, WriteRejectedError
+from ingest.api import Put, Store, WriteRejectedError
 from ingest.api.notation import shown
-from sinks.rewriting.groups_of_table import Range, StoreCalls, rows_in_pages
+from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
+from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.table_ranges import rows_in_pages
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.update_rows import delete_of
+from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionPart, CompactionRules, compaction_of
 from sinks.updates.groups import UpdateRow, by_row
-from sinks.updates.keys import encoded_row, last_start_of, rows_of, time_of
-from sinks.updates.marks import MARK, TableMark
+from sinks.updates.keys import UpdateKey, encoded_row, last_start_of, rows_of, time_of
 from sinks.updates.merging import Merging
 
-CALL_ROWS = 1_000
 CALL_BYTES = 1 << 20
-"""Mutations of one call, but for its last row: with that less than the maximum message of a framed Thrift server."""
+"""Merged rows of one call, but for the last: with that less than the maximum message of a framed Thrift server."""
 UNIT_S = 20.0
 """How long a unit of work takes; a lease is renewed after each."""
 SHOWN_ROWS = 20
@@ -42,44 +41,44 @@ class CompactionCounts:
     What a compaction has done, or would do.
 
     Attributes:
-        keys: original rows that were read.
+        original_rows: those that were read.
         update_rows: update rows that were read.
         written: merged rows that were written.
         replaced: update rows that were deleted, because a merged row covers them.
-        left: windows of rows that could not be merged.
+        unmerged: windows of rows that could not be merged.
         examples: of those, up to 20: the row, the columns and the reason as text.
-        rows_of_keys: number of update rows -> number of original rows that had so many; two digits above 100.
+        by_update_rows: number of update rows -> number of original rows that had so many; two digits above 100.
     """
 
-    keys: int = 0
+    original_rows: int = 0
     update_rows: int = 0
     written: int = 0
     replaced: int = 0
-    left: int = 0
+    unmerged: int = 0
     examples: list[str] = field(default_factory=list)
-    rows_of_keys: Counter[int] = field(default_factory=Counter)
+    by_update_rows: Counter[int] = field(default_factory=Counter)
 
-    def add_key(self, update_rows: int) -> None:
+    def add_original_row(self, update_rows: int) -> None:
         """Count an original row."""
-        self.keys += 1
+        self.original_rows += 1
         self.update_rows += update_rows
-        self.rows_of_keys[_rounded(update_rows)] += 1
+        self.by_update_rows[_rounded(update_rows)] += 1
 
     def add(self, other: "CompactionCounts") -> None:
         """Add the counts of another range."""
-        self.keys += other.keys
+        self.original_rows += other.original_rows
         self.update_rows += other.update_rows
         self.written += other.written
         self.replaced += other.replaced
-        self.left += other.left
+        self.unmerged += other.unmerged
         self.examples = (self.examples + other.examples)[:SHOWN_ROWS]
-        self.rows_of_keys.update(other.rows_of_keys)
+        self.by_update_rows.update(other.by_update_rows)
 
     def rows_per_key(self, quantile: float) -> int:
         """A quantile of the number of update rows of an original row before the compaction; 0 without rows."""
-        wanted, passed = quantile * self.keys, 0
-        for rows, keys in sorted(self.rows_of_keys.items()):
-            passed += keys
+        wanted, passed = quantile * self.original_rows, 0
+        for rows, number in sorted(self.by_update_rows.items()):
+            passed += number
             if passed >= wanted:
                 return rows
         return 0
@@ -87,21 +86,22 @@ class CompactionCounts:
     def to_json(self) -> dict[str, Any]:
         """The same as plain data, as `from_json` reads it."""
         return {
-            "keys": self.keys,
+            "original_rows": self.original_rows,
             "update_rows": self.update_rows,
             "written": self.written,
             "replaced": self.replaced,
-            "left": self.left,
+            "unmerged": self.unmerged,
             "examples": self.examples,
             "rows_per_key": {"p50": self.rows_per_key(0.5), "p99": self.rows_per_key(0.99)},
-            "rows_of_keys": {str(rows): keys for rows, keys in sorted(self.rows_of_keys.items())},
+            "by_update_rows": {str(rows): number for rows, number in sorted(self.by_update_rows.items())},
         }
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The counts of what `to_json` returned."""
-        others = {name: value for name, value in content.items() if name not in ("rows_per_key", "rows_of_keys")}
-        return cls(**others, rows_of_keys=Counter({int(rows): keys for rows, keys in content["rows_of_keys"].items()}))
+        others = {name: value for name, value in content.items() if name not in ("rows_per_key", "by_update_rows")}
+        by_update_rows = {int(rows): number for rows, number in content["by_update_rows"].items()}
+        return cls(**others, by_update_rows=Counter(by_update_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +110,24 @@ class CompactionTarget:
     The table of a compaction.
 
     Attributes:
-        rows: its row format.
+        row_format: of the table.
         rules: which update rows are merged.
         is_dry_run: count what would be done; write nothing.
     """
 
     table: str
-    rows: RowFormat
+    row_format: RowFormat
     rules: CompactionRules
     is_dry_run: bool = False
 
 
-def bound_of(store: Store[Any], table: str, older_than_ms: int) -> int | None:
+def bound_of(mark_ms: int, older_than_ms: int) -> int:
     """
-    The bound of a compaction: starts up to the table's mark, less a duration; None if the table has no mark.
+    The bound of a compaction: the start after those up to a mark, less a duration.
 
     What is above the mark belongs to a micro-batch that may run again.
-
-    Raises:
-        IntegrityError: the mark cannot be read.
-        StoreError: the store is unavailable.
     """
-    text = store.properties(table).get(MARK)
-    if text is None:
-        return None
-    return last_start_of(max(0, TableMark.from_text(text, table).time_ms - older_than_ms)) + 1
+    return last_start_of(max(0, mark_ms - older_than_ms)) + 1
 
 
 class RangeCompaction:
@@ -162,9 +155,8 @@ class RangeCompaction:
         self._calls = calls
         self._target = target
         self._merging = merging
-        self._check = check
-        self._distribution = Distribution.of(target.rows.buckets)
-        self._stored_key = target.rows.stored_key()
+        self._writes = LeasedWrites(calls, target.table, target.row_format, check)
+        self._distribution = Distribution.of(target.row_format.buckets)
         self._parts: list[CompactionPart] = []
         self._mutations = self._bytes = 0
         self._after_writes = failpoint.point("merged_rows_written")
@@ -176,7 +168,7 @@ class RangeCompaction:
         Compact a range, or a part of it.
 
         Args:
-            keys: of stored row keys, as `ranges_of` returns it.
+            keys: of stored row keys, as `whole_row_ranges` returns it.
             has_time: asked after each call to the store and each original row.
 
         Returns:
@@ -194,7 +186,7 @@ class RangeCompaction:
                 if self._add(part) and not has_time():
                     # what was replaced is not read again, so each call comes further
                     return bucket + encoded_row(row), keys[1]
-            self.counts.add_key(update_rows.total())
+            self.counts.add_original_row(update_rows.total())
             if not has_time():
                 self._carry_out()
                 return bucket + rows_of(row)[1], keys[1]
@@ -203,10 +195,10 @@ class RangeCompaction:
 
     def _add(self, part: CompactionPart) -> bool:
         """Add a part to the next calls; returns whether they were carried out and have replaced rows."""
-        if part.left is not None:
-            self.counts.left += 1
-            row = shown(part.left.row)
-            reasons = [f"row {row}, {shown(each.column)}: {each.reason}" for each in part.left.unmerged]
+        if part.unmerged is not None:
+            self.counts.unmerged += 1
+            row = shown(part.unmerged.row)
+            reasons = [f"row {row}, {shown(each.column)}: {each.reason}" for each in part.unmerged.columns]
             self.counts.examples = [*self.counts.examples, *reasons][:SHOWN_ROWS]
             return False
         self._parts.append(part)
@@ -223,7 +215,7 @@ class RangeCompaction:
         if parts and not self._target.is_dry_run:
             parts = self._written(parts)
             self._after_writes()
-            self._delete(parts)
+            self._writes.remove([key for part in parts for key in part.deletes])
             self._after_deletes()
         self.counts.written += sum(part.write is not None for part in parts)
         self.counts.replaced += sum(len(part.deletes) for part in parts)
@@ -233,7 +225,7 @@ class RangeCompaction:
         """Write the merged rows; returns the parts without those whose row the store rejects."""
         puts = {index: _put(part.write) for index, part in enumerate(parts) if part.write is not None}
         try:
-            self._apply(list(puts.values()))
+            self._writes.put([*puts.values()])
         except WriteRejectedError:
             rejected = {index for index, put in puts.items() if not self._accepts(put)}
             return [part for index, part in enumerate(parts) if index not in rejected]
@@ -242,37 +234,13 @@ class RangeCompaction:
     def _accepts(self, put: Put) -> bool:
         """Write one merged row; whether the store has accepted it. If not, the rows that it covers remain."""
         try:
-            self._apply([put])
+            self._writes.put([put])
         except WriteRejectedError as error:
-            self.counts.left += 1
-            self.counts.examples = [*self.counts.examples, f"row {shown(put.row)}: {error.message}"][:SHOWN_ROWS]
+            row = UpdateKey.decoded(put.row).row
+            self.counts.unmerged += 1
+            self.counts.examples = [*self.counts.examples, f"row {shown(row)}: {error.message}"][:SHOWN_ROWS]
             return False
         return True
-
-    def _apply(self, puts: Sequence[Mutation]) -> None:
-        stored = self._stored(puts)
-
-        def apply(store: Store[Any]) -> None:
-            self._check(store)
-            store.apply(self._target.table, stored)
-
-        if puts:
-            self._calls(apply)
-
-    def _delete(self, parts: Iterable[CompactionPart]) -> None:
-        deletes = [delete_of(key) for part in parts for key in part.deletes]
-        for first in range(0, len(deletes), CALL_ROWS):
-            self._remove([one for one in self._stored(deletes[first : first + CALL_ROWS]) if isinstance(one, Delete)])
-
-    def _remove(self, deletes: Sequence[Delete]) -> None:
-        def remove(store: Store[Any]) -> None:
-            self._check(store)
-            store.remove_rows(self._target.table, deletes)
-
-        self._calls(remove)
-
-    def _stored(self, mutations: Sequence[Mutation]) -> Sequence[Mutation]:
-        return mutations if self._stored_key is None else with_stored_keys(mutations, self._stored_key)
 
 
 class Timer:

@@ -1,9 +1,14 @@
-"""The tables with deferred updates that a pipeline writes: their records, their owner and their marks."""
+"""The tables with deferred updates or with a feed that a pipeline writes: their records, owner and marks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from ingest.api import ConflictError, Store, TableSpec
+from sinks.feed.stream import FEED, FeedStream
+from sinks.rewriting.owned_feeds import OwnedFeeds
+from sinks.rewriting.rolling_forward import newest_change_ms, roll_forward, take_back_changes
 from sinks.rewriting.taken_back import remove_taken_back
 from sinks.scanning.update_rows import take_back
 from sinks.table_records import record_updates
@@ -13,10 +18,10 @@ from sinks.writing.driver_store import DriverStore
 
 class OwnedTables:
     """
-    The tables with deferred updates of one pipeline, on the driver.
+    The tables with deferred updates or with a feed of one pipeline, on the driver.
 
-    A table has one owner, because only the pipeline that writes all of its updates knows up to which batch time they
-    are complete: the mark. A micro-batch moves the marks as its last act before it is acknowledged.
+    A table has one owner, because only the pipeline that writes all of its updates, or changes, knows up to which batch
+    time they are complete: the mark. A micro-batch moves the marks as its last act before it is acknowledged.
 
     Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
 
@@ -24,16 +29,30 @@ class OwnedTables:
         pipeline: its name.
         stores: the driver's, by name.
         tables: name of a store -> declarations of the tables.
+        others: name of a store -> tables that the pipeline writes and that have neither.
+
+    Attributes:
+        feeds: of the tables.
     """
 
     def __init__(
-        self, pipeline: str, stores: Mapping[str, DriverStore], tables: Mapping[str, Sequence[TableSpec]]
+        self,
+        pipeline: str,
+        stores: Mapping[str, DriverStore],
+        tables: Mapping[str, Sequence[TableSpec]],
+        others: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         self._pipeline = pipeline
         self._stores = stores
         self._tables = tables
         self._marks: dict[tuple[str, str], str | None] = {}
         self._taken: frozenset[str] = frozenset()
+        self.feeds = OwnedFeeds(pipeline, stores, tables, others)
+
+    @property
+    def have_updates(self) -> bool:
+        """Whether a table has deferred updates, whose events must not be counted twice."""
+        return any(spec.updates for _, spec in self._declared())
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
@@ -43,11 +62,12 @@ class OwnedTables:
         Record what the file declares of the tables, note the pipeline as their owner, and read their marks.
 
         Args:
-            take_over: also take tables that another pipeline owns.
+            take_over: also take tables that another pipeline owns, after deleting its deferred updates above the mark:
+                the next mark would make them visible.
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
-            ConflictError: another pipeline owns a table.
+            ConflictError: another pipeline owns a table; or as `sinks.scanning.update_rows.take_back`.
             StoreError: a store is unavailable.
         """
         taken: set[str] = set()
@@ -56,7 +76,39 @@ class OwnedTables:
                 self._marks[name, spec.name], was_taken = self._claim(store, spec, take_over=take_over)
                 taken |= {spec.name} if was_taken else set()
         self._taken = frozenset(taken)
+        self.feeds.claim()
         self._mark_new_ones()
+
+    def roll_forward(self, keep_ms: int | None = None) -> None:
+        """
+        Complete the tables with a feed from the changes above their marks, and move the marks past these changes.
+
+        Tables with deferred updates stay as they are, see `take_back_batch`.
+
+        Args:
+            keep_ms: a micro-batch that runs again as it was, and so completes its changes itself; None without one.
+                If a table has later changes, those of this micro-batch are applied too.
+
+        Raises:
+            ConflictError: another pipeline has taken over a table.
+            IngestError: as `sinks.rewriting.rolling_forward.roll_forward`.
+        """
+        for name, spec in self._declared():
+            if spec.feed is None or spec.updates:
+                continue
+            text = self._marks[name, spec.name]
+            mark = TableMark(0, {}) if text is None else TableMark.from_text(text, spec.name)
+            with self._stores[name].held() as store:
+                stream = _stream_of(store, spec.name)
+                if stream is None:
+                    continue
+                last_ms = None
+                if keep_ms is not None and newest_change_ms(store, spec.name, stream, mark.time_ms) == keep_ms:
+                    last_ms = keep_ms - 1
+                newest_ms = roll_forward(store, spec.name, stream, mark.time_ms, last_ms)
+                if newest_ms is not None:
+                    moved = replace(mark, time_ms=newest_ms)
+                    self._marks[name, spec.name] = self._moved(store, spec.name, text, moved)
 
     def newest(self) -> TableMark | None:
         """
@@ -69,7 +121,7 @@ class OwnedTables:
 
     def resume_at(self, *, is_new: bool = True) -> Mapping[str, object] | None:
         """
-        The offsets up to which the tables are complete; None if no table has a mark.
+        The offsets up to which the tables with deferred updates are complete; None if none of them has a mark.
 
         Args:
             is_new: whether a new checkpoint starts there; else the oldest mark counts if they differ, since the first
@@ -78,12 +130,14 @@ class OwnedTables:
         Raises:
             ConflictError: the marks have different offsets, so some tables would lose events, or count them twice.
         """
-        marks = sorted(self._known().values(), key=lambda mark: mark.time_ms)
+        updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
+        known = {key: mark for key, mark in self._known().items() if key in updated}
+        marks = sorted(known.values(), key=lambda mark: mark.time_ms)
         if not marks:
             return None
         if is_new and any(mark.offsets != marks[0].offsets for mark in marks):
             raise ConflictError(
-                f"the tables {', '.join(table for _, table in self._known())} are complete up to different offsets",
+                f"the tables {', '.join(table for _, table in known)} are complete up to different offsets",
                 code="marks_differ",
                 hint="restore the checkpoint of the pipeline; or remove the tables that were not written to the end "
                 "from its sinks",
@@ -92,7 +146,7 @@ class OwnedTables:
 
     def take_back_after_marks(self) -> None:
         """
-        Delete the updates above the mark of each table, before a new checkpoint reads their events again.
+        Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
 
         Raises:
             ConflictError: as `sinks.scanning.update_rows.take_back`.
@@ -100,22 +154,23 @@ class OwnedTables:
         """
         known = self._known()
         for name, spec in self._declared():
-            mark = known.get((name, spec.name))
-            with self._stores[name].held() as store:
-                take_back(store, spec.name, 0 if mark is None else mark.time_ms + 1)
+            if spec.updates:
+                mark = known.get((name, spec.name))
+                with self._stores[name].held() as store:
+                    _take_back(store, spec, 0 if mark is None else mark.time_ms + 1)
 
     def take_back_batch(self, time_ms: int) -> None:
         """
-        Delete the updates of one micro-batch of this pipeline, before it runs at another time.
+        Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
 
         Raises:
             ConflictError: as `sinks.scanning.update_rows.take_back`.
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
-            if spec.name not in self._taken:  # what another pipeline wrote may have the same time
+            if spec.updates and spec.name not in self._taken:  # what another pipeline wrote may have the same time
                 with self._stores[name].held() as store:
-                    take_back(store, spec.name, time_ms, time_ms)
+                    _take_back(store, spec, time_ms, time_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
@@ -123,6 +178,19 @@ class OwnedTables:
         return len(marks) == len(self._marks) > 0 and all(
             time_ms <= mark.time_ms and mark.offsets == offsets for mark in marks.values()
         )
+
+    def is_past(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
+        """Whether a mark is above the time of a micro-batch, or is at this time with other offsets than its end."""
+        return any(
+            time_ms < mark.time_ms or (time_ms == mark.time_ms and mark.offsets != offsets)
+            for mark in self._known().values()
+        )
+
+    def shown(self, time_ms: int, offsets: Mapping[str, object]) -> list[str]:
+        """The tables with deferred updates and a feed whose marks show a micro-batch to readers of the feed."""
+        marks = self._known()
+        fed = {spec.name: marks.get((name, spec.name)) for name, spec in self._declared() if spec.updates and spec.feed}
+        return [table for table, mark in fed.items() if mark and time_ms <= mark.time_ms and mark.offsets == offsets]
 
     def move(self, mark: TableMark) -> None:
         """
@@ -175,13 +243,17 @@ class OwnedTables:
         owner = found.get(OWNER)
         if owner not in (None, self._pipeline) and not take_over:
             raise ConflictError(
-                f'pipeline "{owner}" owns table "{spec.name}" with its deferred updates',
+                f'pipeline "{owner}" owns table "{spec.name}" with its {_what(spec)}',
                 code="other_owner",
                 hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
             )
+        is_taken, mark = owner not in (None, self._pipeline), found.get(MARK)
+        if is_taken and spec.updates:
+            # before the owner changes: a claim that was killed does this again
+            _take_back(store, spec, 0 if mark is None else TableMark.from_text(mark, spec.name).time_ms + 1)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
-        return found.get(MARK), owner not in (None, self._pipeline)
+        return mark, is_taken
 
     def _moved(self, store: Store[Any], table: str, before: str | None, mark: TableMark) -> str:
         """Move the mark of one table; returns its mark."""
@@ -202,3 +274,20 @@ class OwnedTables:
             code="other_owner",
             hint="end one of the two pipelines; run the other with --take-over",
         )
+
+
+def _take_back(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
+    """Delete updates, then their changes: the table never has a cell that its feed lacks."""
+    take_back(store, spec.name, first_ms, last_ms)
+    stream = None if spec.feed is None else _stream_of(store, spec.name)
+    if stream is not None:
+        take_back_changes(store, spec.name, stream, first_ms, last_ms)
+
+
+def _stream_of(store: Store[Any], table: str) -> FeedStream | None:
+    text = store.properties(table).get(FEED)
+    return None if text is None else FeedStream.from_text(text, table)
+
+
+def _what(spec: TableSpec) -> str:
+    return "deferred updates" if spec.updates else "feed"

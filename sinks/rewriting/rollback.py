@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest import failpoint
-from ingest.api import MAX_TIME_MS, ConflictError, Delete, Store, TimeRange
+from ingest.api import MAX_TIME_MS, Store, TimeRange
 from ingest.api.notation import shown
 from ingest.formats.times import moment
-from sinks.rewriting.compaction import CALL_ROWS, SHOWN_ROWS
-from sinks.rewriting.groups_of_table import Range, StoreCalls, rows_in_pages
+from sinks.rewriting.compaction import SHOWN_ROWS
+from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
+from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.table_ranges import rows_in_pages
 from sinks.rewriting.taken_back import Interval, joined, without
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.update_rows import delete_of
+from sinks.scanning.partitions import Range
 from sinks.updates.groups import by_row
 from sinks.updates.keys import UpdateKey, last_start_of, start_of, time_of
-from sinks.updates.marks import MARK, TableMark
 from sinks.updates.rollback import rollback_of
 
 
@@ -32,29 +32,29 @@ class RollbackCounts:
     What a rollback has done, or would do.
 
     Attributes:
-        keys: original rows with updates that were deleted.
+        original_rows: those with updates that were deleted.
         deleted: update rows that were deleted, with leftovers.
-        left: merged rows with updates both inside and outside of the interval, which stay.
+        overlapping: merged rows with updates both inside and outside of the interval, which stay.
         examples: of those, up to 20, as text.
-        times_left: batch times of the rows that stay; disjoint.
+        overlapping_times: batch times of the rows that stay; disjoint.
     """
 
-    keys: int = 0
+    original_rows: int = 0
     deleted: int = 0
-    left: int = 0
+    overlapping: int = 0
     examples: list[str] = field(default_factory=list)
-    times_left: list[Interval] = field(default_factory=list)
+    overlapping_times: list[Interval] = field(default_factory=list)
 
     def taken_back(self, interval: Interval) -> list[Interval]:
         """The batch times of the interval of which no update is left."""
-        return without([interval], self.times_left)
+        return without([interval], self.overlapping_times)
 
-    def add_left(self, keys: Iterable[UpdateKey]) -> None:
+    def add_overlapping(self, keys: Iterable[UpdateKey]) -> None:
         """Count merged rows that stay."""
         for key in keys:
-            self.left += 1
+            self.overlapping += 1
             interval = Interval(time_of(key.start), time_of(key.last))
-            self.times_left = joined([*self.times_left, interval])
+            self.overlapping_times = joined([*self.overlapping_times, interval])
             if len(self.examples) < SHOWN_ROWS:
                 first, last = moment(interval.first_ms), moment(interval.last_ms)
                 self.examples.append(f"row {shown(key.row)}: merged updates from {first} to {last}")
@@ -67,7 +67,7 @@ class RangeRollback:
     Args:
         calls: of the store.
         table: its name.
-        rows: its row format.
+        row_format: of the table.
         interval: batch times whose updates are deleted.
         is_dry_run: count what would be deleted; write nothing.
         check: called with the store before each write; raises if this process may not write any more.
@@ -80,7 +80,7 @@ class RangeRollback:
         self,
         calls: StoreCalls,
         table: str,
-        rows: RowFormat,
+        row_format: RowFormat,
         interval: Interval,
         *,
         is_dry_run: bool = False,
@@ -90,9 +90,8 @@ class RangeRollback:
         self._table = table
         self._interval = interval
         self._is_dry_run = is_dry_run
-        self._check = check
-        self._distribution = Distribution.of(rows.buckets)
-        self._stored_key = rows.stored_key()
+        self._writes = LeasedWrites(calls, table, row_format, check)
+        self._distribution = Distribution.of(row_format.buckets)
         self._leftovers: list[UpdateKey] = []
         self._others: list[UpdateKey] = []
         self._after_deletes = failpoint.point("rollback_deleted")
@@ -103,7 +102,7 @@ class RangeRollback:
         Roll a range back.
 
         Args:
-            keys: of stored row keys, as `ranges_of` returns it.
+            keys: of stored row keys, as `whole_row_ranges` returns it.
             on_calls: called after the deletes of some original rows.
 
         Raises:
@@ -116,9 +115,9 @@ class RangeRollback:
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
         for _, group in by_row(rows):
             found = rollback_of((row.key for row in group), first, last)
-            self.counts.keys += bool(found.deletes)
+            self.counts.original_rows += bool(found.deletes)
             self.counts.deleted += len(found.deletes)
-            self.counts.add_left(found.left)
+            self.counts.add_overlapping(found.overlapping)
             self._leftovers += found.deletes[: found.leftovers]
             self._others += found.deletes[found.leftovers :]
             if len(self._leftovers) + len(self._others) >= CALL_ROWS:
@@ -129,43 +128,5 @@ class RangeRollback:
     def _carry_out(self) -> None:
         for keys in (self._leftovers, self._others):
             if not self._is_dry_run:
-                self._delete([delete_of(key) for key in keys])
+                self._writes.remove(keys, self._after_deletes)
             keys.clear()
-
-    def _delete(self, deletes: list[Delete]) -> None:
-        for start in range(0, len(deletes), CALL_ROWS):
-            some = deletes[start : start + CALL_ROWS]
-            stored = some if self._stored_key is None else with_stored_keys(some, self._stored_key)
-            self._remove([one for one in stored if isinstance(one, Delete)])
-            self._after_deletes()
-
-    def _remove(self, deletes: list[Delete]) -> None:
-        def remove(store: Store[Any]) -> None:
-            self._check(store)
-            store.remove_rows(self._table, deletes)
-
-        self._calls(remove)
-
-
-def check_below_mark(store: Store[Any], table: str, interval: Interval) -> None:
-    """
-    Refuse an interval that is not below the mark of a table: its micro-batches may not be complete.
-
-    Raises:
-        ConflictError: the table has no mark, or the interval ends after it.
-        IntegrityError: the mark cannot be read.
-        StoreError: the store is unavailable.
-    """
-    text = store.properties(table).get(MARK)
-    if text is None:
-        raise ConflictError(
-            f'table "{table}" has no complete micro-batch, so there is nothing to roll back', code="above_mark"
-        )
-    mark_ms = TableMark.from_text(text, table).time_ms
-    if interval.last_ms > mark_ms:
-        raise ConflictError(
-            f'the interval ends at {moment(interval.last_ms)}, after the mark of table "{table}", {moment(mark_ms)}: '
-            "micro-batches after it may not be complete",
-            code="above_mark",
-            hint="choose an earlier --to, or wait until the pipeline has acknowledged its micro-batch",
-        )

@@ -35,7 +35,7 @@ WRITES_MS = VALID_MS // 2
 """A lease without a renewal for so long allows no write."""
 
 
-class Grant(NamedTuple):
+class StoredLease(NamedTuple):
     """
     A lease as it is stored.
 
@@ -58,9 +58,9 @@ class Grant(NamedTuple):
         return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS).decode()
 
     @classmethod
-    def from_text(cls, text: str, table: str) -> "Grant":
+    def from_text(cls, text: str, table: str) -> "StoredLease":
         """
-        The grant of a text that `to_text` wrote.
+        The lease of a text that `to_text` wrote.
 
         Raises:
             IntegrityError: it is none.
@@ -79,7 +79,7 @@ class LeaseCheck:
     Checks a lease in any process that writes for its owner; can be pickled.
 
     Attributes:
-        id: of the grant.
+        id: of the stored lease.
     """
 
     table: str
@@ -93,9 +93,9 @@ class LeaseCheck:
             ConflictError: another process has taken it, or its owner has not renewed it for a minute.
             StoreError: the store is unavailable.
         """
-        grant = _stored(store, self.table)[1]
-        if grant is None or grant.id != self.id or clock_ms() - grant.renewed_ms > WRITES_MS:
-            raise _lost(self.table, grant, self.id)
+        stored = _read(store, self.table)[1]
+        if stored is None or stored.id != self.id or clock_ms() - stored.renewed_ms > WRITES_MS:
+            raise _lost(self.table, stored, self.id)
 
 
 class TableLease:
@@ -116,7 +116,7 @@ class TableLease:
     ) -> None:
         self._table = table
         self._clock_ms = clock_ms
-        self._new = Grant(secrets.token_hex(8), process or _process(), this_process(), work, 0)
+        self._new = StoredLease(secrets.token_hex(8), process or _process(), this_process(), work, 0)
         self._taken = ""
 
     @property
@@ -135,11 +135,11 @@ class TableLease:
             ConflictError: another compaction or rollback of the table runs, or its owner may be alive.
             StoreError: the store is unavailable.
         """
-        text, grant = _stored(store, self._table)
-        if grant is not None and not self._is_gone(store, grant):
-            raise self._refused(grant)
+        text, stored = _read(store, self._table)
+        if stored is not None and not self._is_gone(store, stored):
+            raise self._refused(stored)
         if not self._set(store, text):
-            raise self._refused(_stored(store, self._table)[1])
+            raise self._refused(_read(store, self._table)[1])
 
     def renew(self, store: Store[Any]) -> None:
         """
@@ -153,7 +153,7 @@ class TableLease:
             raise LifecycleError("a lease is renewed before it is taken")
         self.check(store, lambda: 0)
         if not self._set(store, self._taken):
-            raise _lost(self._table, _stored(store, self._table)[1], self._new.id)
+            raise _lost(self._table, _read(store, self._table)[1], self._new.id)
 
     def release(self, store: Store[Any]) -> None:
         """End the lease; nothing if it was not taken or is lost."""
@@ -168,12 +168,14 @@ class TableLease:
         self._taken = text
         return True
 
-    def _is_gone(self, store: Store[Any], grant: Grant) -> bool:
-        is_locked_out = store.capabilities.written_by_driver and grant.process != self._new.process
-        return is_locked_out or self._clock_ms() - grant.renewed_ms > VALID_MS
+    def _is_gone(self, store: Store[Any], stored: StoredLease) -> bool:
+        is_locked_out = store.capabilities.written_by_driver and stored.process != self._new.process
+        return is_locked_out or self._clock_ms() - stored.renewed_ms > VALID_MS
 
-    def _refused(self, grant: Grant | None) -> ConflictError:
-        by = "" if grant is None else f": a {grant.work} by {grant.owner}, last active at {moment(grant.renewed_ms)}"
+    def _refused(self, stored: StoredLease | None) -> ConflictError:
+        by = ""
+        if stored is not None:
+            by = f": a {stored.work} by {stored.owner}, last active at {moment(stored.renewed_ms)}"
         return ConflictError(
             f'the updates of table "{self._table}" are being rewritten{by}',
             code="table_in_use",
@@ -182,9 +184,10 @@ class TableLease:
         )
 
 
-def _lost(table: str, grant: Grant | None, lease_id: str) -> ConflictError:
+def _lost(table: str, stored: StoredLease | None, lease_id: str) -> ConflictError:
     """The error of a process whose lease has ended."""
-    why = "it was not renewed in time" if grant is not None and grant.id == lease_id else "another process has taken it"
+    is_old = stored is not None and stored.id == lease_id
+    why = "it was not renewed in time" if is_old else "another process has taken it"
     return ConflictError(
         f'the lease of table "{table}" is lost: {why}',
         code="table_lease_lost",
@@ -192,9 +195,9 @@ def _lost(table: str, grant: Grant | None, lease_id: str) -> ConflictError:
     )
 
 
-def _stored(store: Store[Any], table: str) -> tuple[str | None, Grant | None]:
+def _read(store: Store[Any], table: str) -> tuple[str | None, StoredLease | None]:
     text = store.properties(table).get(LEASE)
-    return text, None if text is None else Grant.from_text(text, table)
+    return text, None if text is None else StoredLease.from_text(text, table)
 
 
 @cache

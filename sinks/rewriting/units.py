@@ -5,8 +5,9 @@ from typing import NamedTuple, Protocol
 
 from ingest.api import Disposition, IngestError
 from sinks.rewriting.compaction import UNIT_S, CompactionCounts, CompactionTarget, RangeCompaction, Timer
-from sinks.rewriting.groups_of_table import Range, StoreCalls
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck
+from sinks.scanning.partitions import Range
 from sinks.updates.merging import Merging
 
 
@@ -25,7 +26,7 @@ class UnitResult(NamedTuple):
     error: IngestError | None = None
 
 
-class Engine(Protocol):
+class CompactionEngine(Protocol):
     """Compacts ranges of a table in units of work."""
 
     def unit(self, target: CompactionTarget, check: LeaseCheck, ranges: Sequence[Range]) -> UnitResult:

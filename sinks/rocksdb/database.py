@@ -55,6 +55,7 @@ class Database:
         self._opened: Opened | None = None
         self._is_open = False
         self._follower: tempfile.TemporaryDirectory[str] | None = None
+        self._syncs = sync
         self._logged = WriteOptions()
         self._logged.sync = sync
         self._synced = WriteOptions()
@@ -136,8 +137,15 @@ class Database:
         self.guarded(lambda: root.put(key, value, self._unsynced))
 
     def ingest(self, table: str, file: Path) -> None:
-        """Ingest a sorted file into a table, atomically; the file stays."""
+        """
+        Ingest a sorted file into a table, atomically; the file stays.
+
+        The file is synced. So earlier writes are synced first: after a power failure no row is there without its change
+        in a feed.
+        """
         opened = self.writable()
+        if not self._syncs:
+            self.guarded(opened.root.flush_wal)
         options = IngestExternalFileOptions()
         source = file
         with file_errors(file):
@@ -215,7 +223,7 @@ class Database:
             with open_private(self.path / OWNER, "wb") as file:
                 file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             if root.get(tables.FORMAT_KEY) is None:
-                root.put(tables.FORMAT_KEY, tables.FORMATS[0], self._synced)
+                root.put(tables.FORMAT_KEY, tables.FIRST_FORMAT, self._synced)
         opened = Opened(root, tables.read_records(root), {name: root.get_column_family(name) for name in others})
         if not self.read_only:
             for table, record in opened.records.items():

@@ -14,6 +14,7 @@ from ingest.api import (
     Delete,
     FamilySpec,
     FileStore,
+    FrozenView,
     Mutation,
     NotFoundError,
     Put,
@@ -28,8 +29,9 @@ from ingest.api import (
 )
 from ingest.api.notation import shown
 from ingest.api.properties import check_property, with_property
+from ingest.api.replacement import replace_as_only_writer
 from ingest.clock import now_ms
-from sinks.rocksdb import table_file
+from sinks.rocksdb import table_file, views
 from sinks.rocksdb.database import Database
 from sinks.rocksdb.expiry import NEVER, ExpiryIndex
 from sinks.rocksdb.keys import encode_text
@@ -63,7 +65,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     kind = "rocksdb"
     capabilities = Capabilities(
-        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True
+        written_by_driver=True, creates_families=True, creates_tables=True, deletes_versions=True, freezes=True
     )
 
     def __init__(
@@ -72,6 +74,7 @@ class RocksDBStore(FileStore[RocksDBSettings]):
         super().__init__(settings)
         self._database = Database(Path(settings.path), sync=settings.sync, read_only=read_only)
         self._clock_ms = clock_ms
+        self._frozen: views.Frozen | None = None
         self._generation = -1
         self._open_tables: dict[str, OpenTable] = {}
         self._estimates: dict[str, GarbageEstimate] = {}
@@ -83,7 +86,12 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def open(self) -> None:
         """Lock the folder, or start to follow its writer."""
+        if self._database.read_only and (frozen := views.frozen(self._database.path)) is not None:
+            frozen.check()
+            self._frozen, self._clock_ms = frozen, lambda: frozen.at_ms
         self._database.open()
+        if not self._database.read_only:
+            views.remove_others(self._database.path)
 
     def close(self) -> None:
         """Release the folder."""
@@ -176,6 +184,15 @@ class RocksDBStore(FileStore[RocksDBSettings]):
                 return
             wanted = None if wanted is None else wanted - len(page)
 
+    def freeze(self) -> FrozenView[RocksDBSettings]:
+        """A checkpoint of RocksDB, which has hard links to the files of the store."""
+        at_ms = self._clock_ms()
+        with self._releasing_on_error():
+            root = self._database.writable().root
+            folder = self._database.guarded(lambda: views.create(root, self._database.path, at_ms))
+        settings = self.settings.model_copy(update={"path": str(folder)})
+        return FrozenView(settings, at_ms, lambda: views.remove(folder))
+
     def ensure_table(self, spec: TableSpec) -> None:
         """Create the table and its families if they are missing."""
         existing = self._database.writable().records.get(spec.name)
@@ -236,6 +253,11 @@ class RocksDBStore(FileStore[RocksDBSettings]):
             if changed is not None and changed != present:
                 self._database.record_properties(table, changed)
         return changed is not None
+
+    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
+        """Replace the value of a cell if it is the one before; no other process writes."""
+        self._database.writable()
+        return replace_as_only_writer(self, table, row, column, before, value, self._clock_ms())
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """Names of the table's families."""
@@ -314,9 +336,12 @@ class RocksDBStore(FileStore[RocksDBSettings]):
 
     def _page(self, table: str, scan: Scan, remaining: RemainingRange, rows: int, counts: ScanCounts) -> list[Row]:
         """The next rows, without an open cursor, which would keep RocksDB open while the caller uses the rows."""
-        return self._database.guarded(
+        page = self._database.guarded(
             lambda: page_of(self._plan(table, scan.columns, scan.versions, scan.times), remaining, rows, counts)
         )
+        if self._frozen is not None:
+            self._frozen.check()
+        return page
 
     def _plan(self, table: str, columns: Sequence[bytes] | None, versions: int, times: TimeRange) -> ReadPlan:
         opened = self._database.current()

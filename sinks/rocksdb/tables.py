@@ -12,13 +12,12 @@ from ingest.api.notation import shown
 from sinks.rocksdb.reading import at_key
 
 FORMAT_KEY = b"format"
-FORMATS = (b"3", b"4")
-"""
-The formats that this version reads; a store of another format is refused. Changes of keys or records add a format.
-
-A new store has the first of these, which version 0.2.0 reads. The first property of a table, and the first delete of a
-single version, make it the second.
-"""
+FIRST_FORMAT = b"3"
+"""The format of a new store, which version 0.2.0 reads."""
+EXTENDED_FORMAT = b"4"
+"""The format from the first property of a table, or the first delete of a single version, on."""
+FORMATS = (FIRST_FORMAT, EXTENDED_FORMAT)
+"""The formats that this version reads; it refuses a store of another one. Changes of keys or records add a format."""
 _TABLE_KEY = b"table:"
 _PROPERTIES_KEY = b"properties:"
 
@@ -162,7 +161,7 @@ def read_records(database: Rdict) -> dict[str, TableRecord]:
 def write_properties(database: Rdict, table: str, properties: Mapping[str, str], options: WriteOptions) -> None:
     """Write the properties of a table, which need not exist, and the format of stores with properties, atomically."""
     batch = WriteBatch(raw_mode=True)
-    batch.put(FORMAT_KEY, FORMATS[-1])
+    batch.put(FORMAT_KEY, EXTENDED_FORMAT)
     batch.put(_PROPERTIES_KEY + table.encode(), json.dumps(properties).encode())
     database.write(batch, options)
 

@@ -22,7 +22,7 @@ from sinks.rocksdb.keys import (
 )
 from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.reading import at_key
-from sinks.rocksdb.tables import FORMAT_KEY, FORMATS
+from sinks.rocksdb.tables import EXTENDED_FORMAT, FORMAT_KEY
 
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 
@@ -77,7 +77,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
     except KeyError:
         raise _rejection(mutations, table) from None
     if has_exact:
-        write(FORMAT_KEY, FORMATS[1])
+        write(FORMAT_KEY, EXTENDED_FORMAT)
         logged = True  # the format is in another column family than the table
     return batch, logged, cells
 

@@ -17,7 +17,7 @@ call, a row in that page may be merged of too few updates; HBase's own protocol 
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -40,7 +40,7 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_keys import ranges_of, scan_stored, side_by_side
 from sinks.updates.groups import HistoryEntry, MergedRow, UpdateRow, history_of, merged_row
-from sinks.updates.keys import TIMES_BYTES, divided_row, original_of, range_of, rows_of, time_of
+from sinks.updates.keys import LAST_START, TIMES_BYTES, divided_row, original_of, range_of, rows_of, start_in, time_of
 from sinks.updates.merging import Merging
 
 R = TypeVar("R")
@@ -52,6 +52,21 @@ _MAX_REVERSED = 1_000
 """Update rows of an original row that a reverse scan holds; with more, they are read again in their order."""
 
 
+@dataclass(slots=True)
+class MergeCounts:
+    """
+    The work of merged reads; update rows by merged row is the factor by which a compaction can speed them up.
+
+    Attributes:
+        merged_rows: original rows that were returned.
+        update_rows: update rows that were read for them: also leftovers, and those that were read again because the
+            table changed meanwhile.
+    """
+
+    merged_rows: int = 0
+    update_rows: int = 0
+
+
 class MergedRows:
     """
     The merged rows of a table with deferred updates, by original row keys.
@@ -61,15 +76,24 @@ class MergedRows:
     Args:
         store: open, for reading or writing.
         table: its name.
-        rows: row format of the table.
+        row_format: of the table.
         merging: of the table.
+        last: update rows whose start is after this one are ignored, as those above the mark in a dump. A merged row
+            that also covers later starts counts: a compaction merges complete micro-batches only.
+
+    Attributes:
+        merge_counts: of all reads so far.
     """
 
-    def __init__(self, store: Store[Any], table: str, rows: RowFormat, merging: Merging) -> None:
+    def __init__(
+        self, store: Store[Any], table: str, row_format: RowFormat, merging: Merging, *, last: int = LAST_START
+    ) -> None:
         self._store = store
         self._table = table
         self._merging = merging
-        self._distribution = Distribution.of(rows.buckets)
+        self._last = last
+        self._distribution = Distribution.of(row_format.buckets)
+        self.merge_counts = MergeCounts()
 
     def get(
         self,
@@ -78,9 +102,17 @@ class MergedRows:
         *,
         versions: int = 1,
         times: TimeRange = ALL_TIMES,
+        counts: ScanCounts | None = None,
     ) -> MergedRow | None:
         """
         One original row, or None if it has no such columns.
+
+        Args:
+            row: its key.
+            columns: only these; all if None.
+            versions: must be 1.
+            times: must be all.
+            counts: the work of all its scans of the store is added to it.
 
         Raises:
             ConfigError: several versions or a range of times were requested, which merged rows do not have.
@@ -89,7 +121,9 @@ class MergedRows:
         """
         check_mergeable(self._table, versions, times)
         wanted = None if columns is None else tuple(columns)
-        return self._at_one_moment(row, wanted, ScanCounts(), self._merged)
+        merged = self._at_one_moment(row, wanted, counts or ScanCounts(), self._merged)
+        self.merge_counts.merged_rows += merged is not None
+        return merged
 
     def history(self, row: bytes, columns: Sequence[bytes] | None = None) -> list[HistoryEntry]:
         """
@@ -178,12 +212,13 @@ class MergedRows:
             single: makes the result for an original row with one update row, of the row key and the stored cells, which
                 have the batch time of the row's last start; if None, such a row is merged as any other.
         """
-        own, divided = ScanCounts(), self._rows_in_two_regions
+        own, divided, work = ScanCounts(), self._rows_in_two_regions, self.merge_counts
         stored = scan_stored(self._store, self._table, replace(scan, fuzzy=()), self._distribution, own)
         merge = self._merged_backward if scan.reverse else self._merged
         with closing(stored):
             try:
-                for _, group in groupby(stored, _encoded_row):
+                counted = stored if self._last == LAST_START else self._without_later(stored)
+                for _, group in groupby(counted, _encoded_row):
                     view, found = own.views, iter(group)
                     first = next(found)
                     row = self._original(first)
@@ -193,14 +228,21 @@ class MergedRows:
                     merged: Row | MergedRow | None
                     if second is not None:
                         merged = merge(self._update_rows(chain((first, second), found)))
+                    elif single is None:
+                        merged = merge(self._update_rows((first,)))
                     else:
-                        merged = merge(self._update_rows((first,))) if single is None else single(row, first.cells)
+                        work.update_rows += 1
+                        merged = single(row, first.cells)
                     if merged is None or not view or own.views != view or row in divided:
                         merged = self._at_one_moment(row, scan.columns, counts, self._merged)
                     if merged is not None:
+                        work.merged_rows += 1
                         yield merged
             finally:
                 counts.add(own)
+
+    def _without_later(self, stored: Iterable[Row]) -> Iterator[Row]:
+        return (row for row in stored if start_in(row.key) <= self._last)
 
     def _original(self, stored: Row) -> bytes:
         try:
@@ -225,7 +267,7 @@ class MergedRows:
     ) -> T:
         """The result for the update rows of an original row that were there at one moment; it reads all of them."""
         prefix = b"" if self._distribution is None else self._distribution.bucket(row)
-        start, stop = rows_of(row)
+        start, stop = rows_of(row, last=self._last)
         scan = Scan(start=prefix + start, stop=prefix + stop, columns=columns, page_rows=_PAGE_ROWS)
         before: int | None = None
         while True:
@@ -241,7 +283,9 @@ class MergedRows:
             before = keys.digest
 
     def _update_rows(self, stored: Iterable[Row]) -> Iterator[UpdateRow]:
-        return (update_row(self._table, row) for row in stored)
+        for row in stored:
+            self.merge_counts.update_rows += 1
+            yield update_row(self._table, row)
 
     @cached_property
     def _rows_in_two_regions(self) -> frozenset[bytes]:

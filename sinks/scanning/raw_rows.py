@@ -52,13 +52,13 @@ class RawRows:
     Args:
         store: open, for reading or writing.
         table: its name.
-        rows: row format of the table; it has updates.
+        row_format: of the table; it has updates.
     """
 
-    def __init__(self, store: Store[Any], table: str, rows: RowFormat) -> None:
+    def __init__(self, store: Store[Any], table: str, row_format: RowFormat) -> None:
         self._store = store
         self._table = table
-        self._distribution = Distribution.of(rows.buckets)
+        self._distribution = Distribution.of(row_format.buckets)
 
     def scan(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[StoredUpdate]:
         """

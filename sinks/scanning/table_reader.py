@@ -1,6 +1,7 @@
 """Gets and scans of one table by original row keys."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,8 @@ class TableReader:
         store: open, for reading or writing.
         table: its name.
         merging: of a table with deferred updates, as recorded (`ingest.plan.updates.recorded_merging`).
+        resolve: returns a row of values with the large ones in place of pointers to their bodies; None to return
+            pointers.
 
     Attributes:
         distribution: of the row keys; None if they are stored as they are.
@@ -40,16 +43,23 @@ class TableReader:
         UpdatesDifferError: the table has deferred updates, and there is no merging.
     """
 
-    def __init__(self, store: Store[Any], table: str, merging: Merging | None = None) -> None:
+    def __init__(
+        self,
+        store: Store[Any],
+        table: str,
+        merging: Merging | None = None,
+        resolve: Callable[[Row], Row] | None = None,
+    ) -> None:
         self._store = store
         self._table = table
-        rows = RowFormat.recorded(store, table)
-        if rows.updates and merging is None:
-            raise UpdatesDifferError(table, "", rows.updates, hint=UPDATES_HINT)
-        self.distribution = Distribution.of(rows.buckets)
+        self._resolve = resolve
+        row_format = RowFormat.recorded(store, table)
+        if row_format.updates and merging is None:
+            raise UpdatesDifferError(table, "", row_format.updates, hint=UPDATES_HINT)
+        self.distribution = Distribution.of(row_format.buckets)
         self.merged: MergedRows | None = None
-        if rows.updates and merging is not None:
-            self.merged = MergedRows(store, table, rows, merging)
+        if row_format.updates and merging is not None:
+            self.merged = MergedRows(store, table, row_format, merging)
 
     def get(
         self,
@@ -70,9 +80,10 @@ class TableReader:
             merged = self.merged.get(row, columns, versions=versions, times=times)
             return None if merged is None else row_of(merged)
         stored = row if self.distribution is None else self.distribution.stored(row)
-        return get_stored(
+        found = get_stored(
             self._store, self._table, stored, self.distribution, columns=columns, versions=versions, times=times
         )
+        return found if found is None or self._resolve is None else self._resolve(found)
 
     def original_of(self, key: bytes) -> bytes | None:
         """The original row key of a stored key that differs from it; None if it is no such key."""
@@ -102,8 +113,10 @@ class TableReader:
         if self.merged is not None:
             return self.merged.rows(scan, counts)
         if self.distribution is None:
-            return self._store.scan(self._table, scan, counts)
-        return self._merged(scan, self.distribution, counts)
+            rows = self._store.scan(self._table, scan, counts)
+        else:
+            rows = self._merged(scan, self.distribution, counts)
+        return rows if self._resolve is None else _each(self._resolve, rows)
 
     def _merged(self, scan: Scan, distribution: Distribution, counts: ScanCounts | None) -> Generator[Row]:
         """The rows of all buckets in the order of their original keys, of which no two are equal."""
@@ -117,6 +130,12 @@ class TableReader:
             for first, end in distribution.intervals(start, stop)
         )
         yield from side_by_side(parts, _key, reverse=scan.reverse, limit=scan.limit)
+
+
+def _each(resolve: Callable[[Row], Row], rows: Generator[Row]) -> Generator[Row]:
+    with closing(rows):
+        for row in rows:
+            yield resolve(row)
 
 
 def _key(row: Row) -> bytes:

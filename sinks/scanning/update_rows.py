@@ -19,7 +19,7 @@ _DELETES = 1_000  # of one call
 def update_rows(
     store: Store[Any],
     table: str,
-    rows: RowFormat,
+    row_format: RowFormat,
     start: bytes = b"",
     stop: bytes | None = None,
     times: TimeRange = ALL_TIMES,
@@ -32,7 +32,7 @@ def update_rows(
     Args:
         store: open, for reading or writing.
         table: its name.
-        rows: row format of the table.
+        row_format: of the table.
         start: first key of update rows, inclusive, without a bucket.
         stop: end of the range, exclusive; None for the end of the table.
         times: of the cells.
@@ -41,7 +41,7 @@ def update_rows(
         NotFoundError: there is no such table.
         IntegrityError: a row is no update row.
     """
-    distribution = Distribution.of(rows.buckets)
+    distribution = Distribution.of(row_format.buckets)
     ranges = [(start, stop)] if distribution is None else distribution.intervals(start, stop)
     for first, end in ranges:
         with closing(scan_stored(store, table, Scan(start=first, stop=end, times=times), distribution)) as found:
@@ -54,17 +54,17 @@ def delete_of(key: UpdateKey) -> Delete:
     return Delete(key.encoded(), time_of(key.last))
 
 
-def apply_to_updates(store: Store[Any], table: str, rows: RowFormat, mutations: Iterable[Mutation]) -> None:
+def apply_to_updates(store: Store[Any], table: str, row_format: RowFormat, mutations: Iterable[Mutation]) -> None:
     """
     Apply mutations of update rows, up to 1,000 in a call; all are durable when this returns.
 
     Args:
         store: open for writing.
         table: its name.
-        rows: row format of the table.
+        row_format: of the table.
         mutations: their row keys are without a bucket.
     """
-    stored_key = rows.stored_key()
+    stored_key = row_format.stored_key()
 
     def apply(found: list[Mutation]) -> None:
         store.apply(table, found if stored_key is None else with_stored_keys(found, stored_key))
@@ -83,7 +83,9 @@ def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None 
     """
     Delete the updates of micro-batches; afterwards their events can be counted again.
 
-    Killed at any point, it can run again.
+    Killed at any point, it can run again. The deletes have the times of the rows, so they also hide a row that a
+    delayed call writes again, in HBase until the next major compaction. They do not hide a row that was not there yet:
+    no process of the former run may write any more.
 
     Args:
         store: open for writing.
@@ -97,14 +99,14 @@ def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None 
     """
     if store.families(table) is None:
         return
-    rows = RowFormat.recorded(store, table)
+    row_format = RowFormat.recorded(store, table)
     # cells have the time of the last start of their row, and HBase skips files without cells of that time
     times = TimeRange(first_ms) if last_ms is None else TimeRange(first_ms, last_ms + 1)
-    keys = [row.key for row in update_rows(store, table, rows, times=times)]
+    keys = [row.key for row in update_rows(store, table, row_format, times=times)]
     if any(time_of(key.start) < first_ms for key in keys):
         raise ConflictError(
             f'table "{table}" has updates of a micro-batch that is not complete in merged rows, so they cannot be '
             "taken back",
             hint="restore the checkpoint and the configuration of its pipeline, and let the micro-batch end",
         )
-    apply_to_updates(store, table, rows, map(delete_of, keys))
+    apply_to_updates(store, table, row_format, map(delete_of, keys))

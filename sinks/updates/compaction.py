@@ -59,20 +59,17 @@ class CompactionRules:
         return number if key.last // self.window == number else None
 
 
-class NotCompacted(NamedTuple):
+class UnmergedRows(NamedTuple):
     """
     Rows of a window that stay as they are, because columns of them cannot be merged.
 
     Attributes:
         row: the original row key.
-        first: first start of the rows.
-        last: last start of the rows.
+        columns: those columns.
     """
 
     row: bytes
-    first: int
-    last: int
-    unmerged: tuple[Unmerged, ...]
+    columns: tuple[Unmerged, ...]
 
 
 class CompactionPart(NamedTuple):
@@ -82,12 +79,12 @@ class CompactionPart(NamedTuple):
     Attributes:
         write: the merged row; durable before anything in `deletes` is deleted.
         deletes: rows that `write` or a stored row covers.
-        left: rows of a window that could not be merged.
+        unmerged: rows of a window that could not be merged.
     """
 
     write: UpdateRow | None = None
     deletes: tuple[UpdateKey, ...] = ()
-    left: NotCompacted | None = None
+    unmerged: UnmergedRows | None = None
 
 
 def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: CompactionRules) -> Iterator[CompactionPart]:
@@ -138,7 +135,7 @@ class _Window:
         self._covered: list[UpdateKey] = []  # the next merged row covers them; the first may be the last merged row
         self._rows = 0
         self._bytes = 0
-        self._left: NotCompacted | None = None
+        self._unmerged: UnmergedRows | None = None
 
     @property
     def is_full(self) -> bool:
@@ -148,8 +145,7 @@ class _Window:
 
     def add(self, row: UpdateRow) -> None:
         """Add the next row that is no leftover."""
-        if self._left is not None:
-            self._left = self._left._replace(last=row.key.last)
+        if self._unmerged is not None:
             return
         self._merger.add(row.columns)
         self._covered.append(row.key)
@@ -171,14 +167,14 @@ class _Window:
     def end(self) -> Iterator[CompactionPart]:
         """The last parts."""
         yield from self.parts()
-        if self._left is not None:
-            yield CompactionPart(left=self._left)
+        if self._unmerged is not None:
+            yield CompactionPart(unmerged=self._unmerged)
 
     def _merged(self) -> UpdateRow | None:
         first, last = self._covered[0], self._covered[-1]
         columns, unmerged = _within(self._merger.merged(), self._rules.max_cell_bytes)
         if unmerged:
-            self._left = NotCompacted(first.row, first.start, last.last, unmerged)
+            self._unmerged = UnmergedRows(first.row, unmerged)
             self._covered.clear()
             self._bytes = 0
             return None

@@ -73,7 +73,6 @@ class MergedRow(NamedTuple):
     An original row as a read returns it.
 
     Attributes:
-        first: first start of its updates.
         last: last start of its updates.
         columns: column -> value; of a column in `unmerged` the newest update.
         unmerged: the columns whose updates cannot be merged.
@@ -82,7 +81,6 @@ class MergedRow(NamedTuple):
     """
 
     row: bytes
-    first: int
     last: int
     columns: dict[bytes, bytes]
     unmerged: tuple[Unmerged, ...]
@@ -135,22 +133,22 @@ def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
         return None
     if second is None:  # as in most groups after a compaction
         columns, unmerged = merging.results(MergedColumns(dict(first.columns)))
-        return MergedRow(first.key.row, first.key.start, first.key.last, columns, unmerged, 1, 0)
+        return MergedRow(first.key.row, first.key.last, columns, unmerged, 1, 0)
     return _of_several(chain((first, second), remaining), merging)
 
 
 def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
     merger = merging.merger()
-    start = last = count = leftovers = 0
+    last = count = leftovers = 0
     for row, is_leftover in with_leftovers(rows):
         key = row.key
         if is_leftover:
             leftovers += 1
         else:
             merger.add(row.columns)
-            start, last, count = start or key.start, key.last, count + 1
+            last, count = key.last, count + 1
     columns, unmerged = merging.results(merger.merged())
-    return MergedRow(key.row, start, last, columns, unmerged, count, leftovers)
+    return MergedRow(key.row, last, columns, unmerged, count, leftovers)
 
 
 def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryEntry]:

@@ -28,7 +28,8 @@ _TIMES = Struct(">qq")
 TIMES_BYTES = _TIMES.size
 """Number of bytes after the encoded original row key."""
 _START = Struct(">q")
-_LAST_START = 2**63 - 1
+LAST_START = 2**63 - 1
+"""No start is after it."""
 
 
 class UpdateKey(NamedTuple):
@@ -105,10 +106,16 @@ def original_of(key: bytes) -> bytes:
     return _parts_of(key)[0]
 
 
-def rows_of(row: bytes, first: int = 1, last: int = _LAST_START) -> tuple[bytes, bytes]:
+def start_in(key: bytes) -> int:
+    """The start in the row key of an update row, which is not checked further."""
+    start: int = _START.unpack(key[-TIMES_BYTES:][: _START.size].rjust(_START.size, b"\x00"))[0]
+    return start
+
+
+def rows_of(row: bytes, first: int = 1, last: int = LAST_START) -> tuple[bytes, bytes]:
     """The range [start, stop) of keys of the update rows of an original row whose starts are from first to last."""
     prefix = encoded_row(row)
-    stop = prefix + b"\x80" if last == _LAST_START else prefix + _START.pack(last + 1)
+    stop = prefix + b"\x80" if last == LAST_START else prefix + _START.pack(last + 1)
     return prefix + _START.pack(first), stop
 
 

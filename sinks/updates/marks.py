@@ -6,7 +6,7 @@ mark belongs to a micro-batch that may run again; compaction, rollback and reads
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -24,14 +24,19 @@ class TableMark:
     Attributes:
         time_ms: its batch time.
         offsets: the end of the micro-batch, as its source writes it to the checkpoint.
+        topic_ids: of Kafka's topics, by name, as far as they are known: a recreated topic has the same name, another id
+            and other records.
     """
 
     time_ms: int
     offsets: Mapping[str, object]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """The mark as the value of a property."""
-        return orjson.dumps({"time": self.time_ms, "offsets": self.offsets}, option=orjson.OPT_SORT_KEYS).decode()
+        content = {"time": self.time_ms, "offsets": self.offsets}
+        ids = {"topic_ids": self.topic_ids} if self.topic_ids else {}
+        return orjson.dumps(content | ids, option=orjson.OPT_SORT_KEYS).decode()
 
     @classmethod
     def from_text(cls, text: str, table: str) -> "TableMark":
@@ -44,11 +49,12 @@ class TableMark:
         try:
             content = orjson.loads(text)
             time_ms, offsets = content["time"], content["offsets"]
-        except (ValueError, TypeError, KeyError) as error:
+            topic_ids = content.get("topic_ids", {})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _unreadable(table) from error
-        if type(time_ms) is not int or not isinstance(offsets, dict):
+        if type(time_ms) is not int or not isinstance(offsets, dict) or not isinstance(topic_ids, dict):
             raise _unreadable(table)
-        return cls(time_ms, offsets)
+        return cls(time_ms, offsets, topic_ids)
 
 
 def _unreadable(table: str) -> IntegrityError:

@@ -20,12 +20,12 @@ class Rollback(NamedTuple):
 
     Attributes:
         deletes: the rows to delete, leftovers first.
-        left: merged rows with updates both inside and outside of the interval, which stay.
+        overlapping: merged rows with updates both inside and outside of the interval, which stay.
         leftovers: number of leftovers among the rows to delete; the others are deleted once these are.
     """
 
     deletes: tuple[UpdateKey, ...]
-    left: tuple[UpdateKey, ...]
+    overlapping: tuple[UpdateKey, ...]
     leftovers: int = 0
 
 
@@ -41,10 +41,10 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int) -> Rollback:
         last: last start of the interval.
     """
     deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
-    left: list[UpdateKey] = []
+    overlapping: list[UpdateKey] = []
     for (key, _), is_leftover in with_leftovers(UpdateRow(key, {}) for key in keys):
         if first <= key.start and key.last <= last:
             deletes[is_leftover].append(key)
         elif not is_leftover and key.start <= last and first <= key.last:
-            left.append(key)
-    return Rollback((*deletes[True], *deletes[False]), tuple(left), len(deletes[True]))
+            overlapping.append(key)
+    return Rollback((*deletes[True], *deletes[False]), tuple(overlapping), len(deletes[True]))

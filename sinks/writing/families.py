@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
+from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import record_updates
 from sinks.writing.driver_store import DriverStore
@@ -63,6 +64,7 @@ class FamilyRegistry:
                 table: FileFormat(
                     store.file_compression(table) if isinstance(store, FileStore) else "none",
                     RowFormat.recorded(store, table),
+                    FEED in store.properties(table),
                 )
                 for table in store.tables()
             }

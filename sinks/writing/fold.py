@@ -11,7 +11,7 @@ An exact delete keeps its timestamp: a later put of the same version replaces it
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ingest.api import Delete, Durability, MappingError, Put, stronger
+from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
 from sinks.writing.buffer import CELL_COST_BYTES
 
 
@@ -90,17 +90,9 @@ class Fold:
         """Every delete, one millisecond before its original timestamp, except for exact ones."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
-                if isinstance(pending, Put):
-                    continue
-                if pending.row_ms >= 0:
-                    yield table, Delete(row, pending.row_ms - 1, durability=pending.durability)
-                for family, at in pending.families_ms.items():
-                    yield table, Delete(row, at - 1, family, durability=pending.durability)
-                for (family, qualifier), at in pending.columns_ms.items():
-                    yield table, Delete(row, at - 1, family, qualifier, durability=pending.durability)
-                for column, at in sorted(pending.versions):
-                    family, _, qualifier = column.partition(b":")
-                    yield table, Delete(row, at, family, qualifier, durability=pending.durability, exact=True)
+                if isinstance(pending, _Pending):
+                    for delete in _deletes_of(row, pending):
+                        yield table, delete
 
     def puts(self) -> Iterator[tuple[str, Put]]:
         """Every put that no later delete removed; one for each row and timestamp, several if it is too large."""
@@ -109,9 +101,22 @@ class Fold:
                 if isinstance(pending, Put):
                     yield table, pending
                     continue
-                for at, columns in pending.puts.items():
-                    for part in self._parts(columns):
-                        yield table, Put(row, part, at, pending.durability)
+                for put in self._puts_of(row, pending):
+                    yield table, put
+
+    def by_row(self) -> Iterator[tuple[str, bytes, list[Mutation]]]:
+        """Table, row key, and all that `deletes` and `puts` return of the row."""
+        for table, rows in self._tables.items():
+            for row, pending in rows.items():
+                if isinstance(pending, Put):
+                    yield table, row, [pending]
+                else:
+                    yield table, row, [*_deletes_of(row, pending), *self._puts_of(row, pending)]
+
+    def _puts_of(self, row: bytes, pending: _Pending) -> Iterator[Put]:
+        for at, columns in pending.puts.items():
+            for part in self._parts(columns):
+                yield Put(row, part, at, pending.durability)
 
     def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
         limit = self._max_put_bytes
@@ -131,6 +136,18 @@ class Fold:
     def clear(self) -> None:
         """Discard all operations."""
         self._tables.clear()
+
+
+def _deletes_of(row: bytes, pending: _Pending) -> Iterator[Delete]:
+    if pending.row_ms >= 0:
+        yield Delete(row, pending.row_ms - 1, durability=pending.durability)
+    for family, at in pending.families_ms.items():
+        yield Delete(row, at - 1, family, durability=pending.durability)
+    for (family, qualifier), at in pending.columns_ms.items():
+        yield Delete(row, at - 1, family, qualifier, durability=pending.durability)
+    for column, at in sorted(pending.versions):
+        family, _, qualifier = column.partition(b":")
+        yield Delete(row, at, family, qualifier, durability=pending.durability, exact=True)
 
 
 def _of(put: Put | None) -> _Pending:

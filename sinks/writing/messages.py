@@ -7,7 +7,9 @@ from typing import Self
 import msgpack
 
 from ingest.api import Mutation
+from sinks.feed.stream import ShardMap
 from sinks.rowkeys.row_format import RowFormat
+from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sections import mutations_of, sections_of
 from sinks.writing.staging import FileFormat, StagedFile
 
@@ -27,6 +29,7 @@ class Prepared:
         at_limit: tables that may get no more families.
         refused: rows that earlier attempts at this batch found refused.
         declared: table -> its declared row format; tasks write nothing to a table with another record.
+        feeds: table -> how its feed is written.
     """
 
     folder: str = ""
@@ -35,12 +38,16 @@ class Prepared:
     at_limit: frozenset[str] = frozenset()
     refused: RefusedRows = field(default_factory=dict)
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
+    feeds: Mapping[str, FeedBatch] = field(default_factory=dict)
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
         families = {table: sorted(names) for table, names in self.families.items()}
         refused, declared = _flat(self.refused), dict(self.declared)
-        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, declared)
+        feeds = {
+            table: (batch.time_ms, batch.shards.starts, batch.shards.numbers) for table, batch in self.feeds.items()
+        }
+        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, declared, feeds)
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -49,11 +56,17 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, formats, at_limit, refused, declared = msgpack.unpackb(message)
+        folder, families, formats, at_limit, refused, declared, feeds = msgpack.unpackb(message)
         known = {table: frozenset(names) for table, names in families.items()}
-        files = {table: FileFormat(content[0], RowFormat(*content[1])) for table, content in formats.items()}
+        files = {
+            table: FileFormat(content[0], RowFormat(*content[1]), content[2]) for table, content in formats.items()
+        }
         row_formats = {table: RowFormat(*content) for table, content in declared.items()}
-        return cls(folder, known, files, frozenset(at_limit), _refused(refused), row_formats)
+        batches = {
+            table: FeedBatch(time_ms, ShardMap(tuple(starts), tuple(numbers)))
+            for table, (time_ms, starts, numbers) in feeds.items()
+        }
+        return cls(folder, known, files, frozenset(at_limit), _refused(refused), row_formats, batches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from zlib import crc32
 from ingest.api import (
     Capabilities,
     ErrorBudgetSpentError,
-    LifecycleError,
-    MappingError,
+    FeedSpec,
     Mutation,
     Put,
     StoreError,
@@ -18,16 +17,16 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
-from sinks.updates.keys import original_of
 from sinks.updates.merging import Merging
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
 from sinks.writing.fold import Fold
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.messages import Prepared, RefusedRows, packed_probe
+from sinks.writing.row_reader import RowReader, SenderReader
 from sinks.writing.sending import Sender
+from sinks.writing.split_tables import SplitTables, refused_error
 from sinks.writing.staging import MIN_FILE_BYTES
-from sinks.writing.update_fold import UpdateFold
 
 BUFFERED_BYTES = 64 << 20
 """Bytes of puts that a task buffers to send each row once; rows of a full buffer may be sent again later."""
@@ -63,6 +62,8 @@ class BufferedMutator:
         folded_bytes: size of the fold buffer, if there are no deletes.
         staged_bytes: minimum size of the send buffer for a store that the driver writes.
         updates: table -> merges its deferred updates.
+        feeds: table -> its feed.
+        reader: reads rows before they are changed; by default through the first connection.
         clock: monotonic seconds.
 
     Attributes:
@@ -86,6 +87,8 @@ class BufferedMutator:
         folded_bytes: int = BUFFERED_BYTES,
         staged_bytes: int = STAGED_BYTES,
         updates: Mapping[str, Merging] = MappingProxyType({}),
+        feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
+        reader: RowReader | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._senders = tuple(senders)
@@ -103,8 +106,20 @@ class BufferedMutator:
         self._fold = Fold(max_put_bytes) if deletes or not capabilities.written_by_driver else None
         self._max_folded_bytes = folded_bytes
         self._folded_bytes = 0
-        self._updates = UpdateFold(updates)
-        self._rank: int | None = None
+        self._split_tables = SplitTables(
+            store_name,
+            updates,
+            feeds,
+            withdraws=not capabilities.written_by_driver,
+            max_put_bytes=max_put_bytes,
+            buffer=self._buffer,
+            send=self._send_buffers,
+            wait=self._wait,
+            refused=lambda: self.refused,
+            reader=reader or SenderReader(self._senders[0]),
+        )
+        # decided once, not for each mutation
+        self._by_split = self._split_tables.names
         self._counts = WriteCounts()
         self._known_refused: RefusedRows = {}
         self._max_refused: int | None = None
@@ -136,11 +151,10 @@ class BufferedMutator:
         if self._fold is not None:
             self._fold.clear()
         self._folded_bytes = 0
-        self._updates.clear()
-        self._rank = None
+        self._split_tables.begin(self.batch_time_ms, prepared)
         self.families.begin(prepared.families, prepared.at_limit)
         for sender in self._senders:
-            sender.begin(spec.patience_s, prepared.declared)
+            sender.begin(spec.patience_s, prepared.declared, prepared.feeds)
 
     def mutate(self, table: str, mutation: Mutation) -> None:
         """
@@ -150,8 +164,8 @@ class BufferedMutator:
             MappingError: its row was refused in an earlier flush cycle, and the store refuses this mutation.
             StoreError: the store failed to write an earlier mutation; the flush cycle is over.
         """
-        if table in self._updates:
-            self._update(table, mutation)
+        if table in self._by_split:
+            self._split_tables.add(table, mutation)
             return
         if self._known_refused and (table, mutation.row) in self._known_refused:
             self._write_alone(table, mutation)
@@ -182,24 +196,27 @@ class BufferedMutator:
             MappingError: an update among them cannot be merged.
         """
         refused = self._known_refused
-        for table, mutation in mutations:
-            if table in self._updates and isinstance(mutation, Put) and (table, mutation.row) not in refused:
-                self._updates.check(table, mutation)
-        return sorted(mutations, key=lambda each: (each[0], each[1].row) not in refused) if refused else mutations
+        for table, mutation in mutations if self._by_split else ():
+            if table in self._by_split:
+                self._split_tables.check(table, mutation)
+        if not refused:
+            return mutations
+        place = self._split_tables.refused_place
+        return sorted(mutations, key=lambda each: place(each[0], each[1].row) not in refused)
 
     def split_start(self, rank: int) -> None:
         """Start a split with this rank in the micro-batch."""
-        self._rank = rank
+        self._split_tables.split_start(rank)
 
     def split_end(self) -> None:
         """
-        End a split: buffer its update rows.
+        End a split: buffer its update rows, and write its changes.
 
         Row keys of one split are often close together, and a file with a narrow key range need not be merged with
         others. So the file of a store that the driver writes ends here if it is large enough.
         """
-        if self._updates:
-            self._drain_updates()
+        if self._by_split:
+            self._split_tables.split_end(is_discarded=bool(self.families.needed))
         if self.capabilities.written_by_driver:
             for buffer in self._buffers:
                 if buffer.buffered_bytes >= MIN_FILE_BYTES:
@@ -216,10 +233,9 @@ class BufferedMutator:
             if not self.families.needed:
                 if self._fold is not None:
                     self._drain(self._fold)
-                for buffer in self._buffers:
-                    buffer.flush()
-            for sender in self._senders:
-                sender.wait()
+                self._split_tables.flush()
+                self._send_buffers()
+            self._wait()
         except StoreError:
             self.families.invalidate()
             raise
@@ -243,6 +259,7 @@ class BufferedMutator:
 
     def close(self) -> None:
         """Close the store."""
+        self._split_tables.close()
         for sender in self._senders:
             sender.close()
 
@@ -259,29 +276,19 @@ class BufferedMutator:
             buffers[crc32(mutation.row) % len(buffers)].add(table, mutation)
         fold.clear()
 
-    def _update(self, table: str, mutation: Mutation) -> None:
-        """Fold an update; all events of a refused row fail, also those of other splits."""
-        if not isinstance(mutation, Put):
-            raise MappingError(
-                f'table "{table}" has deferred updates, which an event cannot delete', code="delete_of_updates"
-            )
-        refused = self._known_refused.get((table, mutation.row))
-        if refused is None:
-            self._updates.add(table, mutation)
-            return
-        if not self.capabilities.written_by_driver:
-            # an earlier attempt may have written the update rows of other splits
-            self._updates.withdraw(table, mutation.row)
-        code, reason = refused
-        raise MappingError(f'store "{self.store_name}" refused a row of table "{table}": {reason}', code=code)
+    def _buffer(self, table: str, mutation: Mutation) -> None:
+        self._buffers[crc32(mutation.row) % len(self._buffers)].add(table, mutation)
 
-    def _drain_updates(self) -> None:
-        if self._rank is None:
-            raise LifecycleError("a task writes deferred updates without the ranks of its splits")
-        if self.families.needed:
-            self._updates.clear()
-        for table, mutation in self._updates.take(self.batch_time_ms, self._rank):
-            self._buffers[crc32(mutation.row) % len(self._buffers)].add(table, mutation)
+    def _send_buffers(self) -> None:
+        for buffer in self._buffers:
+            buffer.flush()
+
+    def _wait(self) -> None:
+        try:
+            for sender in self._senders:
+                sender.wait()
+        finally:
+            self._count()
 
     def _write_alone(self, table: str, mutation: Mutation) -> None:
         """
@@ -300,8 +307,7 @@ class BufferedMutator:
             self._count()
             refused = self.refused.pop(place, None)
         if refused is not None:
-            code, reason = refused
-            raise MappingError(f'store "{self.store_name}" refused a row of table "{table}": {reason}', code=code)
+            raise refused_error(self.store_name, table, refused)
 
     def _sending(self, sender: Sender) -> Callable[[Chunk], None]:
         def send(chunk: Chunk) -> None:
@@ -337,8 +343,8 @@ class BufferedMutator:
         mutation, error = refusal
         if error.code == UNKNOWN_FAMILY:
             self._changed.add(table)
-        row = original_of(mutation.row) if table in self._updates else mutation.row
-        self.refused[table, row] = error.code, str(error)
+        place = self._split_tables.place_of_refusal(table, mutation.row)
+        self.refused[place] = error.code, str(error)
         if self._max_refused is not None and len(self.refused) > self._max_refused:
             raise ErrorBudgetSpentError(
                 f'store "{self.store_name}" refused {len(self.refused)} rows of one task, the last of table "{table}": '

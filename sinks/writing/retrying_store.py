@@ -1,6 +1,6 @@
 """Chunks applied to a store with retries, and the result of each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -14,12 +14,14 @@ from ingest.api import (
     NoTableError,
     Put,
     StoreBusyError,
+    StoreRefusedError,
     StoreUnavailableError,
     UpdatesChangedError,
     WriteRejectedError,
 )
+from sinks.feed.stream import FEED
 from sinks.rowkeys.mutations import with_stored_keys
-from sinks.rowkeys.row_format import RowFormat
+from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Refusal, apply_all_but_refused
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.retry import Retry
@@ -82,7 +84,8 @@ class RetryingStore:
 
     Chunks have original row keys, and so have their results. The stored keys of a table with buckets are created here,
     for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
-    table whose record differs from its declaration. A table of deferred updates that is not declared is refused too.
+    table whose record differs from its declaration. A table of deferred updates that is not declared is refused too,
+    and so is a table with a feed that the caller does not write.
     """
 
     def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
@@ -93,16 +96,19 @@ class RetryingStore:
         self._results: list[CallResult] = []
         self._stored_keys: dict[str, Callable[[bytes], bytes] | None] = {}
         self._declared: Mapping[str, RowFormat] = {}
+        self._feeds: Collection[str] = ()
 
-    def begin(self, declared: Mapping[str, RowFormat] = MappingProxyType({})) -> None:
+    def begin(self, declared: Mapping[str, RowFormat] = MappingProxyType({}), feeds: Collection[str] = ()) -> None:
         """
         Start a flush cycle: what an earlier one read of the tables is read again.
 
         Args:
             declared: table -> its declared row format; other tables are written as their records say.
+            feeds: tables whose feeds the caller writes.
         """
         self._stored_keys.clear()
         self._declared = declared
+        self._feeds = feeds
 
     def apply(
         self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
@@ -205,7 +211,14 @@ class RetryingStore:
             ) from bug
 
     def _read_record(self, store: Target, table: str) -> None:
-        recorded = RowFormat.recorded(store, table)
+        buckets, properties = store.record(table)
+        if FEED in properties and table not in self._feeds:
+            raise StoreRefusedError(
+                f'table "{table}" has a feed, and its rows would be written without their changes',
+                code="feed_undeclared",
+                hint="declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it",
+            )
+        recorded = RowFormat(buckets, properties.get(UPDATES, ""))
         declared = self._declared.get(table, RowFormat(recorded.buckets))
         if declared != recorded:
             if store.families(table) is None:

@@ -3,7 +3,7 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -27,13 +27,14 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE) -> None:
+    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE, feeds: Collection[str] = ()) -> None:
         """
         Start a flush cycle.
 
         Args:
             patience_s: how long a chunk may be in flight before a call raises.
             declared: table -> its declared row format; other tables are written as their records say.
+            feeds: tables whose feeds the caller writes; another table with a feed is not written.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -93,10 +94,11 @@ class DirectSender(Sender):
         self,
         patience_s: float,  # noqa: ARG002 - nothing is ever in flight here
         declared: Mapping[str, RowFormat] = _NONE,
+        feeds: Collection[str] = (),
     ) -> None:
         """Start a flush cycle."""
         self._error = None
-        self._store.begin(declared)
+        self._store.begin(declared, feeds)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -156,7 +158,7 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE) -> None:
+    def begin(self, patience_s: float, declared: Mapping[str, RowFormat] = _NONE, feeds: Collection[str] = ()) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._patience_s = patience_s
@@ -168,7 +170,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
-            self._store.begin(declared)
+            self._store.begin(declared, feeds)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

@@ -22,6 +22,7 @@ import msgpack
 from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
+from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
@@ -43,10 +44,12 @@ class FileFormat(NamedTuple):
     Attributes:
         compression: as `FileStore.file_compression` returned it to the driver.
         rows: row format of the table.
+        has_feed: whether the table has a feed.
     """
 
     compression: str = "none"
     rows: RowFormat = RowFormat()
+    has_feed: bool = False
 
 
 PLAIN = FileFormat()
@@ -153,9 +156,10 @@ class StagingWriter:
         return self._formats.get(table, PLAIN).rows.buckets
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
-        """The row format that the driver knew at begin."""
-        rows = self._formats.get(table, PLAIN).rows
-        return rows.buckets, {UPDATES: rows.updates}
+        """The number of buckets, and what matters of the properties, as the driver knew them at begin."""
+        _, rows, has_feed = self._formats.get(table, PLAIN)
+        feed = {FEED: table} if has_feed else {}
+        return rows.buckets, {UPDATES: rows.updates, **feed}
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self._current_path()

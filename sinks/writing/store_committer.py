@@ -12,6 +12,7 @@ from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
+from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.messages import Prepared, RefusedRows, StoreResult, unpacked_probe
 from sinks.writing.retrying_store import Target
 from sinks.writing.sending import Sender
@@ -30,6 +31,7 @@ class StoreCommitter(Committer):
         incoming: folder for the staged files of this pipeline only; None if tasks write to the store themselves.
         sender: creates a connection for probes, for a store that tasks write to; else None.
         declared: table -> its declaration in the configuration, for the tables of this store.
+        feeds: batch time -> table -> how its feed is written.
     """
 
     def __init__(
@@ -39,13 +41,16 @@ class StoreCommitter(Committer):
         incoming: Path | None = None,
         sender: Callable[[], Sender] | None = None,
         declared: Mapping[str, TableSpec] = MappingProxyType({}),
+        feeds: Callable[[int], Mapping[str, FeedBatch]] = lambda _time_ms: {},
     ) -> None:
+        self._feeds = feeds
         self._store = store
         self._families = families
         self._incoming = incoming
         self._new_sender = sender
         self._sender: Sender | None = None
         self._declared = tuple(declared.values())
+        self._with_feeds = frozenset(spec.name for spec in declared.values() if spec.feed is not None)
         self._formats = {name: RowFormat(spec.buckets, spec.updates) for name, spec in declared.items()}
 
     def recover(self) -> None:
@@ -71,7 +76,7 @@ class StoreCommitter(Committer):
                 sender.close()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
-        """Create the families that tasks need; returns all known families."""
+        """Create the families that tasks need, and choose the shards of feeds; returns what the tasks need to know."""
         refused: RefusedRows = {}
         needed: dict[str, set[bytes]] = {}
         for request in map(StoreResult.unpacked, requests):
@@ -81,8 +86,9 @@ class StoreCommitter(Committer):
         if self._incoming is not None:
             self._remove_all_but(batch.attempt)
         folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
+        feeds = self._feeds(batch.time_ms)
         if self._families is None:
-            return Prepared(folder, refused=refused, declared=self._formats).packed()
+            return Prepared(folder, refused=refused, declared=self._formats, feeds=feeds).packed()
         for table, names in sorted(needed.items()):
             self._families.create(table, names)
         return Prepared(
@@ -92,6 +98,7 @@ class StoreCommitter(Committer):
             self._families.at_limit(),
             refused,
             self._formats,
+            feeds,
         ).packed()
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -115,7 +122,7 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(patience_s, self._formats)
+            sender.begin(patience_s, self._formats, self._with_feeds)
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

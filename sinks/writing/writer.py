@@ -66,7 +66,7 @@ class Writer:
 
     def _check_families(self, table: str, mutation: Mutation) -> str | None:
         """Check the families of a mutation; returns the reason if the event is dropped."""
-        families = _families_in(mutation)
+        families = families_in(mutation)
         known = self._mutator.families.of(table, families)
         if known is None and not self._mutator.capabilities.creates_tables:
             message = f'there is no table "{table}" in store "{self._mutator.store_name}"'
@@ -103,7 +103,7 @@ class Writer:
         raise MappingError(f'no {_named(missing)} in table "{table}"', code=UNKNOWN_FAMILY, hint=hint)
 
 
-def _families_in(mutation: Mutation) -> set[bytes]:
+def families_in(mutation: Mutation) -> set[bytes]:
     """The families that a mutation names; empty for a row delete."""
     if isinstance(mutation, Put):
         return {column.partition(b":")[0] for column in mutation.columns}

@@ -23,8 +23,10 @@ from tests.bench import (
     compaction,
     costs,
     counting,
+    dumps,
     durability,
     duties,
+    feed_reading,
     fuzzy,
     hbase,
     killed_compaction,
@@ -57,8 +59,8 @@ GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "counters", "duties", "lat
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
 ALL = (
-    *LADDER, *HBASE, "scans", "fuzzy scan", "counters", "duties", "latency", "micro", "performance evaluation", *SIZES,
-    killed_compaction.NAME, "soak",
+    *LADDER, *HBASE, "scans", "fuzzy scan", "counters", "dumps", "duties", "latency", "micro", "performance evaluation",
+    *SIZES, feed_reading.NAME, killed_compaction.NAME, "soak",
 )  # fmt: skip
 
 
@@ -91,7 +93,7 @@ def main() -> int:
             )  # fmt: skip
             result["rungs"] = turns(ladder.run, ladder_parts, options.runs, progress)
         keep(result)
-    if {"counters", "latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
+    if {"counters", "dumps", "latency", "performance evaluation", "scans", *HBASE}.intersection(parts):
         result |= beside_peers(parts, options.hbase_events, options.runs, console)
         keep(result)
     if "fuzzy scan" in parts:
@@ -99,6 +101,14 @@ def main() -> int:
         folder = TestFolder()
         try:
             result["fuzzy_share"] = fuzzy.share_of_a_full_scan(folder.path)
+        finally:
+            folder.close()
+        keep(result)
+    if feed_reading.NAME in parts:
+        console.print(f"{feed_reading.NAME} …")
+        folder = TestFolder()
+        try:
+            result["feed_changes_per_s"] = feed_reading.changes_per_s(folder.path, options.runs)
         finally:
             folder.close()
         keep(result)
@@ -175,6 +185,12 @@ def beside_peers(parts: Sequence[str], events: int, runs: int, console: Console)
                 found["compaction"] = {
                     compaction.HBASE: compaction.on_hbase(base, runs)._asdict(),
                     compaction.ROCKSDB: compaction.on_rocksdb(folder / "compaction", runs)._asdict(),
+                }
+            if "dumps" in parts:
+                progress.add_task("dumps", total=None)
+                found["dumps"] = {
+                    dumps.HBASE: dumps.on_hbase(base, folder / "dumps" / "hbase", runs),
+                    dumps.ROCKSDB: dumps.on_rocksdb(folder / "dumps" / "rocksdb", runs),
                 }
             if "performance evaluation" in parts:
                 ladder.empty_table()
@@ -355,6 +371,11 @@ def show(console: Console, result: dict[str, Any]) -> None:
             figures_ = compaction.Figures(**run)
             rates = (f"{rate:,.0f}" for rate in figures_[:3])
             table.add_row(name, *rates, f"{figures_.plain_us:.1f}", f"{figures_.merged_us:.1f}")
+        console.print(table)
+    if "dumps" in result:
+        table = Table("rows/s", *next(iter(result["dumps"].values())), title="dumps of a table, one process")
+        for name, rates_ in result["dumps"].items():
+            table.add_row(name, *(f"{rate:,.0f}" for rate in rates_.values()))
         console.print(table)
     if "killed_compaction" in result:
         killed = killed_compaction.Killed(**result["killed_compaction"])

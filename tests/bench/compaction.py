@@ -15,10 +15,11 @@ from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
 from ingest.service.compaction import TableCompaction
 from ingest.service.compaction_request import CompactionRequest
+from ingest.service.table_group import TableGroup
 from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.rewriting.groups_of_table import StoreCalls
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.units import InProcess
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -214,7 +215,8 @@ def timed(call: Callable[[], object]) -> float:
 def _compact(store: Store[Any], table: str, size: Size) -> None:
     calls = StoreCalls(lambda: nullcontext(store))
     declared = TableSpec(table, (FAMILY,), updates=IDENTITY)
-    compaction = TableCompaction(declared, CompactionRequest(older_than_ms=0), calls, InProcess(calls, MERGING))
+    group = TableGroup("bench", {"store": [table]}, {"store": calls}, Path("no-replay"))
+    compaction = TableCompaction(declared, CompactionRequest(older_than_ms=0), calls, InProcess(calls, MERGING), group)
     counts = compaction.run().counts
     if (counts.written, counts.replaced) != (size.keys, size.rows):
         raise RuntimeError(f"{counts.replaced} of {size.rows} update rows were merged into {counts.written} rows")

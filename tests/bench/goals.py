@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tests.bench import killed_compaction
+from tests.bench import dumps, killed_compaction
 from tests.bench.compaction import HBASE, ROCKSDB
 from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
 from tests.bench.hbase import DIRECT, SPREAD
@@ -143,11 +143,27 @@ GOALS = (
         2.0,
         at_most=True,
     ),
+    *(
+        Goal(
+            f"dump with {file_format}, {store}: rows/s, relative to a scan",
+            lambda result, store=store, file_format=file_format: (  # type: ignore[misc]
+                float(result["dumps"][store][file_format]) / float(result["dumps"][store][dumps.SCAN])
+            ),
+            goal,
+        )
+        for store in (dumps.HBASE, dumps.ROCKSDB)
+        for file_format, goal in (("gzip", 0.5), ("zstd", 0.7), ("parquet", 0.7))
+    ),
     Goal(
         f"{killed_compaction.NAME} in HBase direct: memory of all its processes, growth",
         lambda result: float(result["killed_compaction"]["memory_growth"]),
         0.05,
         at_most=True,
+    ),
+    Goal(
+        "changes of three columns read from a feed in RocksDB by one process, changes/s",
+        lambda result: float(result["feed_changes_per_s"]),
+        50_000,
     ),
     Goal(
         "chain of regex, split, format, value on one core, events/s",

@@ -46,6 +46,7 @@ def test_example_has_all_files(folder: Path) -> None:
         ("app-events", {"kept": 1, "dropped": 1, "failed": 1}),
         ("metrics", {"kept": 2, "failed": 1}),
         ("counters", {"kept": 1, "dropped": 1, "failed": 1}),
+        ("weather", {"kept": 2, "failed": 1}),
     ],
 )
 def test_sample_events_show_every_outcome(example: str, outcomes: dict[str, int]) -> None:

@@ -79,7 +79,11 @@ def test_table_missing_disabled_and_dropped(ledger_run: LedgerRuns, hbase: HBase
 def test_events_of_a_missing_family_are_dead_letters(ledger_run: LedgerRuns, hbase: HBase, admin: Admin) -> None:
     """F13: events of the missing family become dead letters; after the family is added, events are stored."""
     run = ledger_run(
-        "F13 family missing", store="hbase", poison=0, pipeline={"error_budget": {"share": "100%", "min_events": 1000}}
+        "F13 family missing",
+        store="hbase",
+        poison=0,
+        sink={"families": {"on_unknown": "error"}},  # else a store that can creates the family
+        pipeline={"error_budget": {"share": "100%", "min_events": 1000}},
     )
     run.allowed_codes.add("unknown_family")
     admin.ask("drop", run.table)

@@ -13,7 +13,7 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.formats.times import moment
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.rewriting.table_lease import LEASE, VALID_MS, Grant
+from sinks.rewriting.table_lease import LEASE, VALID_MS, StoredLease
 from sinks.rewriting.taken_back import Interval, taken_back
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
@@ -94,8 +94,8 @@ class Counters:
     def expire(self, table: str) -> None:
         """Let two minutes pass for the lease of a killed compaction."""
         text = self.store.properties(table)[LEASE]
-        grant = Grant.from_text(text, table)
-        older = grant._replace(renewed_ms=grant.renewed_ms - VALID_MS - 1)
+        lease = StoredLease.from_text(text, table)
+        older = lease._replace(renewed_ms=lease.renewed_ms - VALID_MS - 1)
         assert self.store.set_property(table, LEASE, text, older.to_text())
 
     def ingest(self, *arguments: str, code: int = 0, **variables: str) -> dict[str, Any]:
@@ -115,14 +115,14 @@ def counters(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Count
 
 def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None:
     done = counters.ingest("compact", "pipeline.yaml", counters.salted, "--older-than", "0s")
-    assert (done["keys"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)
+    assert (done["original_rows"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"6")
     assert counters.update_rows(counters.salted) == 1_000
     assert LEASE not in counters.store.properties(counters.salted)
 
     interval = ("--from", moment(T), "--to", moment(T + HOUR - 1), "--yes")
     done = counters.ingest("rollback", "pipeline.yaml", counters.salted, *interval)
-    assert (done["keys"], done["deleted"], done["left"]) == (500, 500, 0)
+    assert (done["original_rows"], done["deleted"], done["overlapping"]) == (500, 500, 0)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"3")
     assert taken_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
 
@@ -142,6 +142,6 @@ def test_killed_compaction_is_run_again(counters: Counters, point: str) -> None:
     assert counters.update_rows(counters.plain) != 1_000
     assert "table_in_use" in counters.ingest(*command, code=4)["err"]
     counters.expire(counters.plain)
-    assert counters.ingest(*command)["keys"] == 500
+    assert counters.ingest(*command)["original_rows"] == 500
     assert counters.values(counters.plain) == sums
     assert counters.update_rows(counters.plain) == 1_000

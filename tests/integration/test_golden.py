@@ -81,7 +81,7 @@ def test_newer_store_is_refused_by_name(version: str, tmp_path: Path) -> None:
     path, options = str(tmp_path / "data"), tables.database_options(64)
     others = {name: tables.table_options() for name in Rdict.list_cf(path, options) if name != "default"}
     database = Rdict(path, options, others)
-    newer = int(tables.FORMATS[-1]) + 1
+    newer = int(tables.EXTENDED_FORMAT) + 1
     database.put(tables.FORMAT_KEY, b"%d" % newer, WriteOptions())
     database.close()
     refused = ingest("scan", "pipeline.yaml", "mytable", code=IntegrityError.exit_code)

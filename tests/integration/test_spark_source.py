@@ -24,8 +24,10 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
+from sinks.snapshots.local_root import LocalRoot
 from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, start_of
+from tests.support.dumps import make_dump, row_of
 from tests.support.names import unique
 from tests.support.short_lived import java_options
 from tests.support.stored_updates import add
@@ -334,3 +336,15 @@ def test_rows_of_deferred_updates_are_merged(
     raw = read.option("raw", True).load()
     assert raw.count() == 50
     assert raw.filter("row = 'k05' AND update_row.start_time = 3 AND NOT update_row.is_leftover").count() == 1
+
+
+def test_dump_is_read_and_filtered(session: SparkSession, tmp_path: Path) -> None:
+    parts = [[row_of(b"%d-%d" % (part, line), n=INT32.pack(line)) for line in range(100)] for part in range(3)]
+    make_dump(LocalRoot(tmp_path / "dumps"), {"t": parts})
+    options = {"stash": str(tmp_path / "dumps"), "table": "t", "columns": "row utf8, f:n as n int32"}
+    found = session.read.format("attr2hbase").options(**options).load()
+    assert found.rdd.getNumPartitions() == 3
+    assert found.filter("n >= 50").count() == 150
+    assert found.agg(F.sum("n")).collect()[0][0] == 3 * sum(range(100))
+    with pytest.raises(PySparkException, match="no table"):
+        session.read.format("attr2hbase").options(**options | {"table": "unknown"}).load().count()

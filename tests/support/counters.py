@@ -57,7 +57,8 @@ def opened() -> Iterator[RocksDBStore]:
         store.close()
 
 
-def mark(time_ms: int) -> None:
-    """Set the mark of the table."""
+def mark(time_ms: int, table: str = "counters") -> None:
+    """Set the mark of a table."""
     with opened() as store:
-        assert store.set_property("counters", MARK, None, TableMark(time_ms, {}).to_text())
+        before = store.properties(table).get(MARK)
+        assert store.set_property(table, MARK, before, TableMark(time_ms, {}).to_text())

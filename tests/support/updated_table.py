@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from ingest.api import Capabilities, Delete, FamilySpec, Mutation, Put, StoreUnavailableError, TableSpec
+from ingest.service.table_group import TableGroup
 from sinks.memory import MemoryStore
-from sinks.rewriting.groups_of_table import StoreCalls
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
@@ -98,10 +100,14 @@ class UpdatedTable:
         stored_key = self.rows.stored_key()
         MemoryStore.apply(self.store, TABLE, [put] if stored_key is None else with_stored_keys([put], stored_key))
 
-    def mark(self, time_ms: int) -> None:
-        """Move the mark of the table."""
-        before = self.store.properties(TABLE).get(MARK)
-        self.store.set_property(TABLE, MARK, before, TableMark(time_ms, {}).to_text())
+    def mark(self, time_ms: int, table: str = TABLE) -> None:
+        """Move the mark of a table."""
+        before = self.store.properties(table).get(MARK)
+        self.store.set_property(table, MARK, before, TableMark(time_ms, {}).to_text())
+
+    def group(self, *others: str, replay: Path = Path("no-replay")) -> TableGroup:
+        """The table and others of one pipeline, in the same store."""
+        return TableGroup("hits", {"s": [TABLE, *others]}, {"s": self.calls}, replay)
 
     def values(self) -> dict[bytes, dict[bytes, bytes]]:
         """Original row key -> column -> value, as a read returns them."""

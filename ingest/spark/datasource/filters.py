@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 
 from ingest.api import next_key
 from ingest.spark.datasource.columns import RowKey
-from ingest.spark.datasource.partitions import EVERYTHING, Range, point, prefixed
+from sinks.scanning.partitions import EVERYTHING, Range, point, prefixed
 
 _COMPARISONS: dict[type[Filter], Callable[[bytes], Range]] = {
     EqualTo: point,

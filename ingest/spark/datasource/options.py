@@ -15,7 +15,9 @@ _READ_OPTIONS = frozenset(
     {"start", "stop", "prefix", "fuzzy", "start_time", "end_time", "versions", "minPartitions", "push_filters", "raw"}
 )
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
-OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS
+_DUMP_OPTIONS = frozenset({"stash", "dump", "pin"})
+_OF_DUMPS = _DUMP_OPTIONS | {"table", "columns", "start", "stop", "prefix", "versions"}
+OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS | _DUMP_OPTIONS
 """Names of all options, as users write them; without a pipeline file, others are those of the store."""
 _LOWER_CASE = frozenset(name.lower() for name in OPTIONS)  # as Spark passes them
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -41,6 +43,23 @@ class TableOptions:
     config: str | None
     store: str | None
     store_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """
+    Which table of which dump.
+
+    Attributes:
+        root: path or URL of the dumps.
+        dump: its name, or its start as in "2026-01-31T02:00:00Z"; None for the newest complete one.
+        is_pinned: a pin of a day is written below the root, so that the dump does not expire.
+    """
+
+    root: str
+    table: str
+    dump: str | None = None
+    is_pinned: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,7 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
         raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
     if (hint := alias_rejection(options["table"])) is not None:
         raise ConfigError(f'the option "table" is "{options["table"]}"', hint=hint)
+    _refuse(options, _DUMP_OPTIONS, "read of a dump")
     config, store = options.get("config"), options.get("store")
     others = {name: value for name, value in options.items() if name not in _LOWER_CASE | _OF_SPARK}
     if config is None and store is None:
@@ -102,6 +122,28 @@ def table_options(options: Mapping[str, str]) -> TableOptions:
         hint = did_you_mean(unknown, OPTIONS) or f"options of the store belong into {config}"
         raise ConfigError(f'there is no option "{unknown}"', hint=hint)
     return TableOptions(options["table"], config, store, others)
+
+
+def dump_options(options: Mapping[str, str]) -> DumpOptions:
+    """
+    The dump of the options of a DataFrameReader, whose names are in lower case; `stash` is among them.
+
+    Raises:
+        ConfigError: the table is missing, an option is unknown or does not apply to dumps.
+    """
+    if not options.get("table"):
+        raise ConfigError("the name of the table is missing", hint='add .option("table", "NAME")')
+    if not options["stash"]:
+        raise ConfigError('the option "stash" is empty', hint="write the root of the dumps, a path or a URL")
+    unknown = min((name for name in options if name not in _OF_DUMPS), default=None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, _OF_DUMPS) or f"there is {', '.join(sorted(_OF_DUMPS))}"
+        raise ConfigError(f'the option "{unknown}" does not apply to dumps', hint=hint)
+    if options.get("versions", "1") != "1":
+        raise ConfigError(
+            f'the option "versions" is "{options["versions"]}"', hint="a dump has one version of each cell: write 1"
+        )
+    return DumpOptions(options["stash"], options["table"], options.get("dump"), _flag(options, "pin", default="true"))
 
 
 def read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -171,8 +213,8 @@ def _refuse(options: Mapping[str, str], names: frozenset[str], what: str) -> Non
         raise ConfigError(f'the option "{name}" only applies to a {what}', hint="remove it")
 
 
-def _flag(options: Mapping[str, str], name: str) -> bool:
-    text = options.get(name, "false").lower()  # PySpark writes True as "true"
+def _flag(options: Mapping[str, str], name: str, default: str = "false") -> bool:
+    text = options.get(name, default).lower()  # PySpark writes True as "true"
     if text not in {"true", "false"}:
         raise ConfigError(f'the option "{name}" is "{text}"', hint="write true or false")
     return text == "true"

@@ -4,38 +4,30 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
-from ingest.api import Cell, ConfigError, DecodeError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
-from ingest.api.notation import readable, shown
-from ingest.formats.cell_types import CODECS, CellType
-from ingest.spark.datasource.columns import DeclaredColumn
+from ingest.api import ConfigError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
 from ingest.spark.datasource.filters import ranges_of
 from ingest.spark.datasource.options import ReadOptions
-from ingest.spark.datasource.partitions import (
-    EVERYTHING,
-    Range,
-    even_cuts,
-    intersection,
-    partitions_of,
-    point,
-    stored_ranges,
-    whole_rows,
-)
 from ingest.spark.datasource.tables import SourceTable
-from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
+from ingest.spark.datasource.values import batches_of
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.families import check_families
 from sinks.scanning.merged_rows import MergedRows, check_mergeable
+from sinks.scanning.partitions import (
+    EVERYTHING,
+    Range,
+    divided_table,
+    intersection,
+    point,
+)
 from sinks.scanning.raw_rows import RawRows, StoredUpdate
 from sinks.scanning.stored_keys import get_stored, scan_stored
 from sinks.updates.keys import split_of, time_of
@@ -74,16 +66,9 @@ class TableSourceReader(DataSourceReader):
             check_families(store, self._table.name, self._options.scan.columns)
             rows = RowFormat.recorded(store, self._table.name)
             self._check(store, rows)
-            spec = store.describe_table(self._table.name)
-            distribution = Distribution.of(rows.buckets)
-            ranges = stored_ranges(self._ranges, rows)
-            splits = () if spec is None else spec.splits
-            cuts = {*(whole_rows(cut, rows) for cut in splits), *(distribution.prefixes if distribution else ())}
-            found = partitions_of(ranges, cuts)
-            if 0 < len(found) < self._options.min_partitions:
-                parts = ceil(self._options.min_partitions / len(found))
-                even = [whole_rows(cut, rows) for each in found for cut in self._cuts(store, each, parts)]
-                found = partitions_of(ranges, cuts.union(even))
+            found = divided_table(
+                store, self._table.name, self._ranges, rows, min_partitions=self._options.min_partitions
+            )
         # without a partition, Spark would make one of its own class
         return [TablePartition(each, rows) for each in found or [()]]
 
@@ -91,17 +76,8 @@ class TableSourceReader(DataSourceReader):
         """The rows of a partition, in batches bounded by rows and bytes."""
         if TaskContext.get() is not None:  # only in a worker process of Spark
             garbage_collector.collect_rarely()
-        schema = to_arrow_schema(self._schema, timezone="UTC")
-        rows: list[tuple[object, ...]] = []
-        size = 0
-        for row, interval in self._rows(cast("TablePartition", partition)):
-            rows.append(self._values(row, *interval))
-            size += sum(len(cell.value) for cell in row.cells)
-            if len(rows) >= ARROW_ROWS or size >= ARROW_BYTES:
-                yield _batch(rows, schema)
-                rows, size = [], 0
-        if rows:
-            yield _batch(rows, schema)
+        with closing(self._rows(cast("TablePartition", partition))) as rows:
+            yield from batches_of(rows, self._options, self._schema)
 
     def _check(self, store: Store[Any], rows: RowFormat) -> None:
         """Refuse options that do not apply to the table."""
@@ -112,7 +88,7 @@ class TableSourceReader(DataSourceReader):
         elif options.is_raw and not rows.updates:
             raise ConfigError(f'table "{table.name}" has no deferred updates', hint="leave the option raw out")
 
-    def _rows(self, partition: TablePartition) -> Iterator[tuple[Row, tuple[object, ...]]]:
+    def _rows(self, partition: TablePartition) -> Generator[tuple[Row, tuple[object, ...]]]:
         """The rows of the ranges, with their original keys; update rows with their intervals."""
         if not partition.ranges:
             return
@@ -164,34 +140,6 @@ class TableSourceReader(DataSourceReader):
             times=scan.times,
         )
 
-    def _cuts(self, store: Store[Any], ranges: Sequence[Range], parts: int) -> list[bytes]:
-        """Row keys that divide the rows of a partition; the first and the last row are read for it."""
-        first = self._edge(store, ranges, reverse=False)
-        last = None if first is None else self._edge(store, ranges, reverse=True)
-        return [] if first is None or last is None else even_cuts(first, last, parts)
-
-    def _edge(self, store: Store[Any], ranges: Sequence[Range], *, reverse: bool) -> bytes | None:
-        # of all columns: a scan for a rare one would read many rows
-        scan = Scan(ranges[0][0], ranges[-1][1], limit=1, reverse=reverse)
-        with closing(store.scan(self._table.name, scan)) as rows:
-            row = next(rows, None)
-        return None if row is None else row.key
-
-    def _values(self, row: Row, *interval: object) -> tuple[object, ...]:
-        """The row, with the interval of an update row, as values of the schema's columns."""
-        options = self._options
-        columns = options.columns
-        key = _decoded(row, CellType.UTF8, row.key, "its key") if columns.row.is_text else row.key
-        if columns.columns:
-            cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
-            return key, *interval, *(_value(row, column, cells.get(column.column)) for column in columns)
-        if options.has_versions:
-            versions = [
-                {"column": _name(cell), "timestamp": cell.timestamp_ms, "value": cell.value} for cell in row.cells
-            ]
-            return key, *interval, versions
-        return key, *interval, [(_name(cell), cell.value) for cell in row.cells]
-
 
 class FilteringReader(TableSourceReader):
     """
@@ -233,29 +181,3 @@ def _with_intervals(found: Generator[StoredUpdate]) -> Generator[tuple[Row, tupl
                 "is_leftover": is_leftover,
             }
             yield Row(key.row, cells), (interval,)
-
-
-def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _value(row: Row, column: DeclaredColumn, value: bytes | None) -> object:
-    if value is None:
-        return None
-    return _decoded(row, column.cell_type, value, shown(column.column))
-
-
-def _decoded(row: Row, cell_type: CellType, value: bytes, what: str) -> object:
-    try:
-        return CODECS[cell_type].decode(value)
-    except ValueError as error:
-        raise DecodeError(
-            f"row {shown(row.key)}: {what} cannot be read as {cell_type}: {error}",
-            hint="declare the type that the column was written with, or read it without the option columns",
-        ) from error
-
-
-def _name(cell: Cell) -> str:
-    return readable(cell.family + b":" + cell.qualifier)

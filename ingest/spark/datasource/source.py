@@ -18,7 +18,7 @@ FORMAT = "attr2hbase"
 
 class TableDataSource(DataSource):
     """
-    A table of HBase or RocksDB.
+    A table of HBase or RocksDB, or of a dump.
 
     The schema of a read is `row binary, cells map<string, binary>`, or the row key and the columns that the option
     `columns` declares. docs/guides/spark.md describes the options.
@@ -45,6 +45,10 @@ class TableDataSource(DataSource):
                 hint='leave .schema(…) out, and declare the columns in .option("columns", …)',
             )
         options = self._read_options()
+        if "stash" in self._options():
+            from ingest.spark.datasource.dump import DumpSourceReader, dump_source
+
+            return DumpSourceReader(dump_source(self._options()), options, schema)
         reader = FilteringReader if options.push_filters else TableSourceReader
         return reader(source_table(self._options()), options, schema)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ingest.api import Decoding, NotFoundError, OnError, Store, StoreSettings, TableSpec
+from ingest.api import NotFoundError, Store, StoreSettings, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Component, Configuration, TableUpdates, declared_in
@@ -15,7 +15,7 @@ from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import store_component
 from ingest.plan.codec import packed, unpacked
-from ingest.plan.plan import Plan
+from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
 from ingest.plan.updates import declared_updates, recorded_merging
 from ingest.spark.datasource.options import TableOptions, table_options
@@ -87,7 +87,7 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
         NotFoundError: there is no such pipeline file, or no such store in it.
     """
     wanted = table_options(options)
-    folder = _driver_folder()
+    folder = driver_folder()
     if wanted.config is None:
         catalog = Catalog()
         component, masks = single_store(
@@ -116,7 +116,7 @@ def _store_name(configuration: Configuration, wanted: TableOptions) -> str:
     return wanted.store
 
 
-def _driver_folder() -> Path:
+def driver_folder() -> Path:
     """
     The folder in which the driver was started, where its relative paths start.
 
@@ -134,18 +134,4 @@ def _packed(
     masks: Masks,
 ) -> bytes:
     component = replace(component, settings=component.settings.in_folder(folder))
-    return packed(
-        Plan(
-            pipeline="",
-            fingerprint="",
-            timezone="UTC",
-            on_error=OnError.STOP,
-            decoding=Decoding(),
-            decorators=(),
-            sinks=(),
-            stores={component.name: component},
-            files=catalog.files,
-            updates={component.name: updates},
-            masks=masks,
-        )
-    )
+    return packed(reading_plan([component], {component.name: updates}, catalog.files, masks))

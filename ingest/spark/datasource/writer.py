@@ -39,6 +39,7 @@ from ingest.plan.assemble import live_store, store_writer
 from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
+from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged
@@ -147,7 +148,7 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
         ConfigError: a declared column is in a family that the table lacks, or Spark cannot write this kind of store.
         ConflictError: another process writes a store that only one process may write.
         SchemaError: the table has another number of buckets than its declaration.
-        ConflictError: the table has deferred updates, which only its pipeline writes.
+        ConflictError: the table has deferred updates or a feed, which only its pipeline writes.
     """
     component = table.store()
     time_ms = now_ms() if mapper.time_ms is None else mapper.time_ms
@@ -178,9 +179,10 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
 
 def _buckets(store: Store[Any], table: str) -> int | None:
     rows = RowFormat.recorded(store, table)
-    if rows.updates:
+    if rows.updates or FEED in store.properties(table):
+        what = "deferred updates" if rows.updates else "a feed"
         raise ConflictError(
-            f'table "{table}" has deferred updates, which only the pipeline that owns it writes',
+            f'table "{table}" has {what}, which only the pipeline that owns it writes',
             hint="send the rows through the pipeline's source, or use another table",
         )
     return rows.buckets

@@ -289,7 +289,7 @@ class Job(LoopHost):
         if places is None:
             raise ConfigError(
                 f'the source of pipeline "{self._pipeline}" cannot compute the splits of a micro-batch',
-                hint="a table with deferred updates needs them: `splits` of the source must return them",
+                hint="a table with deferred updates or a feed needs them: `splits` of the source must return them",
             )
         return ranked(places)
 

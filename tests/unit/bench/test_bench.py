@@ -14,6 +14,7 @@ from tests.bench import (
     benthos,
     compaction,
     counting,
+    dumps,
     durability,
     hbase,
     killed_compaction,
@@ -78,8 +79,12 @@ def test_complete_run_has_a_figure_for_every_goal():
         },
         "counting": dict.fromkeys(counting.WAYS, figures),
         "compaction": {store: {"plain_us": 1.0, "merged_us": 1.0} for store in (compaction.HBASE, compaction.ROCKSDB)},
+        "dumps": {
+            store: dict.fromkeys((dumps.SCAN, "gzip", "zstd", "parquet"), 1.0) for store in (dumps.HBASE, dumps.ROCKSDB)
+        },
         "killed_compaction": {"memory_growth": 0.0},
         "chain_of_four_per_s": 1.0,
+        "feed_changes_per_s": 1.0,
     }
     assert all(line["figure"] is not None for line in goals(whole))
 
@@ -223,3 +228,10 @@ def test_benthos_runs_the_same_regex():
     found = re.match(benthos.named_pattern(), line.decode())
     same = re.match(PATTERN, line.decode())
     assert (tuple(found.groupdict()), tuple(found.groupdict().values())) == (COLUMNS, same.groups())
+
+
+def test_dumps_are_measured_in_each_format(tmp_path, monkeypatch):
+    monkeypatch.setattr(dumps, "ROWS", dumps.CALL_ROWS)
+    found = dumps.on_rocksdb(tmp_path, 1)
+    assert list(found) == [dumps.SCAN, "gzip", "zstd", "parquet"]
+    assert all(rate > 0 for rate in found.values())

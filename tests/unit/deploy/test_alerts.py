@@ -14,7 +14,7 @@ import yaml
 
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS
-from ingest.observe.metrics import Compacted, Metrics
+from ingest.observe.metrics import Compacted, GroupLag, Metrics, Stashed
 from ingest.receipt import Counts
 from tests.support.promql import Labels, Scrapes, firing, parse
 
@@ -26,6 +26,7 @@ TARGET = {"job": "attr2hbase", "instance": "ingest-1:9464"}
 PIPELINE = "logs"
 TABLE = "counters"
 COMPACTED_EVERY = 10  # minutes
+DUMPED_EVERY = 20  # minutes; a day in a service
 MINUTES = 90
 LONG_MINUTES = 300  # for the alert on a pause
 FAULT_AT = 30  # minute
@@ -43,9 +44,12 @@ class Simulated:
         self.lag = 30_000
         self.retention_used = 0.0
         self.compacts = True
+        self.dumps = True
+        self.expiration_used = 0.0
         self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
         self.health = Health([PIPELINE], on_change=self.metrics.state)
         self.metrics.compactions_scheduled({TABLE: COMPACTED_EVERY * 60.0}, 0.0)
+        self.metrics.stash_scheduled({TABLE: 0.0}, DUMPED_EVERY * 60.0)
         self.state(State.RUNNING)
 
     def state(self, state: State) -> None:
@@ -66,7 +70,10 @@ class Simulated:
             self.metrics.observe_batch(PIPELINE, counts, seconds=1.0)
             self.metrics.acknowledged(PIPELINE, at_s, int(at_s * 1000))
         if self.compacts and at_s % (COMPACTED_EVERY * 60) == 0:
-            self.metrics.compacted(TABLE, Compacted(3, 60, EVENTS, 0, 20.0, at_s))
+            self.metrics.compacted(TABLE, Compacted(3, 60, EVENTS, EVENTS, EVENTS, 0, 20.0, at_s))
+        if self.dumps and at_s % (DUMPED_EVERY * 60) == 0:
+            self.metrics.stashed(TABLE, Stashed(EVENTS, 1_000_000, 200.0, at_s))
+        self.metrics.feed_groups({(TABLE, "search"): GroupLag(60.0, self.expiration_used, 0)})
         self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
         self.metrics.lag(PIPELINE, "web", 1, 10)
         self.metrics.retention(PIPELINE, {("web", 0): self.retention_used, ("web", 1): 0.0})
@@ -113,6 +120,14 @@ def compacts_no_more(service: Simulated, _minute: int) -> None:
     service.compacts = False
 
 
+def dumps_no_more(service: Simulated, _minute: int) -> None:
+    service.dumps = False
+
+
+def reads_no_feed(service: Simulated, minute: int) -> None:
+    service.expiration_used = min(1.0, 0.5 + minute / 100)
+
+
 def is_down(service: Simulated, _minute: int) -> None:
     service.is_up = False
 
@@ -142,6 +157,8 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "no right on the group": ("Attr2hbaseGroupCommitFailures", cannot_commit),
     "stderr not read": ("Attr2hbaseLogLinesDropped", drops_lines),
     "compactions fail": ("Attr2hbaseCompactionBehind", compacts_no_more),
+    "dumps fail": ("Attr2hbaseDumpOld", dumps_no_more),
+    "a consumer group that stands still": ("Attr2hbaseFeedExpirationNear", reads_no_feed),
 }
 
 
@@ -152,6 +169,9 @@ TRANSIENT: Mapping[str, Fault] = {
     "a restart of two minutes": lambda service, minute: setattr(service, "is_up", minute >= 2),
     "old records that are read again": lambda service, minute: setattr(
         service, "retention_used", 0.6 if minute < 4 else 0
+    ),
+    "a consumer group that catches up": lambda service, minute: setattr(
+        service, "expiration_used", 0.8 if minute < 4 else 0.1
     ),
     "two compactions that fail": lambda service, minute: setattr(service, "compacts", minute > 2 * COMPACTED_EVERY),
     "a lag that is read again": lambda service, minute: setattr(service, "lag", EVENTS * max(1, 15 - minute)),
@@ -188,7 +208,7 @@ class TestRules:
         assert set().union(*(names.keys() for names in found.values())) == {alert}
         (labels,) = found[(minutes - 1) * 60.0][alert]
         assert dict(labels) | TARGET == dict(labels)
-        if alert == "Attr2hbaseCompactionBehind":
+        if alert in {"Attr2hbaseCompactionBehind", "Attr2hbaseDumpOld", "Attr2hbaseFeedExpirationNear"}:
             assert dict(labels)["table"] == TABLE
         elif alert not in {"Attr2hbaseDown", "Attr2hbaseLogLinesDropped"}:
             assert dict(labels)["pipeline"] == PIPELINE

@@ -119,10 +119,11 @@ def farthest_partition_decides(module: Any) -> None:
     """A batch is acknowledged when one of its tasks is durable."""
     worst = module.worst_of
 
-    def best(receipts: Sequence[Any]) -> Any:
+    def best(receipts: list[Any]) -> Any:
         done = [receipt for receipt in receipts if receipt.status is module.TaskStatus.DURABLE]
         if done and worst(receipts).status is module.TaskStatus.BLOCKED:
             acted()
+            receipts[:] = done  # the committer takes the results of all receipts
             return done[0]
         return worst(receipts)
 

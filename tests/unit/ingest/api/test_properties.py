@@ -24,10 +24,11 @@ def test_property_is_replaced_if_it_has_the_expected_value(name, before, value, 
     assert with_property(PRESENT, name, before, value) == expected
 
 
-def test_names_are_letters_and_underscores():
+def test_names_are_letters_digits_and_three_other_characters():
     check_property("mark", None, "1")
     check_property("owned_by", "1", None)
-    for name in ("", "Mark", "mark2", "mark ", "mä", "buckets"):
+    check_property("group.a-b.12", "1", None)
+    for name in ("", "Mark", "mark/2", "mark ", "mä", "buckets"):
         with pytest.raises(ValueError, match="cannot be the name of a property"):
             check_property(name, None, "1")
 

@@ -22,11 +22,11 @@ def test_updates_of_each_window_become_one(ingest, file):
     assert done == {
         "table": "counters",
         "bound_ms": T + 5 * HOUR // 2,
-        "keys": 2,
+        "original_rows": 2,
         "update_rows": 12,
         "written": 6,
         "replaced": 12,
-        "left": 0,
+        "unmerged": 0,
         "examples": [],
         "rows_per_key": {"p50": 6, "p99": 6},
     }
@@ -82,3 +82,13 @@ def test_lease_of_a_killed_compaction_is_taken_over(ingest, file):
 def test_refused(ingest, file, arguments: list[str], code: int, message: str):
     result = ingest("compact", file, *arguments)
     assert (result.code, message in result.err) == (code, True), result.err
+
+
+@pytest.mark.parametrize("command", [("compact",), ("rollback", "--from", "2026-01-01", "--to", "2026-01-02", "--yes")])
+def test_file_without_tables_is_refused_with_a_way_out(ingest, folder, command: tuple[str, ...]):
+    (folder / "p.yaml").write_text(
+        "version: 1\nstores: {local: {rocksdb: {path: ./data}}}\n"
+        "pipelines: {p: {source: {files: {path: x}}, sinks: [{attr2hbase: {table: counters}}]}}"
+    )
+    result = ingest(command[0], "p.yaml", "counters", *command[1:])
+    assert (result.code, "tables: {counters: {updates: " in result.err) == (3, True), result.err

@@ -60,6 +60,8 @@ pipelines:
         "splits": [],
         "distribute": None,
         "updates": None,
+        "feed": None,
+        "bodies": None,
     }
     assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")
     found = shown["pipelines"]["p"]

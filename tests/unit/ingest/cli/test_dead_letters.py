@@ -7,6 +7,8 @@ import pytest
 from ingest.api import Record
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
+from ingest.dead_letters.replay import SkipReason
+from ingest.service.dead_letter_replay import DeadLetterReplay
 
 
 def dead_letter(offset, value, code, batch_time_ms):
@@ -154,7 +156,15 @@ class TestReplay:
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
             1,
-            {"selected": 3, "replayed": 2, "failed_again": {"no_match": 1}, "dropped": {}, "cut": [], "renamed": {}},
+            {
+                "selected": 3,
+                "replayed": 2,
+                "failed_again": {"no_match": 1},
+                "dropped": {},
+                "skipped": {},
+                "cut": [],
+                "renamed": {},
+            },
         )
         rows = ingest("scan", FILE, "mytable", "--output", "json").lines
         assert [(row["row"], row["cells"][0][2]) for row in rows] == [
@@ -162,6 +172,16 @@ class TestReplay:
             ("monday.txt:000008", 86_399_999),
         ]
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4]
+
+    def test_skipped_dead_letters_are_shown_with_the_reason(self, ingest, positions, monkeypatch):
+        reasons = iter([SkipReason.RAN_AGAIN, SkipReason.TAKEN_BACK, SkipReason.RAN_AGAIN])
+        monkeypatch.setattr(DeadLetterReplay, "skip_reason", lambda _self, _entry: next(reasons))
+        result = ingest("dead-letters", "replay", FILE)
+        assert result.code == 0
+        assert "skipped: 2 dead letters, because their records ran again in later micro-batches" in result.err
+        assert "skipped: 1 dead letter, because their micro-batches were taken back" in result.err
+        assert "replayed (ran_again)" in ingest("dead-letters", "list", FILE, "--all").out
+        assert len(ingest("dead-letters", "list", FILE, "--output", "json").lines) == 1
 
     @pytest.mark.parametrize(
         ("options", "selected"),

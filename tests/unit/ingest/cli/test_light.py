@@ -10,7 +10,7 @@ import pytest
 import ingest
 
 HEAVY = {"pyspark", "pyarrow", "pandas", "numpy", "kafka", "happybase", "thriftpy2", "rocksdict", "rich", "structlog"}
-HEAVY |= {"prometheus_client", "fastavro", "py4j", "werkzeug", "wsgiref"}
+HEAVY |= {"fsspec", "prometheus_client", "fastavro", "py4j", "werkzeug", "wsgiref"}
 
 CODE = """
 import sys
@@ -31,6 +31,7 @@ sys.exit(code)
         "keys analyse pipeline.yaml --events events.jsonl --output json",
         "graph pipeline.yaml",
         "config show pipeline.yaml",
+        "stash ls dumps --output json",
         'import-flume --text attr2hbase("t")',
         "--version",
     ],

@@ -43,9 +43,9 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
     assert dry == done
     assert done == {
         "table": "counters",
-        "keys": 2,
+        "original_rows": 2,
         "deleted": 6,
-        "left": 0,
+        "overlapping": 0,
         "examples": [],
         "taken_back_ms": [[T + HOUR, T + 2 * HOUR]],
     }

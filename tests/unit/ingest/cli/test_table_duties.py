@@ -22,7 +22,7 @@ from ingest.service.compaction_request import CompactionRequest
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext, DutyRun, Progress
 from ingest.service.http import HttpEndpoint
-from ingest.service.rollback import RollbackRequest, RowsLeftError
+from ingest.service.rollback import OverlappingRowsError, RollbackRequest
 from ingest.service.rollback_duty import RollbackDuty
 from ingest.service.stores import SharedStores
 from sinks.rewriting.table_lease import LEASE
@@ -71,6 +71,8 @@ def test_service_compacts_its_own_store(shared: SimpleNamespace):
     for line in (
         'ingest_update_rows_per_key{quantile="0.99",table="counters"} 6.0',
         'ingest_compaction_backlog_rows{table="counters"} 12.0',
+        'ingest_compaction_read_rows_total{table="counters"} 2.0',
+        'ingest_compaction_read_update_rows_total{table="counters"} 12.0',
         'ingest_compaction_rows_total{table="counters"} 12.0',
         'ingest_compaction_unmerged{table="counters"} 0.0',
     ):
@@ -124,7 +126,7 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
 def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
     CompactionDuty("counters", NOW).run(run_of(shared))
     request = RollbackRequest(first_ms=T + 1, last_ms=T + HOUR, is_strict=True)
-    with pytest.raises(RowsLeftError) as refused:
+    with pytest.raises(OverlappingRowsError) as refused:
         RollbackDuty("counters", request).run(run_of(shared))
     assert refused.value.exit_code == 1
     with shared.stores.in_use()["local"].held() as store:
@@ -168,7 +170,7 @@ def test_failed_duty_ends_the_command(
     def away(*_arguments: object) -> None:
         raise StoreUnavailableError("the disk is full")
 
-    monkeypatch.setattr("ingest.service.compaction.ATTEMPTS", 1)
+    monkeypatch.setattr("ingest.service.units_of_work.UNAVAILABLE_S", 0.0)
     monkeypatch.setattr("sinks.writing.retry.time.sleep", lambda _seconds: None)
     with serving(configuration, shared):
         monkeypatch.setattr(RocksDBStore, "remove_rows", away)

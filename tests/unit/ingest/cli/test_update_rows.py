@@ -269,3 +269,26 @@ def test_explain_and_keys_analyse_show_original_keys(ingest, counting):
     assert "key" not in put
     (analysed,) = ingest("keys", "analyse", "p.yaml", "--events", "events.jsonl", *JSON).json["tables"]
     assert (analysed["table"], analysed["writes"], analysed["rows"]) == ("counters", 3, 2)
+
+
+def test_stats_count_the_update_rows_of_a_read(ingest, store):
+    write(store, b"monday", 1, 0, b"5", end=start_of(HOUR, 2))
+    assert "\n3 rows merged of 6 update rows, 2 for each\n" in ingest(*SCAN, "--stats").err
+    assert "1 row merged of 4 update rows, 4 for each\n" in ingest(*GET, "monday", "--stats").err
+    *_, last = ingest(*SCAN, "--prefix", "t", "--stats", *JSON).lines
+    assert (last["stats"]["merged_rows"], last["stats"]["update_rows"]) == (1, 1)
+    *_, last = ingest(*GET, "monday", "--stats", *JSON).lines
+    assert (last["stats"]["merged_rows"], last["stats"]["update_rows"], last["stats"]["rows_touched"] > 0) == (
+        1,
+        4,
+        True,
+    )
+    *_, last = ingest(*GET, "monday", "--raw", "--stats", *JSON).lines
+    assert "update_rows" not in last["stats"]
+    assert "for each" not in ingest(*SCAN, "--prefix", "zz", "--stats").err
+
+
+def test_stats_of_a_row_without_updates_are_refused(ingest, store):
+    store.ensure_table(TableSpec("mytable", (FamilySpec(b"cf"),)))
+    refused = ingest("get", "p.yaml", "mytable", "k", "--stats")
+    assert (refused.code, "has no deferred updates" in refused.err) == (2, True)

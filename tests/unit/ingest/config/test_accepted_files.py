@@ -31,6 +31,7 @@ service:
   http: {listen: "0.0.0.0:9465", insecure: true}
   log: {level: debug, format: console}
   stop_timeout: 45s
+stash: {root: ./dumps, tables: [mytable], at: "02:30", keep: 3d, format: zstd, max_rate: 1000}
 spark:
   master: local[3,4]
   driver_memory: 2GiB
@@ -172,6 +173,8 @@ def test_every_option_of_a_file_is_read(tmp_path):
     assert found.local_dir == Path("/var/lib/ingest")
     assert found.service.http.listen == "0.0.0.0:9465"
     assert (found.service.log.level, found.service.log.format, found.service.stop_timeout) == ("debug", "console", 45)
+    assert (found.stash.root, found.stash.tables, found.stash.at_s) == ("./dumps", ["mytable"], 9_000)
+    assert (found.stash.keep, found.stash.format, found.stash.max_rate) == (259_200, "zstd", 1_000)
     assert (found.spark.master, found.spark.driver_memory) == ("local[3,4]", 2 << 30)
     assert found.spark.conf == {"spark.sql.session.timeZone": "UTC"}
     assert found.stores["logs"].settings.sync is False
@@ -208,7 +211,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
 
 def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 74)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 75)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {
@@ -217,7 +220,7 @@ def test_test_case_keeps_its_events_as_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.locations[("expect", "kept")].line == 80
+    assert case.locations[("expect", "kept")].line == 81
 
 
 def test_configuration_can_be_pickled(tmp_path):

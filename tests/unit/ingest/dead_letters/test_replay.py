@@ -7,7 +7,7 @@ import pytest
 from ingest.api import Record, StoreUnavailableError
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
-from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, batches_of, replay
+from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, SkipReason, batches_of, replay
 from ingest.receipt import Counts
 
 
@@ -231,3 +231,34 @@ class TestBatches:
         [batch] = batches_of(entries)
         assert [record.place for record in batch.records] == sorted(places)
         assert len(batch.entries) == len(places)
+
+
+class TestSkipped:
+    """Dead letters that do not run."""
+
+    def run(self, queue, pipeline, reasons: dict[int, SkipReason]):
+        marked = []
+        report = replay(
+            queue,
+            Selection(),
+            pipeline,
+            components=COMPONENTS,
+            now_ms=lambda: 99,
+            skip_reason=lambda entry: reasons.get(entry.dead_letter.record.offset),
+            on_marked=lambda: marked.append(len(pipeline.calls)),
+        )
+        return report, marked
+
+    def test_records_that_ran_again_are_marked_and_not_run(self, queue, pipeline):
+        report, marked = self.run(queue, pipeline, {2: SkipReason.RAN_AGAIN, 7: SkipReason.RAN_AGAIN})
+        assert pipeline.calls == [([1], 999)]
+        assert marked == [1]  # the second batch had nothing to run
+        assert (report.selected, report.replayed, report.skipped) == (3, 1, Counter({SkipReason.RAN_AGAIN: 2}))
+        marks = {entry.dead_letter.record.offset: entry.mark for entry in queue.entries()}
+        assert marks[7] == Mark(ReplayOutcome.REPLAYED, 99, "ran_again")
+        assert run(queue, pipeline).selected == 0
+
+    def test_records_of_batches_that_were_taken_back_stay_selectable(self, queue, pipeline):
+        report, _ = self.run(queue, pipeline, {7: SkipReason.TAKEN_BACK})
+        assert report.skipped == Counter({SkipReason.TAKEN_BACK: 1})
+        assert run(queue, pipeline).selected == 1

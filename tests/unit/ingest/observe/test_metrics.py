@@ -49,7 +49,7 @@ def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"ingest_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
-    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component", "quantile"}
+    assert set(metric.labels) <= {"reason", "error", "state", "topic", "partition", "component", "quantile", "group"}
     assert bool(metric.buckets) == (metric.kind == "histogram")
 
 
@@ -105,14 +105,16 @@ def test_last_compaction_of_a_table():
     metrics = fresh("ticks")
     metrics.compactions_scheduled({"t": 600.0}, at_s=50.0)
     assert samples(metrics)['ingest_compaction_last_end_timestamp_seconds{table="t"}'] == 50
-    metrics.compacted("t", Compacted(2, 30, 1_000, 0, 5.0, end_s=100.0))
-    metrics.compacted("t", Compacted(3, 40, 500, 1, 4.0, end_s=200.0))
+    metrics.compacted("t", Compacted(2, 30, 500, 1_200, 1_000, 0, 5.0, end_s=100.0))
+    metrics.compacted("t", Compacted(3, 40, 600, 900, 500, 1, 4.0, end_s=200.0))
     metrics.compactions_scheduled({"t": 300.0}, at_s=250.0)
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
         'ingest_update_rows_per_key{quantile="0.5",table="t"}': 3,
         'ingest_update_rows_per_key{quantile="0.99",table="t"}': 40,
         'ingest_compaction_backlog_rows{table="t"}': 500,
         'ingest_compaction_unmerged{table="t"}': 1,
+        'ingest_compaction_read_rows_total{table="t"}': 1_100,
+        'ingest_compaction_read_update_rows_total{table="t"}': 2_100,
         'ingest_compaction_rows_total{table="t"}': 1_500,
         'ingest_compaction_seconds{table="t"}': 4,
         'ingest_compaction_last_end_timestamp_seconds{table="t"}': 200,

@@ -83,6 +83,18 @@ class TestPages:
             ("updates.compact.every", "duration", "required"),
             ("updates.compact.older_than", "duration", "1h"),
             ("updates.compact.window", "duration", "1h"),
+            ("bodies", "mapping", "none"),
+            ("bodies.name", "text", "none"),
+            ("bodies.threshold", "size", "none"),
+            ("bodies.block_size", "size", "1MB"),
+            ("bodies.read_ahead", "size", "4MiB"),
+            ("bodies.compression", "none, lz4, zstd", "none"),
+            ("bodies.sweep_after", "duration", "24h"),
+            ("feed", "mapping", "none"),
+            ("feed.expiration", "duration", "24h"),
+            ("feed.shards", "whole number", "4"),
+            ("feed.before", "true or false", "false"),
+            ("feed.heartbeat", "duration", "0s"),
         ]
 
     def test_rows_with_units(self):

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
-from ingest.service import compaction as module
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction import CompactionResult, TableCompaction
-from ingest.service.compaction_request import HOUR_MS, CompactionRequest
+from ingest.service.compaction_request import CompactionRequest
 from ingest.service.lease import leased, one_at_a_time
 from sinks.rewriting.compaction import CompactionCounts
 from sinks.rewriting.table_lease import LEASE, TableLease
@@ -20,6 +19,7 @@ from tests.support.update_rows import SUM, VALUE
 from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
 
 NOW = CompactionRequest(older_than_ms=0)
+HOUR_MS = 3_600_000
 DECLARED = TableSpec(TABLE, updates="{}")
 
 
@@ -32,8 +32,11 @@ def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> Upda
     return table
 
 
-def compaction(table: UpdatedTable, request: CompactionRequest = NOW, engine=None, **options) -> TableCompaction:
-    return TableCompaction(DECLARED, request, table.calls, engine or InProcess(table.calls, SUM), **options)
+def compaction(
+    table: UpdatedTable, request: CompactionRequest = NOW, engine=None, *, others: tuple[str, ...] = (), **options
+) -> TableCompaction:
+    engine = engine or InProcess(table.calls, SUM)
+    return TableCompaction(DECLARED, request, table.calls, engine, table.group(*others), **options)
 
 
 @pytest.mark.parametrize("buckets", [None, 4])
@@ -43,7 +46,7 @@ def test_all_ranges_are_compacted(buckets: int | None, is_shared: bool):
     before, progress = table.values(), []
     result = compaction(table).run(on_progress=lambda _result, done, total: progress.append((done, total)))
     assert table.values() == before
-    assert (result.counts.keys, result.counts.written, result.counts.replaced) == (4, 8, 16)
+    assert (result.counts.original_rows, result.counts.written, result.counts.replaced) == (4, 8, 16)
     assert result.bound_ms == HOUR_MS + 2
     assert progress == [(4, 4)]
     assert LEASE not in table.store.properties(TABLE)
@@ -79,10 +82,18 @@ def test_table_without_a_mark_is_not_compacted():
     assert table.intervals(b"a") == [(10, 0), (20, 0)]
 
 
+def test_other_tables_of_the_pipeline_may_be_complete_up_to_an_earlier_time():
+    table = with_updates()
+    table.mark(HOUR_MS + 1, "sums")
+    assert compaction(table, others=("sums", "new")).run().bound_ms == HOUR_MS + 1
+    last = start_of(HOUR_MS + 2, 0)
+    assert {(key.start, key.end) for key in table.update_keys() if key.last >= last} == {(last, 0)}
+
+
 def test_missing_table():
     table = UpdatedTable()
     with pytest.raises(NotFoundError, match='no table "other"'):
-        TableCompaction(TableSpec("other"), NOW, table.calls, InProcess(table.calls, SUM)).run()
+        TableCompaction(TableSpec("other"), NOW, table.calls, InProcess(table.calls, SUM), table.group()).run()
 
 
 def test_rows_of_another_processor_are_refused():
@@ -138,18 +149,19 @@ class Away:
 
 
 def test_unavailable_store_blocks_it_for_a_while(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.units_of_work.PAUSE_S", 0.0)
     table, reasons = with_updates(), []
     compaction(table, engine=Away(InProcess(table.calls, SUM), 3)).run(on_blocked=reasons.append)
     assert reasons == ["no answer", "no answer", "no answer", ""]
     assert len(table.update_keys()) == 8
+    monkeypatch.setattr("ingest.service.units_of_work.UNAVAILABLE_S", 0.0)
     with pytest.raises(IngestError, match="no answer"):
-        compaction(table, engine=Away(InProcess(table.calls, SUM), module.ATTEMPTS)).run()
+        compaction(with_updates(), engine=Away(InProcess(table.calls, SUM), 1)).run()
     assert LEASE not in table.store.properties(TABLE)
 
 
 def test_store_that_is_unavailable_in_a_unit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "PAUSE_S", 0.0)
+    monkeypatch.setattr("ingest.service.units_of_work.PAUSE_S", 0.0)
     table, reasons = with_updates(), []
     table.store.calls_left, table.store.error = 1, unavailable()
 
@@ -183,11 +195,12 @@ def test_result_and_request_as_plain_data():
     result = compaction(table).run()
     again = CompactionResult.from_json(result.to_json())
     assert again.to_json() == result.to_json()
-    assert CompactionRequest.of(b"") == CompactionRequest()
+    assert CompactionRequest.of(b"") == CompactionRequest(older_than_ms=HOUR_MS, window_ms=HOUR_MS)
     assert CompactionRequest.of(b'{"window_ms": 5}').window_ms == 5
     for wrong in (b"[]", b'{"window_ms": 0}', b'{"older_than_ms": -1}', b'{"window": 1}'):
         with pytest.raises(ConfigError):
             CompactionRequest.of(wrong)
+    assert CompactionRequest.from_durations(None, None) == CompactionRequest()
     assert CompactionRequest.from_durations("0s", "1d") == CompactionRequest(older_than_ms=0, window_ms=24 * HOUR_MS)
 
 

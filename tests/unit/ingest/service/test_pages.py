@@ -46,7 +46,7 @@ def test_failed_page_is_logged_and_hides_the_error(capsys):
 
 
 @pytest.mark.parametrize(
-    "path", ["/pipelines/ticks/replay", "/duties/1/cancel", "/tables/t/compact", "/tables/a:b/rollback"]
+    "path", ["/pipelines/ticks/replay", "/duties/1/cancel", "/tables/t/compact", "/tables/a:b/rollback", "/stash"]
 )
 def test_commands_to_duties_need_the_token(path):
     assert response_to("POST", path)[0] == 401

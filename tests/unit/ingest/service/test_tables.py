@@ -1,12 +1,13 @@
 """A pipeline claims its tables with deferred updates, and moves their marks."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, FamilySpec, Put, TableSpec, UpdatesDifferError
+from ingest.api import ConfigError, ConflictError, FamilySpec, PositionLostError, Put, TableSpec, UpdatesDifferError
 from ingest.service.kafka_source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -321,3 +322,36 @@ def test_interrupted_batch_is_not_complete_by_the_mark_of_a_table_that_was_taken
     renewed = service.times.of(1)
     assert renewed > interrupted + 500
     assert not tables.is_complete(1, renewed)
+
+
+def with_topic_ids(service: Service, monkeypatch: pytest.MonkeyPatch, topic_id: str) -> None:
+    """Complete a micro-batch with a topic of the id "a", lose the checkpoint, and let the topic have an id."""
+    (service.folder / "topics.json").write_text('{"t": "a", "other": "b"}')
+    tables = service.start()
+    tables.complete(0, service.plan(0, 10))
+    for child in service.folder.iterdir():
+        shutil.rmtree(child) if child.is_dir() else child.unlink()
+    monkeypatch.setattr(KafkaSource, "topic_ids", lambda _self: {"t": topic_id})
+
+
+def test_mark_has_the_ids_of_its_topics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_topic_ids(service, monkeypatch, "a")
+    text = service.store.properties("hits")[MARK]
+    assert TableMark.from_text(text, "hits") == TableMark(1_000, {"t": {"0": 10}}, {"t": "a"})
+    assert service.start(now_ms=2_000).resume_at() == {"t": {"0": 10}}
+
+
+def test_new_checkpoint_is_refused_if_a_topic_was_recreated(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_topic_ids(service, monkeypatch, "c")
+    service.write("hits", 1_500)
+    with pytest.raises(PositionLostError, match='topic "t" was deleted and recreated') as refused:
+        service.start(now_ms=2_000)
+    assert (refused.value.code, "--recount" in (refused.value.hint or "")) == ("topic_recreated", True)
+    assert service.times_in("hits") == [1_500]
+    assert service.start(now_ms=2_000, options=OwnerOptions(recount=True)).resume_at() is None
+
+
+def test_mark_without_topic_ids_is_as_before(service: Service) -> None:
+    mark = TableMark(5, {"t": {"0": 1}})
+    assert mark.to_text() == '{"offsets":{"t":{"0":1}},"time":5}'
+    assert TableMark.from_text(mark.to_text(), "hits") == mark

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError, PositionLostError
-from ingest.service.topics import TopicIds
+from ingest.service.topics import LogTruncatedError, TopicIds, TopicRecreatedError, check_ends
 
 
 def test_topic_id_is_stored_when_the_topic_is_first_seen(tmp_path: Path):
@@ -49,3 +49,18 @@ def test_damaged_file_is_reported_and_not_overwritten(tmp_path: Path, content: b
     with pytest.raises(CheckpointError, match=r"topics\.json"):
         TopicIds(tmp_path).check({"a": "1"})
     assert (tmp_path / "topics.json").read_bytes() == content
+
+
+def test_partition_that_ends_below_the_acknowledged_offset_was_truncated(tmp_path: Path):
+    known = TopicIds(tmp_path)
+    known.check({"a": "1"})
+    with pytest.raises(LogTruncatedError, match="a/0 ends at offset 3, but was read up to 4"):
+        check_ends({("a", 0): 3}, {("a", 0): 4}, tmp_path, lambda: known.check({"a": "1"}))
+    check_ends({("a", 0): 4}, {("a", 0): 4}, tmp_path, lambda: pytest.fail("nothing was truncated"))
+
+
+def test_topic_recreated_after_its_id_was_compared_was_not_truncated(tmp_path: Path):
+    known = TopicIds(tmp_path)
+    known.check({"a": "1"})
+    with pytest.raises(TopicRecreatedError):
+        check_ends({("a", 0): 0}, {("a", 0): 4}, tmp_path, lambda: known.check({"a": "2"}))

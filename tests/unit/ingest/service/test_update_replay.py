@@ -7,95 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, Record, Scan
-from ingest.catalog import Catalog
+from ingest.api import ConflictError
 from ingest.clock import now_ms
-from ingest.config import load
-from ingest.config.model import Configuration
-from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.plan.assemble import live_store, plan_of
+from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
+from ingest.dead_letters.replay import SkipReason
+from ingest.plan.assemble import plan_of
+from ingest.plan.stores import owned_store
+from ingest.service.batches import batch_log_folder
 from ingest.service.dead_letter_replay import DeadLetterReplay
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import time_of
+from sinks.rewriting.taken_back import Interval, add_taken_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
-
-CATALOG = Catalog()
-BATCH_MS = 1_000
-ALL = frozenset({"counts", "values"})
-
-
-class Pipeline:
-    """A pipeline that counts bodies, and writes the last body of each key; one micro-batch is complete."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.checkpoint = folder / "state" / "checkpoints" / "p"
-        configuration = self.load()
-        acknowledge(self.checkpoint, 0, {"t": {0: 10}})
-        assert BatchTimes(self.checkpoint / "times", lambda: BATCH_MS).of(0) == BATCH_MS
-        plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
-        with ExitStack() as opened:
-            tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
-            tables.claim()
-            tables.move(TableMark(BATCH_MS, {"t": {"0": 10}}))
-
-    def load(self, *decorators: object) -> Configuration:
-        """The configuration, perhaps with further decorators."""
-        content = {
-            "version": 1,
-            "state_dir": str(self.folder / "state"),
-            "stores": {"s": {"rocksdb": {"path": str(self.folder / "store")}}},
-            "tables": {"counts": {"families": {"c": {}}, "updates": {"processor": "sum"}}, "values": None},
-            "pipelines": {
-                "p": {
-                    "source": {"kafka": {"brokers": "localhost:9092", "topics": ["t"]}},
-                    "decorators": [
-                        *decorators,
-                        {"template": {"attributes": {"2hb_": "row", "2hb_c:n": "%{body}"}}},
-                    ],
-                    "sinks": [
-                        {"attr2hbase": {"table": "counts", "label": "counts"}},
-                        {"attr2hbase": {"table": "values", "label": "values"}},
-                    ],
-                }
-            },
-        }
-        (self.folder / "p.yaml").write_text(json.dumps(content))
-        return load(self.folder / "p.yaml", env={}, lookup=CATALOG)
-
-    def replay(self, *bodies: bytes, is_marked: bool = True, configuration: Configuration | None = None) -> list[bytes]:
-        """Replay records with these bodies; returns the dead letters."""
-        configuration = configuration or self.load()
-        records = [Record("t", 0, offset, None, body, 5) for offset, body in enumerate(bodies)]
-        with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG) as replay:
-            _, dead_letters = replay(records, BATCH_MS - 1, {})
-            if is_marked:
-                replay.marked()
-        return dead_letters
-
-    def updates(self) -> list[tuple[int, bytes]]:
-        """Batch time and value of each update row."""
-        rows = [UpdateRow.of(row) for row in self._scanned("counts")]
-        return [(time_of(row.key.start), row.columns[b"c:n"]) for row in rows]
-
-    def values(self) -> list[tuple[int, bytes]]:
-        """Timestamp and value of each cell of the plain table."""
-        return [(cell.timestamp_ms, cell.value) for row in self._scanned("values") for cell in row.cells]
-
-    def _scanned(self, table: str):
-        configuration = self.load()
-        store = live_store(plan_of(configuration, configuration.pipelines["p"], CATALOG).stores["s"])
-        store.open()
-        try:
-            return list(store.scan(table, Scan()))
-        finally:
-            store.close()
+from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
 
 
 @pytest.fixture
@@ -218,3 +146,38 @@ def test_records_that_become_several_events_are_not_replayed(pipeline: Pipeline)
     with pytest.raises(ConflictError, match="several events") as caught:
         pipeline.replay(b"1,2", configuration=explode)
     assert caught.value.code == "fan_out"
+
+
+def skip_reason(pipeline: Pipeline, component: str, offset: int = 0, *, recount: bool = False) -> SkipReason | None:
+    configuration = pipeline.load()
+    with DeadLetterReplay(configuration, configuration.pipelines["p"], CATALOG, recount=recount) as replay:
+        return replay.skip_reason(Entry("0", pipeline.dead_letter(component, offset)))
+
+
+def test_records_that_ran_again_are_written_to_other_tables_only(pipeline: Pipeline) -> None:
+    assert skip_reason(pipeline, "counts") is None
+    pipeline.log(2_000, "counts")
+    assert skip_reason(pipeline, "counts") is SkipReason.RAN_AGAIN
+    assert skip_reason(pipeline, "counts", offset=10) is None
+    assert skip_reason(pipeline, "values") is None
+    assert skip_reason(pipeline, "template") is None  # into all sinks
+    assert pipeline.replay(b"2") == []
+    assert (pipeline.updates(), pipeline.values()) == ([], [(BATCH_MS - 1, b"2")])
+
+
+def test_records_of_a_batch_that_was_taken_back_are_not_counted(pipeline: Pipeline) -> None:
+    configuration = pipeline.load()
+    with owned_store(configuration.stores["s"], CATALOG) as store:
+        add_taken_back(store, "counts", [Interval(BATCH_MS, BATCH_MS)])
+    assert skip_reason(pipeline, "counts") is SkipReason.TAKEN_BACK
+    pipeline.replay(b"2")
+    assert pipeline.updates() == []
+
+
+def test_records_of_a_batch_that_is_no_longer_logged_are_refused(pipeline: Pipeline) -> None:
+    shutil.rmtree(batch_log_folder(pipeline.load(), "p"))
+    for component in ("counts", "template"):
+        with pytest.raises(ConflictError, match="no longer has the micro-batch"):
+            skip_reason(pipeline, component)
+        assert skip_reason(pipeline, component, recount=True) is None
+    assert skip_reason(pipeline, "values") is None

@@ -176,6 +176,13 @@ class TestProperties:
         assert len(cluster.writes) == 1
         assert records.properties("t").get("mark") == value
 
+    def test_value_that_is_replaced_takes_one_call(self, cluster, client, records):
+        cluster.cells = {b"t": {b"t:mark": b"1"}}
+        assert records.set_property("t", "mark", "1", "2")
+        client.values.assert_not_called()
+        assert not records.set_property("t", "mark", "1", "3")
+        assert records.properties("t") == {"mark": "2"}
+
     def test_another_client_sets_the_property_meanwhile(self, cluster, records):
         cluster.cells = {}
         for meanwhile, has_value in ((b"other", False), (b"mine", True)):
@@ -203,6 +210,9 @@ class TestOtherTableWithTheNameOfTheRecords:
             TableRecords(client).buckets("events")
         with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
             TableRecords(client).set_property("events", "mark", None, "1")
+        client.replace.side_effect = NoFamilyError("no family t")
+        with pytest.raises(StoreRefusedError, match='table "attr2hbase" has no family "t"'):
+            TableRecords(client).set_property("events", "mark", "1", "2")
 
     def test_no_row_is_refused(self, client, monkeypatch):
         monkeypatch.setattr(store, "_client", lambda _settings: client)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ingest.api import ConflictError, IntegrityError, Put, Store, StoreUnavailableError, WriteRejectedError
 from sinks.memory import MemoryStore
 from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, RangeCompaction, Timer, bound_of
-from sinks.rewriting.groups_of_table import ranges_of
+from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, last_start_of, start_of
@@ -27,7 +27,7 @@ LAST = Merging(LastN(LastN.settings_class()(n=4)), [b"f"])
 def compact(table: UpdatedTable, rules: CompactionRules = ALL, *, is_dry_run: bool = False, **options):
     target = CompactionTarget(TABLE, table.rows, rules, is_dry_run)
     compaction = RangeCompaction(table.calls, target, table.merging, **options)
-    for keys in ranges_of(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets)):
+    for keys in whole_row_ranges(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets)):
         assert compaction.run(keys) is None
     return compaction.counts
 
@@ -49,8 +49,8 @@ def test_merged_rows_replace_updates(buckets: int | None):
     counts = compact(table)
     assert table.update_keys() == {UpdateKey(row, 10, 30) for row in (b"a", b"a\x00", b"k", b"z")}
     assert table.values() == {row: {VALUE: b"3"} for row in (b"a", b"a\x00", b"k", b"z")}
-    assert (counts.keys, counts.update_rows, counts.written, counts.replaced) == (4, 12, 4, 12)
-    assert counts.rows_of_keys == Counter({3: 4})
+    assert (counts.original_rows, counts.update_rows, counts.written, counts.replaced) == (4, 12, 4, 12)
+    assert counts.by_update_rows == Counter({3: 4})
     assert compact(table).replaced == 0
 
 
@@ -118,7 +118,8 @@ def test_group_with_fewer_rows_than_the_minimum_keeps_all():
 @pytest.mark.parametrize("buckets", [None, 4])
 @pytest.mark.parametrize("max_rows", [1_000, 2])
 def test_killed_at_every_call_and_run_again(buckets: int | None, max_rows: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sinks.rewriting.compaction.CALL_ROWS", 3)  # several calls of a few rows
+    for module in ("compaction", "leased_writes"):
+        monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 3)  # several calls of a few rows
     rules = CompactionRules(last_start_of(40) + 1, start_of(10, 0), max_rows=max_rows)
     for calls in count():
         table = UpdatedTable(buckets=buckets)
@@ -186,21 +187,23 @@ def test_updates_from_the_bound_on_stay():
 
 
 def test_bound_is_the_mark_less_a_duration():
-    table = UpdatedTable()
-    assert bound_of(table.store, TABLE, 0) is None
-    table.mark(5_000)
-    assert bound_of(table.store, TABLE, 0) == last_start_of(5_000) + 1
-    assert bound_of(table.store, TABLE, 3_000) == last_start_of(2_000) + 1
-    assert bound_of(table.store, TABLE, 9_000) == last_start_of(0) + 1
+    assert bound_of(5_000, 0) == last_start_of(5_000) + 1
+    assert bound_of(5_000, 3_000) == last_start_of(2_000) + 1
+    assert bound_of(5_000, 9_000) == last_start_of(0) + 1
 
 
 def test_rows_that_cannot_be_merged_stay_and_are_reported():
     table = with_rows((10, 0, 1))
     table.add(b"k", 20, {VALUE: b"no number"}, end=30)
+    for start in (10, 20):
+        table.add(b"l", start, {VALUE: b"1"})
+    before = table.values()
     counts = compact(table)
-    assert table.intervals() == [(10, 0), (20, 30)]
-    assert counts.left == 1
-    assert counts.examples[0].startswith('row "k", "f:v": ')
+    assert (table.intervals(), table.intervals(b"l")) == ([(10, 0), (20, 30)], [(10, 20)])
+    assert table.values() == before
+    assert (counts.unmerged, counts.written, counts.replaced) == (1, 1, 2)
+    assert counts.examples == ['row "k", "f:v": "no number" is not a number in decimal digits']
+    assert compact(table).unmerged == 1
 
 
 def test_merged_row_that_the_store_rejects_deletes_nothing():
@@ -218,7 +221,8 @@ def test_merged_row_that_the_store_rejects_deletes_nothing():
     counts = compact(table)
     assert table.intervals() == [(10, 0), (20, 0)]
     assert table.intervals(b"l") == [(10, 20)]
-    assert (counts.written, counts.left) == (1, 1)
+    assert (counts.written, counts.replaced, counts.unmerged) == (1, 2, 1)
+    assert counts.examples == ['row "k": too large']
 
 
 def test_row_that_is_no_update_is_named():
@@ -236,13 +240,14 @@ def test_dry_run_counts_and_writes_nothing():
 
 
 def test_range_is_compacted_in_units_of_work(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sinks.rewriting.compaction.CALL_ROWS", 2)
+    for module in ("compaction", "leased_writes"):
+        monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 2)
     table = UpdatedTable(buckets=2)
     for row in (b"a", b"b", b"c"):
         for start in range(1, 10):
             table.add(row, start, {VALUE: b"1"})
     before, units = table.values(), 0
-    for keys in ranges_of((), Distribution(2)):
+    for keys in whole_row_ranges((), Distribution(2)):
         remaining = keys
         while remaining is not None:
             target = CompactionTarget(TABLE, table.rows, CompactionRules(FOREVER, max_rows=3))
@@ -260,16 +265,16 @@ def test_timer_ends_a_unit():
 
 
 def test_counts_as_plain_data():
-    counts = CompactionCounts(written=1, replaced=2, left=1, examples=["row"])
+    counts = CompactionCounts(written=1, replaced=2, unmerged=1, examples=["row"])
     for rows in (1, 1, 3, 12_345):
-        counts.add_key(rows)
-    assert counts.rows_of_keys == Counter({1: 2, 3: 1, 12_000: 1})
+        counts.add_original_row(rows)
+    assert counts.by_update_rows == Counter({1: 2, 3: 1, 12_000: 1})
     assert (counts.rows_per_key(0.5), counts.rows_per_key(0.99)) == (1, 12_000)
     assert CompactionCounts.from_json(counts.to_json()) == counts
     total = CompactionCounts()
     total.add(counts)
     total.add(counts)
-    assert (total.keys, total.replaced, total.examples) == (8, 4, ["row", "row"])
+    assert (total.original_rows, total.replaced, total.examples) == (8, 4, ["row", "row"])
     assert CompactionCounts().rows_per_key(0.99) == 0
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ingest.api import ConflictError, Store
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction
-from sinks.rewriting.groups_of_table import ranges_of
-from sinks.rewriting.rollback import RangeRollback, RollbackCounts, check_below_mark
+from sinks.rewriting.rollback import RangeRollback, RollbackCounts
+from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rewriting.taken_back import Interval
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
@@ -20,7 +20,7 @@ from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable
 
 
 def ranges(table: UpdatedTable):
-    return ranges_of(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets))
+    return whole_row_ranges(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets))
 
 
 def roll_back(table: UpdatedTable, first_ms: int, last_ms: int, **options) -> RollbackCounts:
@@ -51,7 +51,7 @@ def test_updates_of_the_interval_are_deleted(buckets: int | None):
     table = with_times(1, 20, 30, 400, buckets=buckets)
     counts = roll_back(table, 20, 30)
     assert table.values() == {row: {VALUE: b"401"} for row in (b"a", b"k")}
-    assert (counts.keys, counts.deleted, counts.left) == (2, 4, 0)
+    assert (counts.original_rows, counts.deleted, counts.overlapping) == (2, 4, 0)
     assert counts.taken_back(Interval(20, 30)) == [Interval(20, 30)]
 
 
@@ -60,7 +60,7 @@ def test_merged_rows_across_the_interval_stay_and_are_listed():
     compact(table, 100)
     counts = roll_back(table, 140, 299)
     assert table.values() == {row: {VALUE: b"570"} for row in (b"a", b"k")}  # 110 + 150 + 310
-    assert (counts.deleted, counts.left) == (2, 2)
+    assert (counts.deleted, counts.overlapping) == (2, 2)
     assert counts.examples[0] == 'row "a": merged updates from 1970-01-01T00:00:00.110Z to 1970-01-01T00:00:00.150Z'
     assert counts.taken_back(Interval(140, 299)) == [Interval(151, 299)]
 
@@ -74,7 +74,8 @@ def test_dry_run_counts_and_deletes_nothing():
 
 def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.MonkeyPatch):
     """With the merged row deleted before its leftovers, these would count again."""
-    monkeypatch.setattr("sinks.rewriting.rollback.CALL_ROWS", 1)
+    for module in ("rollback", "leased_writes"):
+        monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 1)
     for calls in count():
         table = UpdatedTable()
         for row in (b"a", b"k"):
@@ -108,17 +109,6 @@ def test_lease_is_checked_before_each_delete():
     assert table.store.calls == []
 
 
-def test_interval_above_the_mark_is_refused():
-    table = UpdatedTable()
-    with pytest.raises(ConflictError, match="nothing to roll back"):
-        check_below_mark(table.store, TABLE, Interval(1, 2))
-    table.mark(5)
-    check_below_mark(table.store, TABLE, Interval(1, 5))
-    with pytest.raises(ConflictError, match="after the mark") as refused:
-        check_below_mark(table.store, TABLE, Interval(1, 6))
-    assert refused.value.code == "above_mark"
-
-
 actions = st.lists(
     st.tuples(st.just("update"), st.sampled_from([b"a", b"b"]), st.integers(0, 9))
     | st.tuples(st.just("compact"), st.none() | st.integers(0, 4))
@@ -148,7 +138,7 @@ def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int
                 with suppress(KilledError):
                     roll_back(table, first_ms, last_ms)
                 table.store.calls_left = None
-                assert roll_back(table, first_ms, last_ms).left == 0
+                assert roll_back(table, first_ms, last_ms).overlapping == 0
                 model = {key: value for key, value in model.items() if not first_ms <= key[1] <= last_ms}
         table.store.calls_left = None
         expected = {row: sum(row == each for each, _ in model) for row, _ in model}

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from ingest.api import ConflictError, IntegrityError, LifecycleError
-from sinks.rewriting.table_lease import LEASE, VALID_MS, WRITES_MS, Grant, TableLease
+from sinks.rewriting.table_lease import LEASE, VALID_MS, WRITES_MS, StoredLease, TableLease
 from tests.support.updated_table import TABLE, UpdatedTable
 
 
@@ -107,6 +107,6 @@ def test_misuse_and_damage():
         lease("a", now).take(store)
 
 
-def test_grant_as_text():
-    grant = Grant("1", "2", "pid 1 on host", "compaction", 5)
-    assert Grant.from_text(grant.to_text(), TABLE) == grant
+def test_lease_as_text():
+    lease = StoredLease("1", "2", "pid 1 on host", "compaction", 5)
+    assert StoredLease.from_text(lease.to_text(), TABLE) == lease

@@ -36,7 +36,7 @@ from sinks.rocksdb.open_table import OpenTable
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.sweep import GarbageEstimate, Slice
-from sinks.rocksdb.tables import FORMAT_KEY, FORMATS
+from sinks.rocksdb.tables import EXTENDED_FORMAT, FIRST_FORMAT, FORMAT_KEY
 from tests.support.clock import Clock
 from tests.support.rocksdb_files import estimate, keys, read_beside
 
@@ -553,9 +553,9 @@ def test_format_is_raised_by_the_first_exact_delete(store, folder):
             return database.current().root[FORMAT_KEY]
 
     store.apply("t", [put(b"r", 1), Delete(b"s", 1, b"f", b"q")])
-    assert written_format() == FORMATS[0]
+    assert written_format() == FIRST_FORMAT
     store.apply("t", [Delete(b"r", 1, b"f", b"q", Durability.SKIP, exact=True)])
-    assert written_format() == FORMATS[1]
+    assert written_format() == EXTENDED_FORMAT
     store.close()
     store.open()
     assert list(store.scan("t", Scan())) == []

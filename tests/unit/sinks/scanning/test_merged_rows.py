@@ -21,12 +21,12 @@ from ingest.api import (
 )
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.merged_rows import row_of
+from sinks.scanning.merged_rows import MergeCounts, MergedRows, row_of
 from sinks.scanning.table_reader import TableReader
 from sinks.scanning.update_rows import apply_to_updates, update_rows
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import UpdateRow
-from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.keys import UpdateKey, last_start_of, start_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
 from tests.support.stored_updates import BetweenPages, add, compact, create
@@ -277,3 +277,46 @@ def _newest(written: list[bytes]) -> bytes:
 def test_update_rows_are_read_as_stored(store) -> None:
     rows: Iterator[UpdateRow] = update_rows(store, TABLE, RowFormat.recorded(store, TABLE))
     assert len(list(rows)) == 5 * len(KEYS)
+
+
+@pytest.mark.parametrize("page_rows", [1, 3, 500])
+@pytest.mark.parametrize(("last_ms", "expected"), [(5, 5), (3, 3), (1, 1), (0, None)])
+def test_updates_above_a_mark_are_ignored(store, page_rows: int, last_ms: int, expected: int | None):
+    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_start_of(last_ms))
+    found = {row.key: row.cells for row in rows.rows(Scan(page_rows=page_rows))}
+    cells = ((b"f", b"v", expected, b"%d" % (expected or 0)), (b"g", b"w", expected, b"%d" % (2 * (expected or 0))))
+    assert found == ({} if expected is None else dict.fromkeys(KEYS, cells))
+    one = rows.get(b"a")
+    assert (None if one is None else row_of(one).cells) == (None if expected is None else cells)
+
+
+def test_merged_row_that_a_later_compaction_wrote_counts(store):
+    compact(store, TABLE, rules=CompactionRules(start_of(5, 0)))
+    rows = MergedRows(store, TABLE, RowFormat.recorded(store, TABLE), SUM, last=last_start_of(2))
+    assert {row.cells[0].value for row in rows.rows(Scan())} == {b"4"}  # of the times 1 to 4
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_merged_rows_and_their_update_rows_are_counted(store, reverse: bool):
+    add(store, TABLE, b"z", 1, {b"f:v": b"1"})
+    reader = TableReader(store, TABLE, SUM).merged
+    assert reader is not None
+    rows = list(reader.rows(Scan(reverse=reverse)))  # z has one update row, which is not merged
+    assert (len(rows), reader.merge_counts) == (7, MergeCounts(7, 31))
+    assert len(list(reader.scan(Scan(reverse=reverse)))) == 7
+    assert reader.merge_counts == MergeCounts(14, 62)
+    counts = ScanCounts()
+    assert reader.get(b"a", counts=counts) is not None
+    assert reader.get(b"absent") is None
+    assert (reader.merge_counts, counts.seeks > 0) == (MergeCounts(15, 67), True)
+
+
+def test_update_rows_that_are_read_again_count_again():
+    store = made()
+    for time_ms in range(1, 6):
+        add(store, TABLE, b"a", time_ms, {b"f:v": b"1"})
+    reader = TableReader(store, TABLE, SUM).merged
+    assert reader is not None
+    with patch("sinks.scanning.merged_rows._MAX_REVERSED", 2):
+        assert len(list(reader.scan(Scan(reverse=True)))) == 1
+    assert reader.merge_counts == MergeCounts(1, 3 + 5)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.updates.compaction import CompactionPart, CompactionRules, NotCompacted, compaction_of
+from sinks.updates.compaction import CompactionPart, CompactionRules, UnmergedRows, compaction_of
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.merging import Unmerged
@@ -179,7 +179,7 @@ def test_a_window_that_cannot_be_merged_stays_and_is_reported() -> None:
     rows: Rows = [(10, 0, 1), (20, 0, "x"), (30, 0, 3), (110, 0, 4), (120, 0, 5)]
     table = UpdateTable.of(*rows)
     assert table.parts(replace(ALL, window=100)) == [
-        CompactionPart(left=NotCompacted(b"k", 10, 30, (Unmerged(VALUE, '"x" is not a number in decimal digits'),))),
+        CompactionPart(unmerged=UnmergedRows(b"k", (Unmerged(VALUE, '"x" is not a number in decimal digits'),))),
         CompactionPart(UpdateRow(UpdateKey(b"k", 110, 120), {VALUE: b"9"}), keys((110, 0), (120, 0))),
     ]
 
@@ -193,8 +193,7 @@ def test_leftovers_in_a_window_that_cannot_be_merged_are_deleted() -> None:
 def test_rows_after_those_that_cannot_be_merged_stay_in_their_window() -> None:
     table = UpdateTable.of(*((start, 0, "x" if start == 5 else 1) for start in range(1, 20)))
     parts = table.parts(replace(ALL, max_rows=2))
-    assert parts[-1].left is not None
-    assert (parts[-1].left.first, parts[-1].left.last) == (1, 19)
+    assert [part.unmerged is None for part in parts] == [True, True, True, False]
     before = table.values()
     table.compact(replace(ALL, max_rows=2))
     assert table.intervals() == [(1, 4), *((start, 0) for start in range(5, 20))]
@@ -206,7 +205,7 @@ def test_a_merged_value_that_the_store_refuses_is_not_written() -> None:
     assert table.parts(replace(ALL, max_cell_bytes=3)) != []
     (part,) = table.parts(replace(ALL, max_cell_bytes=2))
     assert part == CompactionPart(
-        left=NotCompacted(b"k", 10, 20, (Unmerged(VALUE, "the merged value has 3 bytes; the store accepts 2"),))
+        unmerged=UnmergedRows(b"k", (Unmerged(VALUE, "the merged value has 3 bytes; the store accepts 2"),))
     )
     table.compact(replace(ALL, max_cell_bytes=2))
     assert table.values() == {b"k": {VALUE: b"110"}}

@@ -39,9 +39,9 @@ def test_a_read_counts_no_row_that_a_merged_row_covers(rows: Rows, value: bytes,
     assert [row.key[1:] for row, is_leftover in with_leftovers(table.rows()) if is_leftover] == leftovers
 
 
-def test_a_read_names_the_starts_that_it_covers() -> None:
+def test_a_read_has_the_last_start_and_counts_update_rows() -> None:
     found = UpdateTable.of((10, 30, 6), (20, 0, 2), (40, 0, 4)).read()[b"k"]
-    assert found == MergedRow(b"k", 10, 40, {VALUE: b"10"}, (), update_rows=2, leftovers=1)
+    assert found == MergedRow(b"k", 40, {VALUE: b"10"}, (), update_rows=2, leftovers=1)
 
 
 def test_a_row_without_updates_is_none() -> None:

@@ -44,7 +44,7 @@ def values_of(table: UpdateTable) -> dict[bytes, bytes]:
 )
 def test_updates_of_an_interval_are_taken_back(first: int, last: int | None, c: bytes, f: bytes) -> None:
     table, times = prices()
-    assert table.roll_back(times[first], FOREVER if last is None else times[last] - 1).left == ()
+    assert table.roll_back(times[first], FOREVER if last is None else times[last] - 1).overlapping == ()
     assert values_of(table) == {C: c, F: f}
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 from ingest.spark.datasource.columns import RowKey
 from ingest.spark.datasource.filters import ranges_of
-from ingest.spark.datasource.partitions import Range
+from sinks.scanning.partitions import Range
 
 ROW = ("row",)
 BINARY, TEXT = RowKey(), RowKey(is_text=True)

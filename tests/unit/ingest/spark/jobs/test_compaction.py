@@ -3,25 +3,28 @@
 from pathlib import Path
 
 import orjson
-import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from ingest.api import ConflictError, Disposition, IngestError, Scan, Store, StoreUnavailableError
+from ingest.api import ConflictError, Disposition, IngestError, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
-from ingest.spark.jobs import compaction as module
-from ingest.spark.jobs.compaction import Work, compact_shares
+from ingest.service.compaction import TableCompaction
+from ingest.service.compaction_request import CompactionRequest
+from ingest.service.table_group import TableGroup
+from ingest.spark.jobs.compaction import SparkEngine, Work, joined, task_result
 from sinks.rewriting.compaction import CompactionTarget
-from sinks.rewriting.groups_of_table import Range
+from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
 from sinks.rewriting.units import UnitResult
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
-from tests.support.counters import IDENTITY, opened, written
+from tests.support.counters import HOUR, IDENTITY, T, mark, opened, written
+from tests.support.jobs import Session
 from tests.support.update_rows import FOREVER
 
 ALL: list[Range] = [(b"", b"b"), (b"b", None)]
@@ -42,13 +45,11 @@ def check() -> LeaseCheck:
         return lease.check
 
 
-def unit(plan: bytes, *shares: list[Range], seconds: float = 60.0, lease: LeaseCheck | None = None) -> UnitResult:
-    """A job with a task for each share."""
+def unit(plan: bytes, *of_tasks: list[Range], seconds: float = 60.0, lease: LeaseCheck | None = None) -> UnitResult:
+    """A job with a task for each of these."""
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
-    work = Work(plan, "local", target, lease or check(), shares, seconds)
-    numbers = [pa.RecordBatch.from_arrays([pa.array([number])], names=["id"]) for number in range(len(shares))]
-    results = [result for batch in compact_shares(work, numbers) for result in batch.column("result").to_pylist()]
-    return module._joined([orjson.loads(result) for result in results])
+    work = Work(plan, "local", target, lease or check(), seconds)
+    return joined([orjson.loads(orjson.dumps(task_result(work, ranges))) for ranges in of_tasks])
 
 
 def keys() -> int:
@@ -56,16 +57,16 @@ def keys() -> int:
         return sum(1 for _ in store.scan("counters", Scan()))
 
 
-def test_each_task_compacts_its_share(plan: bytes):
+def test_each_task_compacts_its_ranges(plan: bytes):
     result = unit(plan, [ALL[0]], [ALL[1]])
-    assert (result.counts.keys, result.counts.replaced, result.remaining, result.error) == (2, 12, [], None)
+    assert (result.counts.original_rows, result.counts.replaced, result.remaining, result.error) == (2, 12, [], None)
     assert keys() == 2
 
 
 def test_tasks_return_what_remains(plan: bytes):
     lease = check()
     result = unit(plan, [*ALL], seconds=-1.0, lease=lease)
-    assert result.counts.keys == 1
+    assert result.counts.original_rows == 1
     assert result.remaining == [(b"a\x00\x80", b"b"), (b"b", None)]
     assert keys() == 7
     result = unit(plan, [*result.remaining], lease=lease)
@@ -96,32 +97,30 @@ def test_lost_lease_ends_the_job(plan: bytes):
     assert keys() == 12
 
 
-class Session:
-    """A fake of a Spark session whose jobs fail."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-        self.parts: list[int] = []
-
-    def range(self, _start: int, _end: int, _step: int, parts: int) -> "Session":
-        self.parts.append(parts)
-        return self
-
-    def mapInArrow(self, *_arguments: object) -> "Session":  # noqa: N802 - Spark's name
-        return self
-
-    def collect(self) -> None:
-        raise self.error
+def engine(session: Session) -> SparkEngine:
+    configuration = load("p.yaml", env={}, lookup=Catalog())
+    plan = plan_of(configuration, configuration.pipelines["hits"], Catalog())
+    return SparkEngine(session, plan, "local", 8, seconds=9.0)
 
 
 @pytest.mark.usefixtures("plan")
-def test_failed_job_is_repeated():
-    configuration = load("p.yaml", env={}, lookup=Catalog())
+def test_job_that_spark_could_not_run_returns_all_ranges():
     session = Session(PySparkException("a worker was killed"))
-    found = plan_of(configuration, configuration.pipelines["hits"], Catalog())
-    engine = module.SparkEngine(session, found, "local", 8, seconds=1.0)
     target = CompactionTarget("counters", RowFormat(None, IDENTITY), CompactionRules(FOREVER))
-    result = engine.unit(target, check(), ALL)
-    assert (session.parts, result.remaining) == ([2], ALL)
+    result = engine(session).unit(target, check(), ALL)
+    assert (session.tasks, result.remaining, keys()) == ([2], ALL, 12)
     assert result.error is not None
     assert (result.error.code, result.error.disposition) == ("job_failed", Disposition.RETRY)
+
+
+@pytest.mark.usefixtures("plan")
+def test_failed_job_is_repeated(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ingest.service.units_of_work.PAUSE_S", 0.0)
+    mark(T + 3 * HOUR)
+    session, calls, reasons = Session(PySparkException("a worker was killed")), StoreCalls(opened), []
+    group = TableGroup("hits", {"local": ["counters"]}, {"local": calls}, Path("no-replay"))
+    request = CompactionRequest(older_than_ms=0, window_ms=24 * HOUR)
+    declared = TableSpec("counters", updates=IDENTITY)
+    result = TableCompaction(declared, request, calls, engine(session), group).run(on_blocked=reasons.append)
+    assert (session.tasks, result.counts.replaced) == ([1, 1], 12)
+    assert reasons == ["a Spark job failed; the log has the reason", ""]

@@ -1,0 +1,36 @@
+"""
+Run the whole example: generate the measurements, store them, fill the gaps, find the influencers.
+
+    python run.py
+
+A second run finds the measurements in the table, and stores the same estimates again.
+"""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+COMMANDS = (
+    ("python", "generate.py"),
+    ("ingest", "run", "--once", "pipeline.yaml"),
+    ("python", "fill.py", "--report", "data/report.json"),
+    ("python", "influencers.py", "--geojson", "data/influencers.geojson", "--map", "data/influencers.svg"),
+    ("ingest", "scan", "pipeline.yaml", "measurements", "--columns", "filled", "--limit", "2"),
+)
+
+
+def main() -> int:
+    """Run the commands in the folder of the example until one fails; returns its exit code, or 0."""
+    programs = {"python": sys.executable, "ingest": str(Path(sys.executable).with_name("ingest"))}
+    for name, *arguments in COMMANDS:
+        print(f"\n$ {shlex.join([name, *arguments])}", flush=True)
+        code = subprocess.run([programs[name], *arguments], cwd=FOLDER, check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,331 @@
+"""`ingest body`: the large bodies of a table."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from sinks.bodies.body_store import BodyStore
+    from sinks.bodies.reading import BodyReader
+
+DAMAGED = 5  # the exit code for stored data that is damaged
+_PIECE_BYTES = 1 << 18
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the body: its SHA-256, 64 hex digits.")]
+ReferenceArgument = Annotated[
+    str, typer.Argument(metavar="REFERENCE", help=r"Any text that says what refers to it, with \xNN for other bytes.")
+]
+
+
+def put(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="File with the body; - is stdin.")],
+    *,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Also mark the body with this reference; repeat it for several."),
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option("--sha256", metavar="HEX", help="Store nothing if the body has another SHA-256.")
+    ] = None,
+) -> None:
+    """
+    Store a body, and print its id; bytes that are stored already are not stored again.
+
+    Without a reference the body is deleted by a sweep after the time `sweep_after` of the table's `bodies`.
+
+    Example: ingest body put pipeline.yaml events report.pdf --reference report-2026-01
+    """
+    from ingest.api.notation import from_readable
+    from sinks.bodies.tables import id_of
+
+    references = [from_readable(text) for text in reference or ()]
+    expected = None if sha256 is None else id_of(sha256)
+    with _bodies(out, file, table, is_written=True) as bodies, _source(path) as source:
+        stored = bodies.put(source, expected=expected, references=references)
+    body = stored.id.hex()
+    if out.is_json:
+        out.json({"id": body, "length": stored.length, "is_new": stored.is_new})
+    else:
+        out.line(body)
+        out.done(f"{counted(stored.length, 'byte')} {'stored' if stored.is_new else 'were stored already'}")
+        out.next(f"ingest body get {file} {table} {body} --to PATH")
+
+
+def get(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    body: IdArgument,
+    *,
+    to: Annotated[
+        str, typer.Option(metavar="PATH", help="File to write; it appears once it is complete. - is stdout.")
+    ] = "-",
+    offset: Annotated[int, typer.Option(min=0, metavar="BYTES", help="Start at this byte.")] = 0,
+    length: Annotated[
+        int | None, typer.Option(min=0, metavar="BYTES", help="At most this many bytes; all if left out.")
+    ] = None,
+) -> None:
+    """
+    Write a body, or a part of it, to a file or to stdout.
+
+    A damaged body ends the command with exit code 5 before its last bytes are written; exit code 3 if it does not
+    exist.
+
+    Example: ingest body get pipeline.yaml events ID --to report.pdf
+    """
+    from ingest.api import ConfigError
+    from sinks.bodies.tables import id_of
+
+    if out.is_json and to == "-":
+        raise ConfigError("a body cannot be printed as JSON", hint="name a file with --to")
+    with _bodies(out, file, table, is_written=False) as bodies, bodies.open(id_of(body)) as reader:
+        stop = reader.length if length is None else min(reader.length, offset + length)
+        if to == "-":
+            for piece in _pieces(reader, offset, stop):
+                out.data(piece)
+            return
+        written = _write(Path(to), reader, offset, stop)
+    if out.is_json:
+        out.json({"id": body.lower(), "path": to, "bytes": written})
+    out.done(f"{to}: {counted(written, 'byte')}")
+
+
+def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument) -> None:
+    """
+    Show the status of a body and what refers to it; exit code 3 if it does not exist.
+
+    Example: ingest body stat pipeline.yaml events ID
+    """
+    from ingest.api.notation import readable, to_notation
+    from ingest.formats.times import moment
+    from sinks.bodies.tables import id_of
+
+    with _bodies(out, file, table, is_written=False) as bodies:
+        status = bodies.stat(id_of(body))
+        references = bodies.references(id_of(body))
+    if out.is_json:
+        plain = {name: value for name, value in status.to_json().items() if name != "nonce"}
+        found = {"id": body.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
+        out.json(plain | found)
+        return
+    since = status.unreferenced_since_ms
+    out.line(f"state         {status.state.value}")
+    out.line(f"length        {status.length}")
+    out.line(f"blocks        {status.blocks}, each {status.block_bytes} bytes, compression {status.compression.value}")
+    out.line(f"stored bytes  {status.stored_length}")
+    out.line(f"created       {moment(status.created_ms)}")
+    out.line(f"references    {len(references)}" + ("" if since is None else f", none since {moment(since)}"))
+    for each in references:
+        out.line(f"  {readable(each)}")
+
+
+def mark(out: Output, file: FileArgument, table: TableArgument, body: IdArgument, reference: ReferenceArgument) -> None:
+    """
+    Add a reference to a body, so that no sweep deletes it; exit code 3 if the body does not exist.
+
+    Example: ingest body mark pipeline.yaml events ID report-2026-01
+    """
+    from ingest.api.notation import from_readable
+    from sinks.bodies.tables import id_of
+
+    with _bodies(out, file, table, is_written=True) as bodies:
+        bodies.mark(id_of(body), from_readable(reference))
+    _show_reference(out, body, reference, "added")
+
+
+def unmark(
+    out: Output, file: FileArgument, table: TableArgument, body: IdArgument, reference: ReferenceArgument
+) -> None:
+    """
+    Remove a reference from a body; after the last one a sweep deletes the body once `sweep_after` has passed.
+
+    Exit code 3 if there is no such reference.
+
+    Example: ingest body unmark pipeline.yaml events ID report-2026-01
+    """
+    from ingest.api.notation import from_readable
+    from sinks.bodies.tables import id_of
+
+    with _bodies(out, file, table, is_written=True) as bodies:
+        bodies.unmark(id_of(body), from_readable(reference))
+    _show_reference(out, body, reference, "removed")
+
+
+def sweep(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted; write nothing.")] = False,
+) -> None:
+    """
+    Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.
+
+    It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers and other
+    sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not printed;
+    interrupting the command (Ctrl-C) cancels it.
+
+    Example: ingest body sweep pipeline.yaml events --dry-run
+    """
+    from dataclasses import asdict
+
+    from ingest.cli.loading import loaded
+    from ingest.plan.bodies import body_store
+
+    configuration, catalog = loaded(out, file)
+    by_service = None if dry_run else _swept_by_service(out, configuration, table)
+    if by_service is not None:
+        if out.is_json:
+            out.json({"table": table, "dry_run": False} | by_service)
+        out.done(f"{by_service['purged']:,} of {counted(by_service['bodies'], 'body', 'bodies')} deleted")
+        return
+    purged: list[str] = []
+
+    def on_purge(body: bytes) -> None:
+        purged.append(body.hex())
+        if not out.is_json:
+            out.line(body.hex())
+
+    with body_store(configuration, catalog, table, is_written=not dry_run) as bodies:
+        counts = bodies.sweep(is_dry_run=dry_run, on_purge=on_purge)
+    if out.is_json:
+        out.json({"table": table, "dry_run": dry_run} | asdict(counts) | {"ids": purged})
+        return
+    verb = "would be deleted" if dry_run else "deleted"
+    out.done(f"{counts.purged:,} of {counted(counts.bodies, 'body', 'bodies')} {verb}")
+    if dry_run and counts.purged:
+        out.next(f"ingest body sweep {file} {table}")
+
+
+def fsck(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Delete orphaned blocks, and dangling references of cells without a pointer."),
+    ] = False,
+) -> None:
+    """
+    Read all bodies and compare them with their ids; list damaged and orphaned blocks, and dangling references.
+
+    Exit code 5 if a body is damaged. Orphaned blocks and dangling references only take space.
+
+    Example: ingest body fsck pipeline.yaml events
+    """
+    from collections import Counter
+
+    kinds = Counter[str]()
+    damaged = 0
+    with _bodies(out, file, table, is_written=repair) as bodies:
+        for finding in bodies.findings(is_repair=repair):
+            kinds[finding.kind.value] += 1
+            damaged += finding.kind.is_damage
+            if out.is_json:
+                out.json(finding._asdict() | {"body": finding.body.hex()})
+            else:
+                block = "" if finding.block is None else f" block {finding.block}"
+                text = f"{finding.body.hex()}{block}: {finding.kind.value.replace('_', ' ')}: {finding.detail}"
+                out.line(text, "red" if finding.kind.is_damage else "yellow")
+    if damaged:
+        raise typer.Exit(DAMAGED)
+    out.done(f"no body is damaged; {counted(sum(kinds.values()), 'other finding')}")
+
+
+def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":
+    """What a sweep by the running service did; None if no service has the store of the table open."""
+    from ingest.plan.bodies import table_with_bodies
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.duty_client import FollowedDuty
+
+    store = configuration.stores[table_with_bodies(configuration, table).store]
+    if store.settings.own_folder is None:
+        return None
+    try:
+        client = ServiceClient(configuration)
+        duty = client.work_on_table(table, "sweep", {})
+    except NotRunningError:
+        return None
+    out.note("the running service sweeps the bodies", "dim")
+    with out.progress("bodies", total=None) as advance:
+        return FollowedDuty(client, duty, "run the same command again").follow(
+            lambda content: advance(content["bodies"]),
+            out.state,
+        )
+
+
+def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:
+    if out.is_json:
+        out.json({"id": body.lower(), "reference": reference})
+    out.done(f"reference {verb}")
+
+
+@contextmanager
+def _bodies(out: Output, file: str, table: str, *, is_written: bool) -> "Iterator[BodyStore]":
+    """The body store of a table of a file."""
+    from ingest.cli.loading import loaded
+    from ingest.plan.bodies import body_store
+
+    configuration, catalog = loaded(out, file, shows_records=True)
+    with body_store(configuration, catalog, table, is_written=is_written) as bodies:
+        yield bodies
+
+
+@contextmanager
+def _source(path: str) -> Iterator[BinaryIO]:
+    """
+    A file, or stdin.
+
+    Raises:
+        NotFoundError: there is no such file, or it is a folder.
+    """
+    from ingest.api import NotFoundError
+
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    with ExitStack() as opened:
+        try:
+            source = opened.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise NotFoundError(f'cannot read "{path}": {error.strerror}') from error
+        yield source
+
+
+def _pieces(reader: "BodyReader", start: int, stop: int) -> Iterator[bytes]:
+    """The bytes [start, stop) of a body."""
+    reader.seek(start)
+    while start < stop and (piece := reader.read(min(_PIECE_BYTES, stop - start))):
+        start += len(piece)
+        yield piece
+
+
+def _write(path: Path, reader: "BodyReader", start: int, stop: int) -> int:
+    """Write a part of a body to a file, which appears once it is complete; returns the number of bytes."""
+    from ingest.api import NotFoundError
+
+    temporary = path.with_name(f"{path.name}.part")
+    written = 0
+    try:
+        with temporary.open("wb") as file:
+            for piece in _pieces(reader, start, stop):
+                written += file.write(piece)
+        temporary.replace(path)
+    except OSError as error:
+        raise NotFoundError(f'cannot write "{path}": {error.strerror}') from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return written

@@ -1,0 +1,325 @@
+"""`ingest feed`: the changes of tables with `feed`, shard by shard, and the shards themselves."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.service.feed_shards import ShardRequest
+    from sinks.feed.client import FeedRecord
+    from sinks.feed.lag import ShardLag
+    from sinks.feed.state import FeedState
+
+ShardOption = Annotated[int, typer.Option("--shard", metavar="N", help="Number of the shard, see `describe`.")]
+
+
+def list_(out: Output, file: FileArgument) -> None:
+    """
+    List the tables with a feed: the stream, its shards, and the newest complete micro-batch.
+
+    Example: ingest feed list pipeline.yaml
+    """
+    from ingest.cli.loading import loaded
+    from ingest.formats.times import moment
+    from ingest.plan.open_feeds import feeds_of
+
+    configuration, catalog = loaded(out, file)
+    found = feeds_of(configuration, catalog)
+    if out.is_json:
+        out.json([_plain_state(table, state) for table, state in found])
+        return
+    out.table(
+        ("table", "stream", "since", "#open shards", "complete up to"),
+        [
+            (
+                table,
+                state.stream.id,
+                moment(state.stream.since_ms),
+                f"{sum(shard.is_open for shard in state.stream.shards):,}",
+                "-" if state.mark_ms is None else moment(state.mark_ms),
+            )
+            for table, state in found
+        ],
+    )
+    if not found:
+        out.note("no table has a feed", "yellow")
+
+
+def describe(out: Output, file: FileArgument, table: TableArgument) -> None:
+    r"""
+    Describe the stream of a table: its shards with their row keys and batch times, and the requested changes.
+
+    A row key is shown with `\xNN` for bytes that are not printable. In a salted table it begins with the byte of the
+    bucket.
+
+    Example: ingest feed describe pipeline.yaml orders --output json
+    """
+    from ingest.cli.loading import loaded
+    from ingest.formats.times import moment
+    from ingest.plan.open_feeds import open_feed
+    from ingest.reference.readable import readable
+
+    with open_feed(*loaded(out, file), table) as feed:
+        state = feed.client.state()
+    if out.is_json:
+        out.json(_plain_state(table, state))
+        return
+    stream = state.stream
+    mark = "no micro-batch is complete" if state.mark_ms is None else f"complete up to {moment(state.mark_ms)}"
+    hours = stream.expiration_ms / 3_600_000
+    out.line(f"stream {stream.id} since {moment(stream.since_ms)}, changes expire after {hours:g} h; {mark}")
+    out.table(
+        ("#shard", "first row key", "before", "from", "until", "parents"),
+        [
+            (
+                str(shard.number),
+                readable(shard.start) or "-",
+                "-" if shard.stop is None else readable(shard.stop),
+                moment(shard.from_ms),
+                "open" if shard.until_ms is None else moment(shard.until_ms),
+                ", ".join(map(str, shard.parents)) or "-",
+            )
+            for shard in stream.shards
+        ],
+    )
+    if stream.requested:
+        out.note(f"{counted(len(stream.requested), 'request')} for the next micro-batch", "yellow")
+
+
+def iterator(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    shard: ShardOption,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="TRIM_HORIZON (the oldest change), LATEST, AT_SEQUENCE, AFTER_SEQUENCE or AT_TIMESTAMP.",
+        ),
+    ] = "TRIM_HORIZON",
+    sequence: Annotated[
+        str | None, typer.Option(metavar="SEQ", help="For AT_SEQUENCE and AFTER_SEQUENCE: `seq` of a record.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="TIME", help="For AT_TIMESTAMP: a batch time, as in 2026-01-31T12:00:00Z.")
+    ] = None,
+) -> None:
+    """
+    Print an iterator: the place in a shard where `ingest feed records` starts.
+
+    An iterator can be stored and used several times. It ends only when changes after it expire.
+
+    Example: ingest feed iterator pipeline.yaml orders --shard 1 --type LATEST
+    """
+    from ingest.cli.loading import loaded
+    from ingest.formats.times import moment_of
+    from ingest.plan.open_feeds import open_feed
+    from sinks.feed.client import IteratorType
+    from sinks.feed.errors import InvalidIteratorError
+
+    try:
+        wanted = IteratorType(kind.upper())
+    except ValueError as error:
+        raise InvalidIteratorError(
+            f'"{kind}" is not a type of iterators', hint=f"types: {', '.join(IteratorType)}"
+        ) from error
+    time_ms = None if time is None else moment_of(time)
+    with open_feed(*loaded(out, file), table) as feed:
+        found = feed.client.iterator(shard, wanted, sequence=sequence, time_ms=time_ms)
+    if out.is_json:
+        out.json({"iterator": found})
+    else:
+        out.line(found)
+        out.next(f"ingest feed records {file} {table} --iterator {found}")
+
+
+def records(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    iterator: Annotated[str, typer.Option(metavar="I", help="Where to start; of `iterator` or an earlier page.")],
+    limit: Annotated[int, typer.Option(metavar="N", help="Maximum number of changes, 1 to 5,000.")] = 1_000,
+) -> None:
+    """
+    Show the next changes of a shard, at most 4 MiB but at least one, and the iterator of the page after them.
+
+    With `--output json`, one object: `records`, `next_iterator` (null once a closed shard is read to its end),
+    `behind_ms` and `child_shards`. Exit code 3 if changes after the iterator have expired.
+
+    Example: ingest feed records pipeline.yaml orders --iterator 1.9f…0 --limit 100
+    """
+    from ingest.cli.loading import loaded
+    from ingest.plan.open_feeds import open_feed
+    from sinks.feed.envelope import record_content
+
+    with open_feed(*loaded(out, file, shows_records=True), table) as feed:
+        page = feed.client.records(iterator, limit)
+    if out.is_json:
+        out.json(
+            {
+                "records": [record_content(table, record) for record in page.records],
+                "next_iterator": page.next_iterator,
+                "behind_ms": page.behind_ms,
+                "child_shards": page.child_shards,
+            }
+        )
+        return
+    for record in page.records:
+        _show(out, record)
+    if page.next_iterator is None:
+        children = ", ".join(map(str, page.child_shards)) or "none"
+        out.done(f"{counted(len(page.records), 'change')}; the shard is closed, shards that continue it: {children}")
+    else:
+        out.done(f"{counted(len(page.records), 'change')}, {page.behind_ms / 1000:,.1f} s behind")
+        out.next(f"ingest feed records {file} {table} --iterator {page.next_iterator}")
+
+
+def split(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    shard: ShardOption,
+    at: Annotated[
+        str, typer.Option(metavar="KEY", help=r"First row key of the second half, as `describe` shows them (`\xNN`).")
+    ],
+) -> None:
+    """
+    Divide a shard in two, from the next micro-batch on.
+
+    Readers read the shard to its end and continue with the two new ones, so no change is lost or read twice.
+
+    Example: ingest feed split pipeline.yaml orders --shard 1 --at m
+    """
+    from ingest.api.notation import from_readable
+    from ingest.service.feed_shards import ShardRequest
+
+    _request(out, file, table, ShardRequest(split=shard, at=from_readable(at).hex()))
+
+
+def merge(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    shards: Annotated[
+        str, typer.Option(metavar="A,B", help="Two adjacent shards, that of the lower row keys first, as in 1,2.")
+    ],
+) -> None:
+    """
+    Replace two adjacent shards by one, from the next micro-batch on.
+
+    Example: ingest feed merge pipeline.yaml orders --shards 1,2
+    """
+    from ingest.api import ConfigError
+    from ingest.service.feed_shards import ShardRequest
+
+    numbers = shards.split(",")
+    if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):  # noqa: PLR2004 - of a pair
+        raise ConfigError(f'"{shards}" does not name two shards', hint="write it as in --shards 1,2")
+    _request(out, file, table, ShardRequest(merge=(int(numbers[0]), int(numbers[1]))))
+
+
+def groups(
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    remove: Annotated[
+        str | None, typer.Option(metavar="GROUP", help="Remove this group; one of its name then starts anew.")
+    ] = None,
+) -> None:
+    """
+    List the consumer groups of a feed: who reads which shard, how far it is behind, and the retention that is left.
+
+    Groups of an embedded store are those of this machine.
+
+    Example: ingest feed groups pipeline.yaml orders
+    """
+    from ingest.api import NotFoundError
+    from ingest.cli.loading import loaded
+    from ingest.plan.open_feeds import open_feed
+    from ingest.suggest import did_you_mean
+    from sinks.feed.lag import lags_of
+
+    with open_feed(*loaded(out, file), table) as feed:
+        known = feed.leases.groups()
+        if remove is not None:
+            if remove not in known:
+                hint = did_you_mean(remove, known) or f"there is {', '.join(known) or 'none'}"
+                raise NotFoundError(f'table "{table}" has no group "{remove}"', hint=hint)
+            feed.leases.remove(remove)
+            out.done(f'group "{remove}" removed')
+            known = feed.leases.groups()
+        state = feed.client.state()
+        found = {group: lags_of(state, feed.leases, group) for group in known}
+    if out.is_json:
+        out.json({group: None if lags is None else [lag._asdict() for lag in lags] for group, lags in found.items()})
+        return
+    rows = [
+        (group, str(lag.shard), "read to its end" if lag.is_ended else lag.owner or "-", *_shown(lag))
+        for group, lags in found.items()
+        for lag in lags or ()
+    ]
+    if rows:
+        out.table(("group", "#shard", "worker", "#behind (s)", "#retention left"), rows)
+    for group, lags in found.items():
+        if lags is None:
+            out.note(f'group "{group}" is of an earlier stream; remove it with --remove {group}', "yellow")
+    if not found:
+        out.note(f'the feed of table "{table}" has no groups', "yellow")
+
+
+def _shown(lag: "ShardLag") -> tuple[str, str]:
+    return f"{lag.behind_ms / 1000:,.1f}", f"{lag.margin:.0%}"
+
+
+def _request(out: Output, file: str, table: str, request: "ShardRequest") -> None:
+    from ingest.cli.loading import loaded
+    from ingest.plan.open_feeds import open_feed
+    from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.feed_shards import apply_alone
+    from sinks.feed.stream_json import stream_json
+
+    configuration, catalog = loaded(out, file)
+    with open_feed(configuration, catalog, table) as feed:
+        found = stream_json(table, request.apply_to(feed.client)) if feed.is_writable else None
+    if found is None:
+        try:
+            found = ServiceClient(configuration).change_shards(table, request.model_dump())
+        except NotRunningError as error:
+            out.note(f"{error.message}; the command writes the store in its own process", "dim")
+            found = stream_json(table, apply_alone(configuration, catalog, table, request))
+    if out.is_json:
+        out.json(found)
+        return
+    out.done(f"requested; the next micro-batch executes {counted(len(found['requested']), 'request')}")
+    out.next(f"ingest feed describe {file} {table}")
+
+
+def _show(out: Output, record: "FeedRecord") -> None:
+    from ingest.formats.times import moment
+    from ingest.reference.readable import readable
+
+    change = record.change
+    about = f"  {change.op.value}  {moment(change.time_ms)}  {record.sequence}"
+    out.parts((readable(change.row), "bold"), (about, "dim"))
+    for column in change.columns:
+        name = readable(column.family) + ("" if column.qualifier is None else f":{readable(column.qualifier)}")
+        value = "" if column.value is None else readable(column.value)
+        what = "" if column.value is not None else f"{column.type.value} up to "
+        out.parts((f"  {name or '(row)'}  ", "cyan"), (f"{what}{moment(column.timestamp_ms)}  ", "dim"), (value, ""))
+
+
+def _plain_state(table: str, state: "FeedState") -> dict[str, object]:
+    from sinks.feed.stream_json import stream_json
+
+    return {**stream_json(table, state.stream), "mark_ms": state.mark_ms, "horizon_ms": state.horizon_ms}

@@ -1,0 +1,232 @@
+"""`ingest feed consume`: copy the changes of a table to standard output or a topic, as a worker of a consumer group."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, TableArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.kafka.settings import KafkaConnection
+    from ingest.plan.open_feeds import OpenFeed
+    from sinks.feed.consuming import Consumed
+    from sinks.feed.gaps import GapPolicy
+    from sinks.feed.outputs import ChangeOutput
+
+_TOPIC = "kafka:"
+
+
+class EnvelopeName(StrEnum):
+    """The form of the messages."""
+
+    OWN = "own"
+    DEBEZIUM = "debezium"
+
+
+class StartName(StrEnum):
+    """Where a new group begins."""
+
+    OLDEST = "oldest"
+    LATEST = "latest"
+
+
+class TrimmedPolicy(StrEnum):
+    """What a worker does if changes have expired before the group has read them."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    RESTART = "restart-from-dump"
+
+
+def consume(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    table: TableArgument,
+    *,
+    group: Annotated[str, typer.Option(metavar="NAME", help="Consumer group; a new one is created.")],
+    to: Annotated[str, typer.Option(metavar="DEST", help="stdout, or kafka:TOPIC.")] = "stdout",
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", metavar="NAME", help="The topic is in the cluster that this pipeline reads."),
+    ] = None,
+    envelope: Annotated[EnvelopeName, typer.Option(help="Form of the messages.")] = EnvelopeName.OWN,
+    start: Annotated[StartName, typer.Option(help="Where a new group begins.")] = StartName.OLDEST,
+    on_trimmed: Annotated[
+        TrimmedPolicy,
+        typer.Option(help="If changes have expired unread: fail, skip them, or write the rows of a dump first."),
+    ] = TrimmedPolicy.FAIL,
+    dump: Annotated[
+        str | None,
+        typer.Option(metavar="ROOT", help="For restart-from-dump: root of the dumps; the newest one is used."),
+    ] = None,
+    worker: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Unique in the group; by default made of host and process.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=5_000, metavar="N", help="Changes between checkpoints.")] = 1_000,
+    heartbeat: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Heartbeats of shards without changes, in the own envelope; by default as the file says.",
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="End once all complete micro-batches are copied.")] = False,
+) -> None:
+    """
+    Copy the changes of a table to standard output or a topic, as one worker of a consumer group.
+
+    Start several workers, which divide the shards among them. At least once: a checkpoint follows each page, and after
+    a crash another worker repeats the pages without one. The changes of a row stay in order. Ends with exit code 3 if
+    changes have expired unread, unless --on-trimmed says otherwise.
+
+    Example: ingest feed consume pipeline.yaml orders --group search --to kafka:orders-changes --envelope debezium
+    Example: ingest feed consume pipeline.yaml orders --group copy --once > changes.jsonl
+    """
+    from ingest.cli.loading import loaded
+    from ingest.durable import private_files
+    from ingest.plan.open_feeds import open_feed
+    from ingest.service.lifecycle import Stop
+    from sinks.feed.consuming import FeedConsumer
+    from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
+    from sinks.feed.group import GroupMember, GroupOptions
+
+    configuration, catalog = loaded(out, file, shows_records=True)
+    heartbeat_s = _heartbeat(configuration, table, heartbeat, envelope)
+    options = GroupOptions(group, worker or _worker(), start.value, limit, heartbeat_s=heartbeat_s)
+    form = DebeziumEnvelope(table) if envelope is EnvelopeName.DEBEZIUM else OwnEnvelope(table)
+    stop = Stop()
+    with (
+        private_files(),
+        open_feed(configuration, catalog, table) as feed,
+        _gap_policy(out, on_trimmed, dump, feed, table) as policy,
+        _opened(out, configuration, to, table, pipeline) as output,
+        out.progress("changes") as advance,
+        stop.on_signals(),
+    ):
+        consumer = FeedConsumer(
+            GroupMember(feed.client, feed.leases, replace(options, gap_policy=policy)),
+            output,
+            form,
+            stop.requested.wait,
+            _Progress(out, advance),
+            lambda error: out.note(str(error), "yellow"),
+        )
+        consumed = consumer.run(once=once)
+    out.done(f"{counted(consumed.changes, 'change')} copied")
+    if stop.exit_code:
+        raise typer.Exit(stop.exit_code)
+
+
+class _Progress:
+    """Shows the number of copied changes, and each gap once."""
+
+    def __init__(self, out: Output, advance: Callable[[int], None]) -> None:
+        self._out = out
+        self._advance = advance
+        self._gaps = 0
+
+    def __call__(self, consumed: "Consumed") -> None:
+        from ingest.formats.times import moment
+
+        self._advance(consumed.changes)
+        for shard, gap in consumed.gaps[self._gaps :]:
+            interval = f"batch times from {moment(gap.from_ms)} to {moment(gap.until_ms)}"
+            self._out.note(f"shard {shard}: changes of {interval} have expired", "yellow")
+        self._gaps = len(consumed.gaps)
+
+
+@contextmanager
+def _gap_policy(
+    out: Output, wanted: TrimmedPolicy, root: str | None, feed: "OpenFeed", table: str
+) -> "Iterator[GapPolicy | None]":
+    """What is done about changes that have expired; a dump is pinned meanwhile."""
+    from ingest.api import ConfigError
+    from sinks.feed.gaps import SkipGaps
+
+    if (wanted is TrimmedPolicy.RESTART) != (root is not None):
+        if root is None:
+            raise ConfigError("--on-trimmed restart-from-dump needs a dump", hint="add --dump ROOT")
+        raise ConfigError(
+            "--dump has no effect without --on-trimmed restart-from-dump", hint="add that option, or leave --dump out"
+        )
+    if root is None:
+        yield SkipGaps() if wanted is TrimmedPolicy.SKIP else None
+        return
+    from sinks.bootstrap.restart import restart_from_dump
+
+    def on_unpinned(reason: str) -> None:
+        out.note(f"the dump may expire while it is read: {reason}", "yellow")
+
+    with restart_from_dump(root, feed.store, table, on_unpinned=on_unpinned) as policy:
+        yield policy
+
+
+@contextmanager
+def _opened(
+    out: Output, configuration: "Configuration", destination: str, table: str, pipeline: str | None
+) -> "Iterator[ChangeOutput]":
+    """The destination of the changes."""
+    from ingest.api import ConfigError
+    from sinks.feed.outputs import KafkaOutput, LineOutput
+
+    topic = destination.removeprefix(_TOPIC)
+    if destination == "stdout":
+        output: ChangeOutput = LineOutput(out.raw, out.flush)
+    elif destination.startswith(_TOPIC) and topic:
+        output = KafkaOutput(_connection(configuration, table, pipeline), topic)
+    else:
+        raise ConfigError(f'"{destination}" is no destination', hint="write stdout, or kafka:TOPIC")
+    try:
+        yield output
+    finally:
+        output.close()
+
+
+def _connection(configuration: "Configuration", table: str, pipeline: str | None) -> "KafkaConnection":
+    """The cluster of a pipeline: the named one, else one that writes the table, else the only one that reads Kafka."""
+    from ingest.api import ConfigError
+    from ingest.cli.loading import pipeline_of
+    from ingest.kafka.settings import connection_of
+
+    chosen = configuration.pipelines.values() if pipeline is None else [pipeline_of(configuration, pipeline)]
+    clusters = {each.name: connection_of(each.source.settings) for each in chosen}
+    writers = {each.name for each in chosen if any(sink.settings.table_text == table for sink in each.sinks)}
+    found = {name: cluster for name, cluster in clusters.items() if cluster is not None}
+    wanted = {name: cluster for name, cluster in found.items() if name in writers} or found
+    brokers = {cluster.brokers for cluster in wanted.values()}
+    if len(brokers) != 1:
+        raise ConfigError(
+            "the cluster of the topic is not known: "
+            + ("no pipeline reads Kafka" if not brokers else "the pipelines read several clusters"),
+            hint="choose a pipeline that reads the cluster with --pipeline NAME",
+        )
+    return next(iter(wanted.values()))
+
+
+def _heartbeat(configuration: "Configuration", table: str, text: str | None, envelope: EnvelopeName) -> float:
+    """Seconds between the heartbeats of a quiet shard: of the option, else of the table; 0 for none."""
+    from ingest.api import ConfigError
+    from ingest.formats.durations import seconds
+
+    if text is None:
+        declared = configuration.tables[table].options.feed if table in configuration.tables else None
+        return 0.0 if declared is None else declared.heartbeat
+    if envelope is not EnvelopeName.OWN:
+        raise ConfigError("the envelope of Debezium has no heartbeats", hint="leave --heartbeat out")
+    return seconds("--heartbeat", text)
+
+
+def _worker() -> str:
+    """A name that no other worker has; a process id is used again."""
+    import os
+    import secrets
+    import socket
+
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,0 +1,311 @@
+"""`ingest stash ls`, `tables`, `splits`, `cat`, `verify` and `diff`: read dumps."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from sinks.snapshots.dumps import Dump
+    from sinks.snapshots.reader import StashReader
+    from sinks.snapshots.verifying import Verification
+
+RootArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROOT",
+        help="Folder of the dumps: a path, or a URL such as webhdfs://USER@HOST:PORT/FOLDER or s3://BUCKET/FOLDER.",
+    ),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at", metavar="TIME", help="The dump, by its name or its start in UTC; by default the newest complete one."
+    ),
+]
+TableOfDumpArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
+
+_SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+
+
+def ls(out: Output, root: RootArgument) -> None:
+    """
+    List the dumps of a root, oldest first, and their pins.
+
+    An incomplete dump was not finished, is being removed, or lacks files. No reader reads it.
+
+    Example: ingest stash ls /backups
+    Example: ingest stash ls webhdfs://etl@namenode:9870/backups --output json
+    """
+    from ingest.formats.times import moment
+    from sinks.snapshots.dumps import complete_dump, dump_names
+    from sinks.snapshots.errors import StashCorruptError
+    from sinks.snapshots.lock import holder_of
+    from sinks.snapshots.pins import pins
+    from sinks.snapshots.root import open_root, root_errors
+
+    opened = open_root(root)
+    with root_errors(opened):
+        held = pins(opened)
+        holder = holder_of(opened)
+        rows: list[tuple[str, ...]] = []
+        for name in dump_names(opened):
+            try:
+                dump, status = complete_dump(opened, name), "complete"
+            except StashCorruptError as error:
+                dump, status = None, "damaged"
+                out.note(f"warning: {error.message}", "yellow")
+            if dump is None and status == "complete":
+                status = "incomplete"
+            about = {"dump": name, "status": status, **_about(dump)}
+            of_dump = [pin for pin in held if pin.dump == name]
+            if out.is_json:
+                about["pins"] = [
+                    {"id": pin.id, "owner": pin.owner, "expires": moment(pin.expires_ms)} for pin in of_dump
+                ]
+                out.json(about)
+            amounts = ("tables", "rows", "bytes")
+            shown = ("" if about[each] is None else f"{about[each]:,}" for each in amounts)
+            rows.append((name, status, *shown, str(about["id"] or ""), ", ".join(pin.id for pin in of_dump)))
+    if rows and not out.is_json:
+        out.table(("dump", "status", "#tables", "#rows", "#bytes", "id", "pins"), rows)
+    if holder is not None:
+        out.note(f"in use by {holder}", "dim")
+    out.done(counted(len(rows), "dump"))
+    if rows:
+        out.next(f"ingest stash tables {root}")
+
+
+def tables(out: Output, root: RootArgument, *, at: AtOption = None) -> None:
+    """
+    List the tables of a dump.
+
+    Example: ingest stash tables /backups
+    Example: ingest stash tables /backups --at 2026-01-31T02:00:00Z --output json
+    """
+    reader = _reader(root, at)
+    dump = reader.latest()
+    found = [(table, reader.table_metadata(table)) for table in reader.tables()]
+    shown = []
+    for table, files in found:
+        size = sum(file.size_bytes for file in files)
+        rows = None if dump.manifest is None else sum(file.described.rows for file in files if file.described)
+        if out.is_json:
+            out.json({"dump": dump.name, "table": table, "rows": rows, "bytes": size, "files": len(files)})
+        shown.append((table, "" if rows is None else f"{rows:,}", f"{size:,}", f"{len(files):,}"))
+    empty = [] if dump.manifest is None else dump.manifest.empty_tables
+    for table in empty:
+        if out.is_json:
+            out.json({"dump": dump.name, "table": table, "rows": 0, "bytes": 0, "files": 0})
+        shown.append((table, "0", "0", "0"))
+    if shown and not out.is_json:
+        out.table(("table", "#rows", "#bytes", "#files"), shown)
+    out.done(f'{counted(len(shown), "table")} in the dump "{dump.name}"')
+    if found:
+        out.next(f"ingest stash cat {root} {found[0][0]} --limit 10")
+
+
+def splits(out: Output, root: RootArgument, table: TableOfDumpArgument, *, at: AtOption = None) -> None:
+    """
+    List the files of a table in a dump, each with a token for "cat --split".
+
+    A token names its dump, so it reads the same file when there is a newer dump.
+
+    Example: ingest stash splits /backups users
+    """
+    from ingest.api.notation import to_notation
+    from ingest.reference.readable import readable
+
+    reader = _reader(root, at)
+    files = reader.table_metadata(table)
+    shown = []
+    for split, file in zip(reader.splits(table), files, strict=True):
+        about = file.described
+        if out.is_json:
+            rows = {} if about is None else {"rows": about.rows, "first_row": to_notation(about.first_row)}
+            out.json({"dump": split.dump, "file": split.path, "bytes": split.size_bytes, **rows, "token": split.token})
+        counts = ("", "") if about is None else (f"{about.rows:,}", readable(about.first_row))
+        shown.append((split.path.rpartition("/")[2], *counts, f"{split.size_bytes:,}", split.token))
+    if not out.is_json:
+        out.table(("file", "#rows", "first row", "#bytes", "token"), shown)
+    out.done(f'{counted(len(shown), "file")} in the dump "{reader.latest().name}"')
+
+
+def cat(
+    out: Output,
+    root: RootArgument,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Name of the table; not with --split.")] = None,
+    *,
+    at: AtOption = None,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="TOKEN", help='Only one file, by its token of "splits".')
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows.")] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Skip damaged lines, and report their number at the end.")
+    ] = False,
+) -> None:
+    """
+    Print the rows of a table in a dump, one JSON object a line, whatever the format of its files.
+
+    The dump does not expire meanwhile: the command writes a pin, if it may write below the root.
+
+    Example: ingest stash cat /backups users --limit 10
+    Example: ingest stash cat /backups users --at 2026-01-31T02:00:00Z | jq .
+    """
+    from itertools import islice
+
+    from ingest.api import ConfigError
+
+    if (table is None) == (split is None):
+        raise ConfigError("name either a table or a split", hint="'ingest stash cat ROOT TABLE', or --split TOKEN")
+    reader = _reader(root, None)
+    count = 0
+
+    def on_unpinned(reason: str) -> None:
+        out.note(f"the dump may expire while it is read: {reason}", "yellow")
+
+    with reader:
+        if split is None and table is not None:
+            reader.lock(at, on_unpinned=on_unpinned)
+            chosen: list[str] = [each.token for each in reader.splits(table)]
+        else:
+            chosen = [split or ""]
+        with reader.documents(*chosen, skip_bad=skip_bad) as documents:
+            for document in islice(documents, limit):
+                out.json(document)
+                count += 1
+            if documents.skipped:
+                out.note(f"{counted(documents.skipped, 'damaged line')} skipped", "yellow")
+    out.done(counted(count, "row"))
+
+
+def verify(
+    out: Output,
+    root: RootArgument,
+    *,
+    at: AtOption = None,
+    all_: Annotated[bool, typer.Option("--all", help="All dumps, also incomplete ones.")] = False,
+) -> None:
+    """
+    Read the files of a dump, and compare size, checksum, rows and row keys with its manifest.
+
+    Exit code 5 if a file is damaged, 3 if a dump is incomplete.
+
+    Example: ingest stash verify /backups
+    Example: ingest stash verify /backups --all --output json
+    """
+    from sinks.snapshots.dumps import dump_names, newest_dump
+    from sinks.snapshots.errors import StashNotAvailableError
+    from sinks.snapshots.reader import name_of
+    from sinks.snapshots.root import open_root, root_errors
+    from sinks.snapshots.verifying import verify_dump
+
+    opened = open_root(root)
+    with root_errors(opened):
+        names = dump_names(opened) if all_ else [name_of(at) if at is not None else newest_dump(opened).name]
+    found: list[Verification] = []
+    for name in names:
+        with out.progress(f"files of {name}") as advance:
+            found.append(verify_dump(opened, name, advance))
+        _show_verification(out, found[-1])
+    damages = [damage for each in found for damage in each.damages]
+    if damages:
+        for damage in damages[1:]:
+            out.note(f"damaged: {damage.message}", "red")
+        raise damages[0]
+    incomplete = [each for each in found if each.missing]
+    if incomplete:
+        raise StashNotAvailableError(
+            f'the dump "{incomplete[0].dump}" is incomplete: {incomplete[0].missing}',
+            hint="'ingest stash expire' removes it after a day",
+        )
+
+
+def diff(
+    out: Output,
+    root: RootArgument,
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Name or start of a dump.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="Name or start of another one.")],
+    table: TableOfDumpArgument,
+    *,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of rows shown.")] = None,
+) -> None:
+    """
+    Show which rows of a table differ between two dumps: added (+), removed (-) or changed (~).
+
+    A row is changed if a value or the time of a cell differs.
+
+    Example: ingest stash diff /backups 2026-01-30T02:00:00Z 2026-01-31T02:00:00Z users
+    """
+    from contextlib import closing
+
+    from ingest.api.notation import to_notation
+    from ingest.reference.readable import readable
+    from sinks.snapshots.diff import diff_table
+
+    old, new = (_dump(root, name) for name in (before, after))
+    counts: Counter[str] = Counter()
+    with closing(diff_table(old, new, table)) as changes:
+        for change in changes:
+            counts[change.change] += 1
+            if limit is not None and counts.total() > limit:
+                continue
+            if out.is_json:
+                versions = {
+                    name: None if row is None else row.version
+                    for name, row in (("before", change.before), ("after", change.after))
+                }
+                out.json({"change": change.change.value, "row": to_notation(change.key), **versions})
+            else:
+                sign, color = _SIGNS[change.change]
+                out.parts((f"{sign} ", color), (readable(change.key), ""))
+    out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in _SIGNS))
+
+
+def _reader(root: str, at: str | None) -> "StashReader":
+    from sinks.snapshots.reader import StashReader
+
+    reader = StashReader(root)
+    if at is not None:
+        reader.lock(at, pin=False)
+    return reader
+
+
+def _dump(root: str, at: str) -> "Dump":
+    return _reader(root, at).latest()
+
+
+def _about(dump: "Dump | None") -> dict[str, object]:
+    if dump is None:
+        return {"id": None, "end": None, "tables": None, "rows": None, "bytes": None}
+    from ingest.formats.times import moment
+
+    manifest = dump.manifest
+    about: dict[str, object] = {"id": dump.success.id, "end": moment(dump.success.end_ms), "tables": len(dump.tables())}
+    if manifest is None:
+        return about | {"rows": None, "bytes": None}
+    tables = manifest.tables.values()
+    return about | {"rows": sum(each.rows for each in tables), "bytes": sum(each.size_bytes for each in tables)}
+
+
+def _show_verification(out: Output, found: "Verification") -> None:
+    if out.is_json:
+        out.json(
+            {
+                "dump": found.dump,
+                "status": found.status,
+                "missing": found.missing or None,
+                "files": found.files,
+                "rows": found.rows,
+                "bytes": found.size_bytes,
+                "damaged": [{"file": each.file, "reason": each.message} for each in found.damages],
+            }
+        )
+        return
+    color = "green" if found.status == "complete" else "red"
+    amounts = f"{counted(found.files, 'file')}, {counted(found.rows, 'row')}, {counted(found.size_bytes, 'byte')}"
+    out.parts((f"{found.dump}  ", "bold"), (found.status, color), (f"  {amounts}", ""))

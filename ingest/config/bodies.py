@@ -1,0 +1,65 @@
+"""The option `bodies` of tables: its values, its checks, and the tables it declares."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import ByteSize, Duration, Model, alias_rejection, option
+from ingest.api.bodies import MAX_BLOCK_BYTES, body_tables
+
+TABLE_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""HBase's rule, with a namespace."""
+
+
+class BodiesOptions(Model):
+    """A body store: large values in blocks, stored once for each content, in three tables beside the table."""
+
+    name: str | None = option(
+        "Prefix of the names of its tables `NAME_meta`, `NAME_value` and `NAME_refs`; the name of the table and "
+        "`_bodies` if left out.",
+        default=None,
+        example="events_bodies",
+    )
+    threshold: ByteSize | None = option(
+        "Sinks move values of this table that are larger than this into the body store, and write a pointer into the "
+        "cell; none are moved if left out.",
+        default=None,
+        example="1MiB",
+        ge=1,
+    )
+    block_size: ByteSize = option(
+        "Size of a block before its compression. It cannot be changed once bodies are stored.",
+        default="1MB",
+        ge=1,
+        le=MAX_BLOCK_BYTES,
+    )
+    read_ahead: ByteSize = option(
+        "Blocks that a reader fetches in one call, before their compression; at least one block.", default="4MiB", ge=1
+    )
+    compression: Literal["none", "lz4", "zstd"] = option(
+        "Compression of the blocks: none, lz4 or zstd. It cannot be changed once bodies are stored.", default="none"
+    )
+    sweep_after: Duration = option(
+        "A sweep deletes a body that nothing has referred to for so long, and what a killed writer has left.",
+        default="24h",
+        ge=60,
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _tables_can_exist(cls, name: str | None) -> str | None:
+        if name is not None and (not TABLE_NAME.fullmatch(name) or alias_rejection(name) is not None):
+            hint = alias_rejection(name) or "use only letters, digits, _, - and ."
+            raise PydanticCustomError("wrong_type", '"{name}" is not a valid name', {"name": name, "hint": hint})
+        return name
+
+    def prefix(self, table: str) -> str:
+        """The names of its tables begin with this."""
+        return self.name or f"{table}_bodies"
+
+    def tables(self, table: str) -> Mapping[str, str]:
+        """The names of its tables, each with that of its only family."""
+        return body_tables(self.prefix(table))

@@ -1,0 +1,48 @@
+"""Checks the tables of `stash`."""
+
+from collections.abc import Iterator
+
+from ingest.config.components import Binding
+from ingest.config.nodes import NodePath
+from ingest.config.partial import PartialConfig
+from ingest.config.problems import Kind, listed
+from ingest.suggest import did_you_mean
+
+
+def check_stash(partial_config: PartialConfig, binding: Binding) -> None:
+    """Report unknown tables, tables that could be in several stores, and a dump without any table."""
+    stash = partial_config.stash
+    if stash is None:
+        return
+    written = {sink.settings.fixed_table for each in partial_config.pipelines.values() for sink in each.sinks}
+    known = sorted({*partial_config.tables, *_tables_of_bodies(partial_config), *(table for table in written if table)})
+    uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(stash.tables)]
+    uses += [(table, ("columns", table)) for table in stash.columns]
+    for table, path in uses:
+        if table not in known:
+            hint = did_you_mean(table, known) or (f"there are {listed(known)}" if known else "see `tables`")
+            place = partial_config.stash_places.get(path, partial_config.stash_places[()])
+            binding.problem(Kind.UNKNOWN_REFERENCE, place, f'there is no table "{table}"', hint)
+    for index, table in enumerate(stash.tables):
+        stores = _stores_of(partial_config, table)
+        if len(stores) > 1:
+            place = partial_config.stash_places.get(("tables", index), partial_config.stash_places[()])
+            message = f'table "{table}" is written to several stores: {listed(stores)}'
+            binding.problem(Kind.CONFLICT, place, message, f"declare its store: tables: {{{table}: {{store: NAME}}}}")
+    if not stash.tables and not partial_config.tables:
+        place = partial_config.stash_places[()]
+        binding.problem(Kind.MISSING_FIELD, place, 'stash needs "tables", because the file declares none')
+
+
+def _stores_of(partial_config: PartialConfig, table: str) -> list[str]:
+    """The stores to which sinks write a table that is not declared; a declared one has one store."""
+    if table in partial_config.tables:
+        return []
+    sinks = (sink.settings for each in partial_config.pipelines.values() for sink in each.sinks)
+    return sorted({sink.store_name for sink in sinks if sink.fixed_table == table and sink.store_name})
+
+
+def _tables_of_bodies(partial_config: PartialConfig) -> Iterator[str]:
+    for name, table in partial_config.tables.items():
+        if table.options.bodies is not None:
+            yield from table.options.bodies.tables(name)

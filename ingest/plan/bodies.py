@@ -1,0 +1,96 @@
+"""The body stores that a configuration declares."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ingest.api import ConfigError, Store
+from ingest.catalog import Catalog
+from ingest.config.bodies import BodiesOptions
+from ingest.config.model import Configuration, Pipeline, Table
+from ingest.plan.stores import owned_store, reading_store
+from ingest.plan.tables import declared_table
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.moving import LargeValues
+from sinks.bodies.options import BodyCompression, BodyOptions
+
+
+@contextmanager
+def body_store(configuration: Configuration, catalog: Catalog, table: str, *, is_written: bool) -> Iterator[BodyStore]:
+    """
+    The body store of a table, in its open store.
+
+    Args:
+        configuration: declares the table.
+        catalog: of the configuration.
+        table: its name.
+        is_written: open the store for writing; one that only one process may write is refused while a service runs.
+
+    Raises:
+        NotFoundError: the file declares no such table.
+        ConfigError: the table has no body store.
+        ConflictError: another process writes a store that only one process may write.
+        BodiesDifferError: bodies were stored with other options.
+        StoreError: the store is unavailable.
+    """
+    declared = table_with_bodies(configuration, table)
+    open_store = owned_store if is_written else reading_store
+    with open_store(configuration.stores[declared.store], catalog) as store:
+        found = bodies_in(store, declared)
+        if is_written:
+            found.prepare()
+        yield found
+
+
+def table_with_bodies(configuration: Configuration, table: str) -> Table:
+    """
+    A table that has a body store.
+
+    Raises:
+        NotFoundError: the file declares no such table.
+        ConfigError: the table has no body store.
+    """
+    declared = declared_table(configuration, table, if_none=f"declare it, as in tables: {{{table}: {{bodies: {{}}}}}}")
+    if declared.options.bodies is None:
+        raise no_body_store(table)
+    return declared
+
+
+def bodies_in(store: Store[Any], table: Table) -> BodyStore:
+    """
+    The body store of a table, in its open store.
+
+    Raises:
+        ConfigError: the table has no body store.
+    """
+    bodies = table.options.bodies
+    if bodies is None:
+        raise no_body_store(table.name)
+    return BodyStore(store, bodies.prefix(table.name), options_of(bodies), owner=table.name)
+
+
+def no_body_store(table: str) -> ConfigError:
+    """The error for a table without a body store."""
+    return ConfigError(f'table "{table}" has no body store', hint="add `bodies: {}` to it under `tables`")
+
+
+def large_values(configuration: Configuration, pipeline: Pipeline) -> dict[str, dict[str, LargeValues]]:
+    """Store -> table -> which of its values tasks move, for the tables with a threshold that a pipeline may write."""
+    found: dict[str, dict[str, LargeValues]] = {}
+    for table in configuration.tables.values():
+        bodies = table.options.bodies
+        is_written = bool({(table.store, table.name), (table.store, None)} & pipeline.targets)
+        if is_written and bodies is not None and bodies.threshold is not None:
+            rule = LargeValues(bodies.prefix(table.name), options_of(bodies), bodies.threshold)
+            found.setdefault(table.store, {})[table.name] = rule
+    return found
+
+
+def options_of(bodies: BodiesOptions) -> BodyOptions:
+    """The options of a body store as it takes them."""
+    return BodyOptions(
+        block_bytes=bodies.block_size,
+        read_ahead_bytes=bodies.read_ahead,
+        compression=BodyCompression(bodies.compression),
+        sweep_after_s=bodies.sweep_after,
+    )

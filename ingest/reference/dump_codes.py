@@ -1,0 +1,27 @@
+"""Error codes of dumps: what raises them, and their meaning."""
+
+from ingest.api import ConflictError, IngestError
+from sinks.snapshots.errors import (
+    StashCorruptError,
+    StashNotAvailableError,
+    TableNotStashedError,
+    UnknownTableError,
+)
+
+DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
+    "dump_lock_lost": (
+        ConflictError,
+        "This process was suspended or cut off from the root of the dumps, and another process has taken its lock.",
+    ),
+    "stash_corrupt": (
+        StashCorruptError,
+        "A file of a dump is damaged, or it is not the file that the manifest of the dump describes.",
+    ),
+    "stash_not_available": (
+        StashNotAvailableError,
+        "There is no complete dump below the root, or the named dump is incomplete or has expired.",
+    ),
+    "table_not_in_dump": (UnknownTableError, "The dump does not know the table."),
+    "table_not_stashed": (TableNotStashedError, "The table had no rows when the dump was made."),
+}
+"""Code -> what raises it, and its meaning."""

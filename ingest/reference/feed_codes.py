@@ -1,0 +1,33 @@
+"""Error codes of feeds: what raises them, and their meaning."""
+
+from ingest import api
+from sinks.feed import errors
+
+FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
+    "bad_shard_merge": (api.ConfigError, "The shards of a merge are not adjacent, or not in the order of their keys."),
+    "bad_shard_split": (
+        api.ConfigError,
+        "A shard has no row keys on one side of the key of a split, or the feed cannot have more shards.",
+    ),
+    "invalid_iterator": (
+        errors.InvalidIteratorError,
+        "A text is no iterator of a feed, or an iterator cannot be created from the arguments.",
+    ),
+    "parent_unknown": (
+        errors.ParentUnknownError,
+        "A consumer group lacks the lease of a shard, so it is unknown how far the group has read the shard.",
+    ),
+    "shard_closed": (api.ConfigError, "A split or a merge names a shard that is closed."),
+    "shard_lease_lost": (
+        errors.LeaseLostError,
+        "Another worker of a consumer group has taken over a shard, because the lease was not renewed for 20 seconds.",
+    ),
+    "shard_not_found": (errors.ShardNotFoundError, "A feed has no shard of this number."),
+    "stream_disabled": (errors.StreamDisabledError, "A table has no feed, or its feed was closed."),
+    "stream_id_mismatch": (
+        errors.StreamIdMismatchError,
+        "An iterator or a consumer group is of an earlier stream of the table, or of another table.",
+    ),
+    "trimmed": (errors.TrimmedError, "Changes have expired before a reader of a feed has read them."),
+}
+"""Code -> the class raised with it, and its meaning."""

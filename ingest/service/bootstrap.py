@@ -1,0 +1,176 @@
+"""Opens what a bootstrap reads and writes: a dump, the store of the target, and the store of the feed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.durable import private_files
+from ingest.plan.stores import unopened_reader, unopened_store
+from ingest.suggest import did_you_mean
+from sinks.bootstrap.delete_log import DeleteLog
+from sinks.bootstrap.dumped import DumpedTable, positions_of
+from sinks.bootstrap.following import FeedFollower
+from sinks.bootstrap.progress import BootstrapProgress
+from sinks.bootstrap.reopening_store import ReopeningStore
+from sinks.bootstrap.run import Bootstrap, Following
+from sinks.bootstrap.target import TargetTable
+from sinks.feed.stream import FEED
+from sinks.snapshots.reader import StashReader
+
+FOLDER = "bootstraps"
+"""In the folder of local state: logs of deletes."""
+
+
+class TableOfStore(NamedTuple):
+    """A table in a store of a file, as a command names them: `STORE:TABLE`."""
+
+    store: str
+    table: str
+
+    @classmethod
+    def of(cls, text: str, configuration: Configuration) -> "TableOfStore":
+        """
+        The parts of `STORE:TABLE`; the name of an HBase table may have a colon, that of a store has none.
+
+        Raises:
+            ConfigError: one is missing, or the file declares the table in another store.
+            NotFoundError: there is no such store.
+        """
+        store, _, table = text.partition(":")
+        if not store or not table:
+            raise ConfigError(f'"{text}" names no table of a store', hint="write STORE:TABLE")
+        if store not in configuration.stores:
+            names = sorted(configuration.stores)
+            hint = did_you_mean(store, names) or f"there is {', '.join(names)}"
+            raise NotFoundError(f'the file has no store "{store}"', hint=hint)
+        declared = configuration.tables.get(table)
+        if declared is not None and declared.store != store:
+            raise ConfigError(
+                f'the file declares table "{table}" in store "{declared.store}"', hint=f"write {declared.store}:{table}"
+            )
+        return cls(store, table)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """
+    The table that was dumped, where it is.
+
+    Attributes:
+        configuration: of the file that declares its store.
+    """
+
+    configuration: Configuration
+    catalog: Catalog
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapRequest:
+    """
+    What to load.
+
+    Attributes:
+        root: of the dumps.
+        at: name or start of the dump; None for the newest.
+        dumped: name of the table in the dump.
+        target: where it is loaded.
+        is_concurrent: apply the feed while the rows are loaded.
+    """
+
+    root: str
+    at: str | None
+    dumped: str
+    target: TableOfStore
+    is_concurrent: bool = False
+
+
+class OpenedBootstrap(NamedTuple):
+    """
+    A bootstrap that is ready to run.
+
+    Attributes:
+        dump: name of the dump.
+        rows: of the table in the dump; None if the dump does not say.
+    """
+
+    run: Bootstrap
+    dump: str
+    rows: int | None
+
+
+@contextmanager
+def opened_bootstrap(
+    configuration: Configuration,
+    catalog: Catalog,
+    request: BootstrapRequest,
+    source: Source | None = None,
+    *,
+    on_unpinned: Callable[[str], None] = lambda _reason: None,
+) -> Iterator[OpenedBootstrap]:
+    """
+    A bootstrap of one table; the dump is pinned until the block ends.
+
+    Args:
+        configuration: declares the store of the target.
+        catalog: of the configuration.
+        request: what to load.
+        source: the table with the feed; None to load the dump alone.
+        on_unpinned: called with the reason if the dump cannot be pinned, so that it may expire meanwhile.
+
+    Raises:
+        StashNotAvailableError: there is no such complete dump.
+        UnknownTableError: the dump does not know the table.
+        ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
+        ConflictError: another process has locked the store, or the target has a feed.
+        TrimmedError: changes since the dump have expired.
+        StoreError: a store is unavailable.
+    """
+    with ExitStack() as opened:
+        opened.enter_context(private_files())
+        reader = opened.enter_context(StashReader(request.root).locked_view(request.at, on_unpinned=on_unpinned))
+        dumped = DumpedTable(reader, request.dumped)
+        following = None if source is None else _following(opened, source, dumped, request, configuration)
+        store = unopened_store(configuration.stores[request.target.store], catalog)
+        target = TargetTable(store, request.target.table, families=dumped.families)
+        opened.callback(target.close)
+        if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
+            raise ConflictError(
+                f'table "{target.table}" has a feed, which would not have the rows that are loaded',
+                code="target_has_feed",
+                hint="load into a table without a feed, and declare `feed` afterwards",
+            )
+        declared = configuration.tables.get(target.table)
+        target.create(None if declared is None else declared.spec())
+        progress = BootstrapProgress(request.root, dumped.dump, request.dumped)
+        if following is not None:
+            progress = replace(
+                progress,
+                stream=following.feed.stream,
+                positions=dict(following.feed.positions),
+                is_concurrent=request.is_concurrent,
+            )
+        yield OpenedBootstrap(Bootstrap(dumped, target, progress, following), dumped.dump, dumped.rows_total)
+
+
+def _following(
+    opened: ExitStack, source: Source, dumped: DumpedTable, request: BootstrapRequest, configuration: Configuration
+) -> Following:
+    if dumped.feed is None:
+        raise ConfigError(
+            f'dump {dumped.dump} has no position in a feed of table "{request.dumped}": it had none at that time',
+            hint="load a newer dump, or leave --feed out",
+        )
+    name = source.configuration.store_of_table(source.table)
+    store = ReopeningStore(unopened_reader(source.configuration.stores[name], source.catalog))
+    opened.callback(store.close)
+    feed = FeedFollower(store, source.table, positions_of(dumped.feed, source.table))
+    deletes = None
+    if request.is_concurrent:
+        folder = configuration.local_dir / FOLDER / request.target.store
+        deletes = DeleteLog(folder / f"{request.target.table.replace(':', '~')}.deletes")
+    return Following(feed, deletes)

@@ -1,0 +1,117 @@
+"""
+Which records of dead letters ran again in a later micro-batch, so a replay would count them twice.
+
+A record runs again if its micro-batch was taken back and replayed, if its interrupted micro-batch got a later time
+because the configuration had changed, or if its offsets were reset. The batch log has each of these runs.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
+
+from ingest.api import ConflictError, RecordPlace
+from ingest.dead_letters.replay import SkipReason
+from ingest.formats.times import moment
+from ingest.spark.streaming.batch_log import LoggedBatch
+from sinks.rewriting.taken_back import Interval, is_in
+
+
+class _Run(NamedTuple):
+    """Offsets [begin, end) of a partition in a micro-batch; the id of the topic is "" if it was unknown."""
+
+    begin: int
+    end: int
+    time_ms: int
+    topic_id: str
+
+
+class LaterRuns:
+    """
+    The runs of records into tables with deferred updates.
+
+    Args:
+        batches: the batch log, by time.
+        taken_back: table -> the batch times that were taken back from it and not replayed since.
+        recount: whether records of micro-batches that are older than the log count as not run again.
+    """
+
+    def __init__(
+        self, batches: Iterable[LoggedBatch], taken_back: Mapping[str, Sequence[Interval]], *, recount: bool = False
+    ) -> None:
+        self._taken_back = taken_back
+        self._recount = recount
+        self._oldest_ms: int | None = None
+        runs: dict[tuple[str, str, int], list[_Run]] = {}
+        self._ids: dict[str, list[tuple[int, str]]] = {}
+        for batch in batches:
+            if self._oldest_ms is None:
+                self._oldest_ms = batch.time_ms
+            self._note_ids(batch)
+            for (topic, partition), (begin, end) in batch.ranges.items():
+                run = _Run(begin, end, batch.time_ms, batch.topic_ids.get(topic, ""))
+                for table in batch.updated:
+                    runs.setdefault((table, topic, partition), []).append(run)
+        self._runs = {part: _Runs(found) for part, found in runs.items()}
+
+    def skip_reason(self, table: str, place: RecordPlace, batch_time_ms: int) -> SkipReason | None:
+        """
+        Why the record of a dead letter must not be replayed into a table; None if it may be.
+
+        Args:
+            table: with deferred updates.
+            place: of the record.
+            batch_time_ms: of the micro-batch in which it failed.
+
+        Raises:
+            ConflictError: the log no longer has that micro-batch, so it is unknown whether the record ran again.
+        """
+        topic, partition, offset = place
+        found = self._runs.get((table, topic, partition))
+        if found is not None:
+            topic_id = self._id_at(topic, batch_time_ms)
+            for run in found.containing(offset):
+                is_same_topic = not topic_id or not run.topic_id or topic_id == run.topic_id
+                if run.time_ms > batch_time_ms and is_same_topic:
+                    return SkipReason.RAN_AGAIN
+        if is_in(self._taken_back.get(table, ()), batch_time_ms):
+            return SkipReason.TAKEN_BACK
+        is_logged = self._oldest_ms is not None and self._oldest_ms <= batch_time_ms
+        if not is_logged and not self._recount:
+            raise ConflictError(
+                f"the batch log no longer has the micro-batch of {moment(batch_time_ms)}, so it is unknown whether its "
+                f'dead letters were counted in table "{table}" by a later run',
+                code="batch_not_logged",
+                hint="leave them out with --since; or, if the micro-batch did not run again after its dead letters "
+                "were written, add --recount",
+            )
+        return None
+
+    def _note_ids(self, batch: LoggedBatch) -> None:
+        for topic, topic_id in batch.topic_ids.items():
+            known = self._ids.setdefault(topic, [])
+            if not known or known[-1][1] != topic_id:
+                known.append((batch.time_ms, topic_id))
+
+    def _id_at(self, topic: str, time_ms: int) -> str:
+        """The id that a topic had at a time; "" if it is unknown."""
+        known = self._ids.get(topic, [])
+        at = bisect_right(known, time_ms, key=itemgetter(0))
+        return known[at - 1][1] if at else ""
+
+
+class _Runs:
+    """The runs of one partition, by offset."""
+
+    def __init__(self, runs: Iterable[_Run]) -> None:
+        self._runs = sorted(runs)
+        self._begins = [run.begin for run in self._runs]
+        self._reach = list(accumulate((run.end for run in self._runs), max))
+
+    def containing(self, offset: int) -> Iterator[_Run]:
+        at = bisect_right(self._begins, offset) - 1
+        while at >= 0 and self._reach[at] > offset:
+            if self._runs[at].end > offset:
+                yield self._runs[at]
+            at -= 1

@@ -1,0 +1,39 @@
+"""Calls of a function in a thread of their own, with the same time between two of them."""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+
+class Periodic:
+    """
+    Calls a function again and again in a block, in a thread of its own; the first time after one interval.
+
+    Args:
+        name: of the thread.
+        interval_s: from the end of a call to the start of the next one.
+        call: the function; it reports its errors itself.
+        join_s: how long the end of the block waits for a call that runs; None until it ends.
+    """
+
+    def __init__(self, name: str, interval_s: float, call: Callable[[], None], *, join_s: float | None = None) -> None:
+        self._interval_s = interval_s
+        self._call = call
+        self._join_s = join_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join(self._join_s)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval_s):
+            self._call()

@@ -1,0 +1,207 @@
+"""What a dump reads: the tables, their stores or frozen views of these, and the ranges of the tasks."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ingest.api import ConfigError, FamilySpec, FrozenView, Scan, Store, StoreSettings
+from ingest.catalog import Catalog
+from ingest.config.model import Component, Configuration
+from ingest.plan.assemble import store_component
+from ingest.plan.plan import Plan
+from ingest.plan.reading import reading_plan
+from ingest.plan.stores import missing_table, reading_store
+from ingest.plan.updates import declared_updates, recorded_merging
+from sinks.feed.client import FeedClient
+from sinks.feed.stream import FEED
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.partitions import EVERYTHING, divided_table
+from sinks.snapshots.parquet import columns_of
+from sinks.snapshots.ranges import DumpRange, DumpTarget
+from sinks.updates.keys import last_start_of
+from sinks.updates.marks import MARK, TableMark
+
+FEW_ROWS = 1_000
+"""Tables with at most so many rows are one range, and in most cases one file."""
+
+Freeze = Callable[[str], FrozenView[Any] | None]
+"""Returns a frozen view of a store, by its name; None if the store has none, so that it is read as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTable:
+    """
+    A table of a dump.
+
+    Attributes:
+        store: name of its store.
+        target: what is dumped of it.
+        ranges: all of them.
+        families: as they are.
+        is_exact: its rows are those of one moment.
+        stored_bytes: size of its files in the store; None if the store does not report it.
+        feed: number of a shard of its feed -> iterator: where the changes start that the dump may lack; empty if the
+            table has no feed.
+        columns: of a Parquet file with declared columns, as `write_table_file` takes them; None for all cells.
+    """
+
+    store: str
+    target: DumpTarget
+    ranges: Sequence[DumpRange]
+    families: tuple[FamilySpec, ...]
+    is_exact: bool
+    stored_bytes: int | None = None
+    feed: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return self.target.table
+
+    def to_json(self) -> dict[str, Any]:
+        """What a later process needs to resume, as plain data."""
+        return {
+            "last": self.target.last,
+            "ranges": [each.to_json() for each in self.ranges],
+            "feed": dict(self.feed),
+            "columns": None if self.columns is None else dict(self.columns),
+        }
+
+    def resumed(self, content: Mapping[str, Any]) -> "PlannedTable":
+        """The table with the ranges of the process that was killed; its files are of an earlier moment."""
+        return replace(
+            self,
+            target=replace(self.target, last=content["last"]),
+            ranges=[DumpRange.from_json(each) for each in content["ranges"]],
+            is_exact=False,
+            feed=content["feed"],
+            columns=content["columns"],
+        )
+
+
+class DumpSources:
+    """
+    The stores that a dump reads.
+
+    Args:
+        configuration: declares the stores.
+        catalog: of the configuration.
+        tables: name of a table -> name of its store.
+        freeze: makes the views of stores that have them.
+
+    Attributes:
+        views: of the stores that have frozen views, by name.
+    """
+
+    def __init__(
+        self, configuration: Configuration, catalog: Catalog, tables: Mapping[str, str], freeze: Freeze
+    ) -> None:
+        self._configuration = configuration
+        self._catalog = catalog
+        self._tables = tables
+        self.views: dict[str, FrozenView[Any]] = {}
+        self._components: dict[str, Component[StoreSettings]] = {}
+        for name in sorted(set(tables.values())):
+            catalog.load("stores", configuration.stores[name].kind)
+            component = store_component(configuration, name, catalog)
+            view = freeze(name)
+            if view is not None:
+                self.views[name] = view
+                component = replace(component, settings=view.settings)
+            self._components[name] = component
+
+    def plan(self) -> Plan:
+        """The stores and the deferred updates of the tables, for the tasks."""
+        updates = {}
+        for name in self._components:
+            found = {
+                table: each
+                for table in self._of(name)
+                if (each := declared_updates(self._configuration, name, table, self._catalog)) is not None
+            }
+            updates[name] = found
+        return reading_plan(self._components.values(), updates, self._catalog.files, self._configuration.masks)
+
+    def planned(self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None) -> list[PlannedTable]:
+        """
+        The tables with their ranges.
+
+        Args:
+            min_ranges: minimum number of ranges of a table with more than a few rows.
+            columns: of Parquet files, by table; tables that are left out have all cells.
+
+        Raises:
+            ConfigError: a declared column is none.
+            NotFoundError: there is no such table.
+            UpdatesDifferError: a table has other deferred updates than the declared ones.
+            StoreError: a store is unavailable.
+        """
+        found = []
+        for name, component in self._components.items():
+            with reading_store(component) as store:
+                known = store.tables()
+                for table in self._of(name):
+                    if table not in known:
+                        raise missing_table(table, known)
+                    found.append(self._planned(store, name, table, min_ranges))
+        declared = columns or {}
+        for each in declared.values():
+            columns_of(each)  # raises if one is none
+        return [replace(each, columns=declared.get(each.name)) for each in found]
+
+    def _of(self, store: str) -> list[str]:
+        return sorted(table for table, name in self._tables.items() if name == store)
+
+    def _planned(self, store: Store[Any], name: str, table: str, min_ranges: int) -> PlannedTable:
+        feed = _positions(store, table)  # before any row is read
+        rows = RowFormat.recorded(store, table)
+        last = 0
+        if rows.updates:
+            declared = declared_updates(self._configuration, name, table, self._catalog)
+            recorded_merging(store, table, declared)  # raises if they differ
+            text = store.properties(table).get(MARK)
+            last = 0 if text is None else last_start_of(TableMark.from_text(text, table).time_ms)
+        parts = 1 if _has_few_rows(store, table) else min_ranges
+        divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
+        spec = store.describe_table(table)
+        regions = store.regions(table)
+        return PlannedTable(
+            name,
+            DumpTarget(table, rows, last),
+            DumpRange.numbered(table, [keys for partition in divided for keys in partition]),
+            () if spec is None else spec.families,
+            is_exact=name in self.views,
+            stored_bytes=None if regions is None else sum(each.file_bytes + each.memory_bytes for each in regions),
+            feed=feed,
+        )
+
+
+def tables_of(configuration: Configuration, names: Iterable[str]) -> dict[str, str]:
+    """
+    The tables of a dump: name -> name of its store.
+
+    Args:
+        configuration: declares the tables.
+        names: of the tables; those of the option `stash` if empty, or else all that the file declares.
+
+    Raises:
+        ConfigError: a table could be in several stores, or there is none.
+    """
+    stash = configuration.stash
+    chosen = [*names] or ([] if stash is None else stash.tables) or [*configuration.tables]
+    if not chosen:
+        raise ConfigError("the file declares no table", hint="name the tables with --tables")
+    return {name: configuration.store_of_table(name) for name in dict.fromkeys(chosen)}
+
+
+def _positions(store: Store[Any], table: str) -> dict[str, str]:
+    if FEED not in store.properties(table):
+        return {}
+    return {str(shard): iterator for shard, iterator in FeedClient(store, table).latest().items()}
+
+
+def _has_few_rows(store: Store[Any], table: str) -> bool:
+    with closing(store.scan(table, Scan(limit=FEW_ROWS + 1))) as rows:
+        return sum(1 for _ in rows) <= FEW_ROWS

@@ -1,0 +1,189 @@
+"""
+A dump as Spark jobs: one for each unit of work, with a task for each slot.
+
+A task writes files of its ranges until its time is up, and returns the files and what remains. So a job takes about 20
+seconds whatever the size of a table, and a lost task loses no more than its own unit of work.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ingest.api import Disposition, IngestError, Row
+from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
+from ingest.plan.stores import reading_store
+from ingest.plan.updates import live_merging
+from ingest.spark.jobs.task_errors import plain_error
+from ingest.spark.jobs.units import PlainResult, retryable_error, run_unit
+from sinks.snapshots.layout import FileFormat
+from sinks.snapshots.manifest import TableFile
+from sinks.snapshots.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
+from sinks.snapshots.root import Root, root_errors
+from sinks.snapshots.table_files import write_table_file
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFiles:
+    """
+    Where the files of a dump are written, and how.
+
+    Attributes:
+        root: of the dumps.
+        folder: of the dump that is being made.
+        file_format: of all files.
+        columns: of Parquet files, by table; None for all cells.
+    """
+
+    root: Root
+    folder: str
+    file_format: FileFormat
+    columns: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
+
+    def write(self, table: str, part: int, rows: Iterable[Row]) -> TableFile | None:
+        """Write a file; see `write_table_file`."""
+        columns = self.columns.get(table)
+        with root_errors(self.root):
+            return write_table_file(self.root, self.folder, table, part, rows, self.file_format, columns=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpWork:
+    """
+    What all tasks of a dump do.
+
+    Attributes:
+        plan: the stores and the deferred updates of the tables, as `ingest.plan.codec.packed` returns it. The settings
+            of a store that has frozen views are those of the view.
+        targets: name of a store -> table -> what is dumped of it.
+        files: of the dump.
+        limits: of a task.
+        seconds: time of a task.
+    """
+
+    plan: bytes = field(repr=False)
+    targets: Mapping[str, Mapping[str, DumpTarget]]
+    files: DumpFiles
+    limits: Limits
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        targets: Mapping[str, Mapping[str, DumpTarget]],
+        files: DumpFiles,
+        limits: Limits,
+        *,
+        seconds: float,
+    ) -> "DumpWork":
+        """The work of the tasks of a plan."""
+        return cls(packed(plan), targets, files, limits, seconds)
+
+    def done(self, ranges: Sequence[DumpRange]) -> DumpUnit:
+        """
+        Dump as many ranges, of one or several stores, as there is time for; in any process.
+
+        Raises:
+            IngestError: another error than that of an unavailable store or root.
+        """
+        plan = unpacked(self.plan)  # trusted: from our own driver
+        end_s = time.monotonic() + self.seconds
+
+        def has_time() -> bool:
+            return time.monotonic() < end_s
+
+        parts: list[DumpedPart] = []
+        remaining: list[DumpRange] = []
+        error = None
+        for name, targets in self.targets.items():
+            own = [each for each in ranges if each.table in targets]
+            if not own:
+                continue
+            if error is not None or (parts and not has_time()):
+                remaining += own
+                continue
+            unit = self._of_store(plan, name, targets, own, has_time)
+            parts += unit.parts
+            remaining += unit.remaining
+            error = unit.error
+        return DumpUnit(parts, remaining, error)
+
+    def _of_store(
+        self,
+        plan: Plan,
+        name: str,
+        targets: Mapping[str, DumpTarget],
+        ranges: Sequence[DumpRange],
+        has_time: Callable[[], bool],
+    ) -> DumpUnit:
+        mergings = {
+            table: live_merging(updates)
+            for table, updates in plan.updates.get(name, {}).items()
+            if table in targets and targets[table].rows.updates
+        }
+        try:
+            with reading_store(plan.stores[name]) as store:
+                return RangeDump(store, targets, mergings, self.files.write, self.limits).unit(ranges, has_time)
+        except IngestError as error:
+            if error.disposition is not Disposition.RETRY:
+                raise
+            return DumpUnit((), ranges, error)
+
+
+class SparkDump:
+    """
+    Dumps in the tasks of a Spark session.
+
+    Args:
+        session: of this process.
+        tasks: number of tasks of a job.
+    """
+
+    def __init__(self, session: SparkSession, tasks: int) -> None:
+        self._session = session
+        self.tasks = tasks
+
+    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+        """
+        Dump as many ranges as the tasks have time for.
+
+        Raises:
+            IngestError: another error than that of an unavailable store or root.
+        """
+        results, error = run_unit(self._session, self.tasks, ranges, partial(task_result, work), activity="dump")
+        return DumpUnit((), ranges, error) if error is not None else joined(results)
+
+
+def task_result(work: DumpWork, ranges: Sequence[DumpRange]) -> PlainResult:
+    """Dump the ranges of a task; returns its result as plain data."""
+    try:
+        unit = work.done(ranges)
+    except IngestError as error:
+        unit = DumpUnit((), ranges, error)
+    return {
+        "parts": [[table, number, None if file is None else file.to_json()] for table, number, file in unit.parts],
+        "remaining": [each.to_json() for each in unit.remaining],
+        "error": None if unit.error is None else plain_error(unit.error),
+    }
+
+
+def joined(results: Sequence[Mapping[str, Any]]) -> DumpUnit:
+    """
+    The result of a job.
+
+    Raises:
+        IngestError: that of a task, unless the store or the root is unavailable.
+    """
+    error = retryable_error(results)
+    parts = [
+        DumpedPart(table, number, None if file is None else TableFile.from_json(file))
+        for result in results
+        for table, number, file in result["parts"]
+    ]
+    remaining = [DumpRange.from_json(each) for result in results for each in result["remaining"]]
+    return DumpUnit(parts, sorted(remaining, key=lambda each: (each.table, each.part)), error)

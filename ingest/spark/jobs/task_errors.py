@@ -1,0 +1,38 @@
+"""Errors of tasks, which return them as plain data: Spark passes on only the text of an exception."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.api import Disposition, IngestError
+
+
+class TaskError(IngestError):
+    """The error of a task, with its own code and hint."""
+
+    code = "task_failed"
+
+
+class TaskUnavailableError(TaskError):
+    """The error of a task whose store is unavailable, or of a job that Spark could not run."""
+
+    code = "job_failed"
+    disposition = Disposition.RETRY
+
+
+def plain_error(error: IngestError) -> dict[str, Any]:
+    """An error as plain data, for `error_of`."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": error.exit_code,
+        "is_retryable": error.disposition is Disposition.RETRY,
+    }
+
+
+def error_of(content: Mapping[str, Any]) -> IngestError:
+    """The error of what `plain_error` returned."""
+    kind = TaskUnavailableError if content["is_retryable"] else TaskError
+    error = kind(content["message"], code=content["code"], hint=content["hint"])
+    error.exit_code = content["exit_code"]
+    return error

@@ -1,0 +1,166 @@
+"""A body store: everything that can be done with its bodies."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from ingest.api import NoTableError, Store
+from ingest.clock import now_ms
+from sinks.bodies.checking import Finding, findings
+from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.open_tables import OpenTables
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import CellReferences
+from sinks.bodies.reading import BodyReader
+from sinks.bodies.references import check_references, unreadable
+from sinks.bodies.spool import ReadableBytes
+from sinks.bodies.status import BodyStatus, new_nonce
+from sinks.bodies.sweep import Sweep, SweepCounts
+from sinks.bodies.tables import BodyTables
+from sinks.bodies.writing import BodyWriter, StoredBody
+
+LAYOUT = "bodies"
+"""Property of the table of metadata: the options that cannot change."""
+
+
+class BodyStore:
+    """
+    Stores and reads large bodies; called by one thread.
+
+    A body is stored once for each content: its id is the SHA-256 of its bytes. A body that nothing refers to is deleted
+    by a sweep `sweep_after` later; `mark` and `unmark` add and remove references.
+
+    Other processes may use the same body store at the same time, with a store that several processes may write. All
+    methods may be repeated after a crash.
+
+    Args:
+        store: open for writing, or for reading if only reading methods are called.
+        name: prefix of its three tables.
+        options: of the body store.
+        owner: name of the table whose cells may have pointers to bodies; None if there is none.
+        clock_ms: milliseconds since the epoch.
+        nonce: returns a text that no other call returns.
+    """
+
+    def __init__(
+        self,
+        store: Store[Any],
+        name: str,
+        options: BodyOptions,
+        *,
+        owner: str | None = None,
+        clock_ms: Callable[[], int] = now_ms,
+        nonce: Callable[[], str] = new_nonce,
+    ) -> None:
+        self._store = store
+        self._cells = None if owner is None else CellReferences(store, owner)
+        self._names = BodyTables(name)
+        self._options = options
+        self._tables = OpenTables(store, self._names, clock_ms=clock_ms, nonce=nonce)
+
+    def prepare(self) -> None:
+        """
+        Create the tables if the store creates tables at the first write, and record the options that cannot change.
+
+        Raises:
+            NoTableError: the store has no such tables, and they must be created first.
+            BodiesDifferError: bodies were stored with others.
+            StoreError: the store is unavailable.
+        """
+        if self._store.capabilities.creates_tables:
+            for spec in self._names.specs():
+                self._store.ensure_table(spec)
+        for spec in self._names.specs():
+            if self._store.families(spec.name) is None:
+                raise NoTableError(f'there is no table "{spec.name}"')
+        if not self._store.set_property(self._names.meta, LAYOUT, None, self._layout()):
+            self.check()
+
+    def check(self) -> None:
+        """
+        Compare the options that cannot change with those that are recorded; writes nothing.
+
+        Raises:
+            BodiesDifferError: bodies were stored with others.
+            StoreError: the store is unavailable.
+        """
+        recorded = self._store.properties(self._names.meta).get(LAYOUT)
+        if recorded is not None and recorded != self._layout():
+            raise BodiesDifferError(self._names.meta, self._layout(), recorded)
+
+    def put(
+        self, source: ReadableBytes, *, expected: bytes | None = None, references: Iterable[bytes] = ()
+    ) -> StoredBody:
+        """
+        Store a body; as `BodyWriter.put`, after `prepare`.
+
+        Raises:
+            ConfigError: a reference is empty, too long, or begins with a zero byte.
+        """
+        references = list(references)
+        check_references(references)
+        return BodyWriter(self._tables, self._options).put(source, expected=expected, references=references)
+
+    def put_bytes(self, body: bytes, *, references: Iterable[bytes] = ()) -> StoredBody:
+        """Store a body that is in memory; as `put`."""
+        references = list(references)
+        check_references(references)
+        return BodyWriter(self._tables, self._options).put_bytes(body, references)
+
+    def put_value(self, value: bytes, reference: bytes) -> StoredBody:
+        """Store the value of a cell, with the reference of the cell (`sinks.bodies.pointers`)."""
+        return BodyWriter(self._tables, self._options).put_bytes(value, [reference])
+
+    def open(self, body: bytes) -> BodyReader:
+        """A body as a file; raises as `BodyReader`."""
+        return BodyReader(body, self._tables, read_ahead_bytes=self._options.read_ahead_bytes)
+
+    def stat(self, body: bytes) -> BodyStatus:
+        """
+        The status of a body, in any state.
+
+        Raises:
+            NotFoundError: the store has never had it, or has forgotten it after a sweep.
+        """
+        status = self._tables.statuses.read(body)
+        if status is None:
+            raise unreadable(body, status)
+        return status
+
+    def references(self, body: bytes) -> list[bytes]:
+        """The references to a body, in byte order."""
+        return self._tables.references.of(body)
+
+    def mark(self, body: bytes, reference: bytes) -> None:
+        """
+        Refer to a body; as `References.mark`.
+
+        Raises:
+            ConfigError: the reference is empty, too long, or begins with a zero byte.
+        """
+        check_references([reference])
+        self._tables.references.mark(body, reference)
+
+    def unmark(self, body: bytes, reference: bytes) -> None:
+        """Remove a reference; as `References.unmark`."""
+        self._tables.references.unmark(body, reference)
+
+    def sweep(self, *, is_dry_run: bool = False, on_purge: Callable[[bytes], None] = lambda _body: None) -> SweepCounts:
+        """Delete what nothing refers to; as `Sweep`, for all bodies."""
+        sweep = self.new_sweep(is_dry_run=is_dry_run, on_purge=on_purge)
+        sweep.run()
+        return sweep.counts
+
+    def new_sweep(self, *, is_dry_run: bool = False, on_purge: Callable[[bytes], None] = lambda _body: None) -> Sweep:
+        """A sweep, for a caller that looks at some bodies at a time."""
+        after_ms = self._options.sweep_after_ms
+        return Sweep(self._tables, self._cells, sweep_after_ms=after_ms, is_dry_run=is_dry_run, on_purge=on_purge)
+
+    def findings(self, *, is_repair: bool = False) -> Iterator[Finding]:
+        """What is damaged, orphaned or dangling; as `sinks.bodies.checking.findings`."""
+        return findings(self._tables, self._cells, is_repair=is_repair)
+
+    def _layout(self) -> str:
+        layout = {"block_size": self._options.block_bytes, "compression": self._options.compression.value}
+        return orjson.dumps(layout, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,0 +1,123 @@
+"""Compares what a body store has with what its statuses say."""
+
+import hashlib
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from ingest.api.notation import shown
+from sinks.bodies.blocks import content_of
+from sinks.bodies.open_tables import OpenTables
+from sinks.bodies.pointers import CellReferences
+from sinks.bodies.status import BodyState, BodyStatus
+
+
+class FindingKind(StrEnum):
+    """What is wrong."""
+
+    MISSING_BLOCK = "missing_block"
+    """A readable body lacks a block."""
+    DAMAGED_BLOCK = "damaged_block"
+    """A block differs from its checksum."""
+    WRONG_HASH = "wrong_hash"
+    """All blocks are correct, but the body has another hash than its id."""
+    ORPHANED_BLOCKS = "orphaned_blocks"
+    """Blocks of a generation that no status names: a writer was stopped for longer than `sweep_after`."""
+    DANGLING_REFERENCE = "dangling_reference"
+    """A reference to a body that cannot be read."""
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether a body cannot be read; what is orphaned or dangling only takes space."""
+        return self in {FindingKind.MISSING_BLOCK, FindingKind.DAMAGED_BLOCK, FindingKind.WRONG_HASH}
+
+
+class Finding(NamedTuple):
+    """
+    One thing that is wrong.
+
+    Attributes:
+        kind: what it is.
+        body: the id.
+        block: number of the block; None if it is not about one.
+        detail: for people.
+    """
+
+    kind: FindingKind
+    body: bytes
+    block: int | None
+    detail: str
+
+
+def findings(tables: OpenTables, cells: CellReferences | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+    """
+    Read every body, and compare blocks and references with the statuses.
+
+    Other processes may store and sweep meanwhile: what is not found is looked for again under the newest status.
+
+    Args:
+        tables: of the body store; for a repair, open for writing.
+        cells: says whether a cell has a pointer; None to keep all references of cells.
+        is_repair: after they are reported, delete orphaned blocks, and dangling references of cells without a pointer.
+
+    Raises:
+        IntegrityError: a status cannot be read.
+        StoreError: the store is unavailable.
+    """
+    for body, status, _ in tables.statuses.all():
+        if status.is_readable:
+            yield from _of_body(tables, body, status)
+    yield from _orphans(tables, is_repair=is_repair)
+    for body, found in tables.references.all():
+        present = tables.statuses.read(body)
+        if present is None or not present.is_readable:
+            yield Finding(FindingKind.DANGLING_REFERENCE, body, None, f"reference {shown(found.reference)}")
+            if is_repair and cells is not None and found.is_of_cell and not cells.holds(found.reference, body):
+                tables.references.remove(found)
+
+
+def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding]:
+    digest = hashlib.sha256()
+    is_whole = True
+    for block in range(status.blocks):
+        row = tables.blocks.read(body, status, block, 1).get(block)
+        if row is None:
+            present = tables.statuses.read(body)
+            if present is None or not present.is_readable or present.generation != status.generation:
+                return  # a sweep deletes it
+            is_whole = False
+            yield Finding(FindingKind.MISSING_BLOCK, body, block, "the block is missing")
+            continue
+        try:
+            digest.update(content_of(row, status, block))
+        except ValueError as error:
+            is_whole = False
+            yield Finding(FindingKind.DAMAGED_BLOCK, body, block, str(error))
+    if is_whole and digest.digest() != body:
+        yield Finding(FindingKind.WRONG_HASH, body, None, f"the SHA-256 is {digest.hexdigest()}")
+
+
+def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding]:
+    """Blocks of generations that no status names; a sweep deletes those that a status says are left over."""
+    counts: dict[tuple[bytes, int], int] = {}
+    for key in tables.blocks.present():
+        generation = (key.body, key.generation)
+        if counts and generation not in counts:
+            yield from _orphaned(tables, counts, is_repair=is_repair)
+            counts.clear()
+        counts[generation] = counts.get(generation, 0) + 1
+    yield from _orphaned(tables, counts, is_repair=is_repair)
+
+
+def _orphaned(tables: OpenTables, counts: dict[tuple[bytes, int], int], *, is_repair: bool) -> Iterator[Finding]:
+    for (body, generation), blocks in counts.items():
+        status = tables.statuses.read(body)
+        is_pending = status is not None and (
+            generation == status.generation or status.has_leftovers or status.state is BodyState.PURGING
+        )
+        if is_pending or (status is not None and generation > status.generation):
+            continue
+        if tables.blocks.has_generation(body, generation):  # else a sweep has deleted them meanwhile
+            yield Finding(FindingKind.ORPHANED_BLOCKS, body, None, f"{blocks} blocks of generation {generation}")
+            if is_repair:
+                tables.blocks.remove_generation(body, generation)

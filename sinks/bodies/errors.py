@@ -1,0 +1,46 @@
+"""What is wrong with a body, and with the options of a body store."""
+
+from ingest.api import ConfigError, IntegrityError, NotFoundError, SchemaError
+
+
+class BodyNotStoredError(NotFoundError):
+    """A process began to store the body and has not ended."""
+
+    code = "body_not_stored"
+
+
+class BodyGoneError(NotFoundError):
+    """The body was swept: nothing referred to it."""
+
+    code = "body_gone"
+
+
+class BodyCorruptError(IntegrityError):
+    """A block of a stored body is missing or damaged, or the body has another hash than its id."""
+
+    code = "body_corrupt"
+
+
+class HashMismatchError(ConfigError):
+    """The bytes to store have another SHA-256 than the caller says; nothing is stored."""
+
+    code = "hash_mismatch"
+
+
+class BodiesDifferError(SchemaError):
+    """
+    A body store has bodies that were stored with another block size or compression than declared.
+
+    Args:
+        table: with the status of the bodies.
+        declared: the options in the file.
+        found: those recorded with the table.
+    """
+
+    code = "bodies_differ"
+
+    def __init__(self, table: str, declared: str, found: str) -> None:
+        super().__init__(
+            f'the bodies of table "{table}" are stored with {found}, but the file declares {declared}',
+            hint="`block_size` and `compression` of `bodies` cannot change: correct the file, or use another `name`",
+        )

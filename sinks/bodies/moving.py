@@ -1,0 +1,149 @@
+"""Moves large values of the rows that a task writes into a body store, and writes pointers in their place."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteRejectedError
+from ingest.clock import now_ms
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer, cell_reference, is_large
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LargeValues:
+    """
+    Which values of a table are moved, and where to.
+
+    Attributes:
+        name: of the body store.
+        options: of the body store.
+        threshold: larger values are moved, in bytes.
+    """
+
+    name: str
+    options: BodyOptions
+    threshold: int
+
+
+class BodyMovingStore:
+    """
+    A store that several processes may write, for the tasks and probes of a pipeline.
+
+    A body is durable and has the reference of its cell before the pointer is written. A call that is repeated, or a
+    micro-batch that runs again, stores nothing twice and writes the same pointer.
+
+    Args:
+        store: not yet open.
+        tables: name of a table -> which of its values are moved.
+        clock_ms: milliseconds since the epoch.
+    """
+
+    def __init__(
+        self, store: Store[Any], tables: Mapping[str, LargeValues], *, clock_ms: Callable[[], int] = now_ms
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._clock_ms = clock_ms
+        self._prepared: dict[str, BodyStore] = {}
+
+    def open(self) -> None:
+        """
+        As `Store.open`; also checks the options of the body stores.
+
+        Raises:
+            BodiesDifferError: bodies were stored with others.
+        """
+        self._store.open()
+        try:
+            for rule in self._tables.values():
+                self._bodies_of(rule).check()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        self._prepared.clear()
+        self._store.close()
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """
+        Write mutations, which have stored row keys, with pointers in place of large values.
+
+        Raises:
+            BodiesDifferError: bodies were stored with other options.
+            StoreError: as `Store.apply`.
+        """
+        rule = self._tables.get(table)
+        if rule is None:
+            self._store.apply(table, mutations)
+        else:
+            self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, rule)))
+
+    def take_busy_waits(self) -> list[BusyWait]:
+        """As `Store.take_busy_waits`."""
+        return self._store.take_busy_waits()
+
+    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
+        """As `Store.record`."""
+        return self._store.record(table)
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """As `Store.families`."""
+        return self._store.families(table)
+
+    def _move(self, rule: LargeValues, row: bytes, column: bytes, value: bytes) -> Pointer:
+        bodies = self._prepared.get(rule.name)
+        if bodies is None:
+            bodies = self._bodies_of(rule)
+            bodies.prepare()
+            self._prepared[rule.name] = bodies
+        try:
+            stored = bodies.put_value(value, cell_reference(row, column))
+        except NotFoundError as error:
+            # a table of the body store was dropped: the pipeline is blocked until it exists, as by its own table
+            self._prepared.clear()
+            raise NoTableError(error.message) from error
+        return Pointer(stored.id, stored.length)
+
+    def _bodies_of(self, rule: LargeValues) -> BodyStore:
+        return BodyStore(self._store, rule.name, rule.options, clock_ms=self._clock_ms)
+
+
+def moving(store: Store[Any], tables: Mapping[str, LargeValues]) -> Store[Any] | BodyMovingStore:
+    """The store, or if large values of its tables are moved, one that does so."""
+    return BodyMovingStore(store, tables) if tables else store
+
+
+def with_pointers(
+    mutations: Sequence[Mutation], threshold: int, move: Callable[[bytes, bytes, bytes], Pointer]
+) -> Sequence[Mutation]:
+    """
+    Mutations with pointers in place of large values.
+
+    Args:
+        mutations: with stored row keys; they are not changed.
+        threshold: larger values are moved, in bytes.
+        move: row key, column and value of a cell -> its pointer.
+
+    Raises:
+        WriteRejectedError: a value can never be moved; with the index of its mutation.
+    """
+    moved = list(mutations)
+    for index, mutation in enumerate(mutations):
+        if not isinstance(mutation, Put):
+            continue
+        large = {column: value for column, value in mutation.columns.items() if is_large(value, threshold)}
+        if not large:
+            continue
+        try:
+            pointers = {column: move(mutation.row, column, value).to_value() for column, value in large.items()}
+        except WriteRejectedError as error:
+            raise WriteRejectedError(
+                error.message, indexes=[index], code=error.code, hint=error.hint
+            ) from error.__cause__
+        moved[index] = dataclasses.replace(mutation, columns=mutation.columns | pointers, size_bytes=0)
+    return moved

@@ -1,0 +1,159 @@
+"""
+The references to bodies: what must not be deleted.
+
+A reference is a row; each call that marks a body writes a column of its own, of which the value is empty. So a call
+that takes its mark back, and the delete that `unmark` writes, hide no mark that another call writes later, whatever its
+time.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ingest.api import MAX_ROW_KEY_BYTES, ConfigError, Delete, NotFoundError, Put, Row, Scan, Store
+from ingest.api.notation import shown
+from sinks.bodies.errors import BodyGoneError, BodyNotStoredError
+from sinks.bodies.pages import paged
+from sinks.bodies.status import BodyState, BodyStatus, StatusCells
+from sinks.bodies.tables import ID_BYTES, REFERENCE
+
+MAX_REFERENCE_BYTES = MAX_ROW_KEY_BYTES - ID_BYTES
+CELL_REFERENCE = b"\x00"
+"""First byte of the references of cells, see `sinks.bodies.pointers`."""
+
+
+class ReferenceRow(NamedTuple):
+    """
+    A reference as it is stored.
+
+    Attributes:
+        reference: to the body.
+        row: as read, with a cell for each call that marked it.
+    """
+
+    reference: bytes
+    row: Row
+
+    @property
+    def is_of_cell(self) -> bool:
+        """Whether a cell refers to the body."""
+        return self.reference.startswith(CELL_REFERENCE)
+
+    @property
+    def newest_ms(self) -> int:
+        """Time of the newest call that marked it, in ms since the epoch."""
+        return max(cell.timestamp_ms for cell in self.row.cells)
+
+
+def check_references(references: Iterable[bytes]) -> None:
+    """
+    Check the references of a user.
+
+    Raises:
+        ConfigError: one is empty, too long, or begins as those of cells.
+    """
+    for reference in references:
+        if not 0 < len(reference) <= MAX_REFERENCE_BYTES:
+            raise ConfigError(f"a reference has 1 to {MAX_REFERENCE_BYTES:,} bytes, this one has {len(reference):,}")
+        if reference.startswith(CELL_REFERENCE):
+            raise ConfigError("a reference cannot begin with a zero byte, as those of cells do")
+
+
+class References:
+    """
+    The references of a body store.
+
+    A sweep runs at the same time: it writes DELETING, then reads the references. Here it is the other way round: the
+    reference is written, then the status is read. So one of the two sees the other.
+
+    Args:
+        store: open; for marks open for writing.
+        table: of references.
+        statuses: of the bodies.
+    """
+
+    def __init__(self, store: Store[Any], table: str, statuses: StatusCells) -> None:
+        self._store = store
+        self._table = table
+        self._statuses = statuses
+
+    def mark(self, body: bytes, reference: bytes) -> None:
+        """
+        Refer to a stored body, which no sweep deletes from now on. A repeated call adds nothing.
+
+        Args:
+            body: its id.
+            reference: 1 to 32,735 bytes.
+
+        Raises:
+            NotFoundError: there is no such body.
+            BodyNotStoredError: it is being stored.
+            BodyGoneError: it was swept; store it again.
+        """
+        qualifier, at_ms = self._statuses.nonce().encode(), self._statuses.clock_ms()
+        row = body + reference
+        self._store.apply(self._table, [Put(row, {REFERENCE + b":" + qualifier: b""}, at_ms)])
+        while True:
+            status = self._statuses.read(body)
+            if status is not None and status.state is BodyState.STORED:
+                return
+            if status is None or not status.is_readable:
+                self._store.apply(self._table, [Delete(row, at_ms, REFERENCE, qualifier)])
+                raise unreadable(body, status)
+            # a sweep that has read the references already does not delete the body after this
+            if self._statuses.replace(body, status, status.stored(None)) is not None:
+                return
+
+    def unmark(self, body: bytes, reference: bytes) -> None:
+        """
+        Remove a reference. The time after which the sweep may delete the body starts now.
+
+        Raises:
+            NotFoundError: there is no such reference.
+        """
+        row = self._store.get(self._table, body + reference)
+        if row is None:
+            raise NotFoundError(f"there is no reference {shown(reference)} to body {body.hex()}")
+        # before the reference is removed: else a sweep in between could count from an earlier time
+        while (status := self._statuses.read(body)) is not None and status.is_readable:
+            since_now = replace(status, unreferenced_since_ms=self._statuses.clock_ms())
+            if self._statuses.replace(body, status, since_now) is not None:
+                break
+        self._remove(row)
+
+    def remove(self, found: ReferenceRow) -> None:
+        """Remove a reference as it was read; what another call has written since stays."""
+        self._remove(found.row)
+
+    def rows(self, body: bytes) -> list[ReferenceRow]:
+        """The references to a body as they are stored."""
+        with closing(self._store.scan(self._table, Scan(prefix=body))) as rows:
+            return [ReferenceRow(row.key[ID_BYTES:], row) for row in rows]
+
+    def of(self, body: bytes, limit: int | None = None) -> list[bytes]:
+        """The references to a body, in byte order."""
+        with closing(self._store.scan(self._table, Scan(prefix=body, limit=limit))) as rows:
+            return [row.key[ID_BYTES:] for row in rows]
+
+    def all(self) -> Iterator[tuple[bytes, ReferenceRow]]:
+        """All references with the ids of their bodies, by id."""
+        for row in paged(self._store, self._table, Scan()):
+            yield row.key[:ID_BYTES], ReferenceRow(row.key[ID_BYTES:], row)
+
+    def _remove(self, row: Row) -> None:
+        deletes = [Delete(row.key, cell.timestamp_ms, cell.family, cell.qualifier) for cell in row.cells]
+        self._store.apply(self._table, deletes)
+
+
+def unreadable(body: bytes, status: BodyStatus | None) -> NotFoundError:
+    """The error for a body that cannot be read."""
+    if status is None:
+        return NotFoundError(f"there is no body {body.hex()}", hint="'ingest body put' stores one")
+    if status.state is BodyState.STORING:
+        return BodyNotStoredError(
+            f"body {body.hex()} is being stored", hint="wait until it is stored, or store it again"
+        )
+    return BodyGoneError(
+        f"body {body.hex()} was swept, because nothing referred to it", hint="store it again, then mark it"
+    )

@@ -1,0 +1,69 @@
+"""The bytes of a body before it is stored: read once, hashed, and kept in memory or in a temporary file."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from ingest.api import StoreUnavailableError
+
+_PIECE_BYTES = 1 << 18
+
+
+class ReadableBytes(Protocol):
+    """What a body is read from, such as a file opened in binary mode."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most this many bytes; none at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledBody:
+    """
+    A complete body.
+
+    Attributes:
+        id: SHA-256 of its bytes.
+        length: number of its bytes.
+        file: has them.
+    """
+
+    id: bytes
+    length: int
+    file: IO[bytes]
+
+    def block(self, start: int, length: int) -> bytes:
+        """Some of the bytes."""
+        self.file.seek(start)
+        return self.file.read(length)
+
+
+@contextmanager
+def spooled(source: ReadableBytes, *, memory_bytes: int, folder: Path | None = None) -> Iterator[SpooledBody]:
+    """
+    Read a source to its end.
+
+    Args:
+        source: that is read; an error of it is raised as it is, and nothing is stored then.
+        memory_bytes: larger bodies are kept in a temporary file, which only this user can read.
+        folder: for temporary files; None for that of the system.
+
+    Raises:
+        StoreUnavailableError: the temporary file cannot be written.
+    """
+    digest, length = hashlib.sha256(), 0
+    with tempfile.SpooledTemporaryFile(memory_bytes, dir=None if folder is None else str(folder)) as file:
+        while piece := source.read(_PIECE_BYTES):
+            digest.update(piece)
+            length += len(piece)
+            try:
+                file.write(piece)
+            except OSError as error:
+                raise StoreUnavailableError(
+                    f"a body cannot be kept in a temporary file: {error.strerror}",
+                    hint="free space in the folder of temporary files, or set TMPDIR",
+                ) from error
+        yield SpooledBody(digest.digest(), length, file)

@@ -1,0 +1,187 @@
+"""
+Moves large values of rows that tasks stage for the driver: the tasks write them to files, and the driver stores them.
+
+Beside the staged file of a task is a folder with its name and `.bodies`: a file for each content, named by its SHA-256,
+and the file `references`, a line of JSON for each cell.
+"""
+
+import base64
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store
+from ingest.durable import file_errors, make_folder, open_private
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.moving import LargeValues, with_pointers
+from sinks.bodies.pointers import Pointer, cell_reference
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.messages import StoreResult
+from sinks.writing.staging import FileFormat, StagingWriter
+
+_REFERENCES = "references"
+
+
+class _Staged(NamedTuple):
+    """A large value of a cell that a task has staged."""
+
+    table: str
+    body: str
+    reference: str
+
+
+class BodyStagingWriter(StagingWriter):
+    """
+    Stages the rows of a task with pointers in place of large values.
+
+    Args:
+        files: as of `StagingWriter`.
+        tables: name of a table -> which of its values are moved.
+    """
+
+    def __init__(self, files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> None:
+        super().__init__(files)
+        self._tables = tables
+        self._folder: Path | None = None
+
+    def begin(
+        self, path: str, families: Mapping[str, frozenset[bytes]], formats: Mapping[str, FileFormat] | None = None
+    ) -> None:
+        """As `StagingWriter.begin`; large values of an earlier attempt are removed."""
+        super().begin(path, families, formats)
+        self._folder = _folder_of(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Write mutations, with pointers in place of large values."""
+        rule = self._tables.get(table)
+        if rule is None:
+            super().apply(table, mutations)
+            return
+
+        def stage(row: bytes, column: bytes, value: bytes) -> Pointer:
+            reference = cell_reference(row, column)
+            body = hashlib.sha256(value).digest()
+            self._stage(_Staged(table, body.hex(), base64.b64encode(reference).decode()), value)
+            return Pointer(body, len(value))
+
+        super().apply(table, with_pointers(mutations, rule.threshold, stage))
+
+    def _stage(self, staged: _Staged, value: bytes) -> None:
+        folder = self._folder
+        assert folder is not None  # noqa: S101 - for mypy: begin was called
+        path = folder / staged.body
+        with file_errors(path):
+            make_folder(folder)
+            if not path.exists():
+                with open_private(path, "wb") as file:
+                    file.write(value)
+            with open_private(folder / _REFERENCES, "ab") as file:
+                file.write(orjson.dumps(staged._asdict()) + b"\n")
+
+
+class BodyCommitter(Committer):
+    """
+    Stores the large values that the tasks have staged, before the rows with their pointers are applied.
+
+    Args:
+        committer: of the same store.
+        store: of the driver.
+        tables: name of a table -> which of its values are moved.
+    """
+
+    def __init__(self, committer: Committer, store: DriverStore, tables: Mapping[str, LargeValues]) -> None:
+        self._committer = committer
+        self._store = store
+        self._tables = tables
+
+    def recover(self) -> None:
+        """
+        As that of the committer; also checks the options of the body stores.
+
+        Raises:
+            BodiesDifferError: bodies were stored with others.
+        """
+        self._committer.recover()
+        with self._store.held() as store:
+            for rule in self._tables.values():
+                BodyStore(store, rule.name, rule.options).check()
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
+        """As that of the committer."""
+        return self._committer.prepare(batch, requests)
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Store the large values of the attempt and the references of their cells, then commit the rows."""
+        files = [result.staged.path for result in map(StoreResult.unpacked, results) if result.staged is not None]
+        with self._store.held() as store:
+            store_staged(store, files, self._tables)
+        self._committer.commit(batch, results)
+
+    def abort(self, batch: Batch) -> None:
+        """As that of the committer."""
+        self._committer.abort(batch)
+
+    def probe(self, payload: bytes, patience_s: float) -> None:
+        """As that of the committer."""
+        self._committer.probe(payload, patience_s)
+
+    def stop_probe(self) -> None:
+        """As that of the committer."""
+        self._committer.stop_probe()
+
+    def close(self) -> None:
+        """As that of the committer."""
+        self._committer.close()
+
+
+def store_staged(store: Store[Any], files: Iterable[str], tables: Mapping[str, LargeValues]) -> None:
+    """
+    Store the large values that tasks have staged; may be repeated.
+
+    Args:
+        store: open for writing.
+        files: the staged files of the tasks.
+        tables: name of a table -> which of its values are moved.
+
+    Raises:
+        IntegrityError: a file is damaged.
+        StoreError: the store is unavailable.
+    """
+    stores: dict[str, BodyStore] = {}
+    for path, staged in chain.from_iterable(map(_staged_beside, files)):
+        rule = tables[staged.table]
+        bodies = stores.get(rule.name)
+        if bodies is None:
+            bodies = stores[rule.name] = BodyStore(store, rule.name, rule.options)
+            bodies.prepare()
+        with file_errors(path):
+            content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != staged.body:
+            raise IntegrityError(f"the staged file {path} is damaged", hint="check the disk; the batch runs again")
+        bodies.put_value(content, base64.b64decode(staged.reference))
+
+
+def _folder_of(path: str) -> Path:
+    """The folder with the large values of a staged file."""
+    return Path(f"{path}.bodies")
+
+
+def _staged_beside(path: str) -> Iterator[tuple[Path, _Staged]]:
+    """The large values of a staged file, each with the file that has it."""
+    references = _folder_of(path) / _REFERENCES
+    if references.exists():
+        with file_errors(references), references.open("rb") as lines:
+            for line in lines:
+                staged = _Staged(**orjson.loads(line))
+                yield references.with_name(staged.body), staged
+
+
+def staging_writer(files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> StagingWriter:
+    """A staging writer; if large values of tables are moved, one that stages them as well."""
+    return BodyStagingWriter(files, tables) if tables else StagingWriter(files)

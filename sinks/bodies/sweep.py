@@ -1,0 +1,237 @@
+"""
+Deletes the bodies that nothing refers to, and what killed writers and sweeps have left.
+
+A sweep may be killed at any point, and several may run at once: each change of a status is a compare-and-set, and each
+delete may be repeated.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from ingest.api import next_key
+from sinks.bodies.open_tables import OpenTables
+from sinks.bodies.pointers import CellReferences
+from sinks.bodies.references import ReferenceRow
+from sinks.bodies.status import BodyState, BodyStatus
+
+
+@dataclass(slots=True)
+class SweepCounts:
+    """
+    What a sweep found and did, in numbers of bodies.
+
+    Attributes:
+        bodies: with a status.
+        referenced: that have references.
+        young: without references for a shorter time than `sweep_after`.
+        storing: that a writer stores.
+        dropped: references of cells, not bodies, that were removed: no version of the cell has the pointer any more.
+        purged: whose blocks were deleted; with a dry run, whose blocks would be deleted.
+        purged_bytes: of their blocks as stored; 0 of bodies whose writer was killed.
+        forgotten: purged earlier, whose status was deleted now.
+        changed: that another process changed meanwhile; the next sweep looks at them again.
+    """
+
+    bodies: int = 0
+    referenced: int = 0
+    young: int = 0
+    storing: int = 0
+    dropped: int = 0
+    purged: int = 0
+    purged_bytes: int = 0
+    forgotten: int = 0
+    changed: int = 0
+
+    def add(self, other: "SweepCounts") -> None:
+        """Add what another sweep found and did."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class _Next(Enum):
+    """What the sweep does with a body."""
+
+    KEEP = auto()
+    PURGE = auto()
+    PURGE_UNREFERENCED = auto()
+    FORGET = auto()
+
+
+class Sweep:
+    """
+    One sweep of a body store; called by one thread.
+
+    Args:
+        tables: of the body store, open for writing; with a dry run, for reading.
+        cells: says whether a cell has a pointer; None to keep all references of cells.
+        sweep_after_ms: how long a body without references, a writer without a heartbeat, and the status of a purged
+            body remain.
+        is_dry_run: write nothing.
+        on_purge: called with the id of each body whose blocks are, or would be, deleted.
+
+    Attributes:
+        counts: what it has found and done so far.
+    """
+
+    def __init__(
+        self,
+        tables: OpenTables,
+        cells: CellReferences | None = None,
+        *,
+        sweep_after_ms: int,
+        is_dry_run: bool = False,
+        on_purge: Callable[[bytes], None] = lambda _body: None,
+    ) -> None:
+        self._cells = cells
+        self._statuses = tables.statuses
+        self._blocks = tables.blocks
+        self._references = tables.references
+        self._sweep_after_ms = sweep_after_ms
+        self._is_dry_run = is_dry_run
+        self._on_purge = on_purge
+        self.counts = SweepCounts()
+
+    def run(self, start: bytes = b"", limit: int | None = None) -> bytes | None:
+        """
+        Look at some bodies, in the order of their ids.
+
+        Args:
+            start: first id.
+            limit: maximum number of bodies; None for all.
+
+        Returns:
+            The first id of the rest; None if there may be no more.
+
+        Raises:
+            IntegrityError: a status cannot be read.
+            StoreError: the store is unavailable; what is deleted is complete, and another sweep does the rest.
+        """
+        purged, last, count = self.counts.purged, b"", 0
+        for last, status, at_ms in self._statuses.all(start, limit):
+            count += 1
+            self.counts.bodies += 1
+            self._body(last, status, at_ms)
+        if self.counts.purged > purged and not self._is_dry_run:
+            self._blocks.flush_removed()
+        return next_key(last) if count == limit else None
+
+    def _body(self, body: bytes, status: BodyStatus, at_ms: int) -> None:
+        what = self._decision(body, status)
+        if self._is_dry_run:
+            self.counts.forgotten += what is _Next.FORGET
+            if what in {_Next.PURGE, _Next.PURGE_UNREFERENCED}:
+                self._count_purged(body, status)
+            return
+        if what is _Next.PURGE_UNREFERENCED:
+            self._purge_unreferenced(body, status)
+        elif what is _Next.PURGE:
+            self._purge(body, status)
+        elif what is _Next.FORGET:
+            self._forget(body, status, at_ms)
+        elif status.has_leftovers:
+            self._blocks.remove_before(body, status.generation)
+            # if another process has changed the status, the next sweep does this again
+            self._statuses.replace(body, status, replace(status, has_leftovers=False))
+
+    def _decision(self, body: bytes, status: BodyStatus) -> _Next:
+        """What to do with a body, after it was counted."""
+        age_ms = self._statuses.clock_ms() - status.changed_ms
+        if status.is_readable:
+            return self._of_stored(body, status)
+        if status.state is BodyState.STORING:
+            if age_ms >= self._sweep_after_ms:
+                return _Next.PURGE
+            self.counts.storing += 1
+            return _Next.KEEP
+        if status.state is BodyState.PURGING:
+            return _Next.PURGE
+        return _Next.FORGET if age_ms >= self._sweep_after_ms else _Next.KEEP
+
+    def _of_stored(self, body: bytes, status: BodyStatus) -> _Next:
+        since_ms, now_ms = status.unreferenced_since_ms, self._statuses.clock_ms()
+        dropped = self.counts.dropped
+        is_referenced = self._is_referenced(body)
+        if self.counts.dropped > dropped:
+            since_ms = None  # a reader may just have read the pointer, so the time starts now
+        if is_referenced:
+            self.counts.referenced += 1
+            if not self._is_dry_run and status != status.stored(None):
+                self._statuses.replace(body, status, status.stored(None))
+        elif since_ms is None:
+            self.counts.young += 1
+            if not self._is_dry_run:
+                self._statuses.replace(body, status, status.stored(now_ms))
+        elif now_ms - since_ms >= self._sweep_after_ms:
+            return _Next.PURGE_UNREFERENCED
+        else:
+            self.counts.young += 1
+        return _Next.KEEP
+
+    def _is_referenced(self, body: bytes) -> bool:
+        """Whether anything refers to a body, after references of cells without the pointer were removed."""
+        is_referenced = False
+        for found in self._references.rows(body):
+            if not self._is_dead(body, found):
+                is_referenced = True
+                continue
+            self.counts.dropped += 1
+            if not self._is_dry_run:
+                self._references.remove(found)
+        return is_referenced
+
+    def _is_dead(self, body: bytes, found: ReferenceRow) -> bool:
+        """
+        Whether a reference is that of a cell which has no pointer to the body.
+
+        A task marks the body, then writes the pointer: for the time `sweep_after` the pointer may still be on its way.
+        A batch that is blocked for longer marks the body again when it runs again.
+        """
+        if self._cells is None or not found.is_of_cell:
+            return False
+        age_ms = self._statuses.clock_ms() - found.newest_ms
+        return age_ms >= self._sweep_after_ms and not self._cells.holds(found.reference, body)
+
+    def _purge_unreferenced(self, body: bytes, status: BodyStatus) -> None:
+        """Delete a body after the references were read once more, in DELETING."""
+        deleting = self._statuses.replace(body, status, replace(status, state=BodyState.DELETING))
+        if deleting is None:
+            self.counts.changed += 1
+        elif self._references.of(body, limit=1):
+            self.counts.referenced += 1
+            self._statuses.replace(body, deleting, deleting.stored(None))
+        else:
+            self._purge(body, deleting)
+
+    def _purge(self, body: bytes, status: BodyStatus) -> None:
+        """Delete the blocks of a body that is not readable any more once PURGING is written."""
+        purging = self._statuses.replace(body, status, replace(status, state=BodyState.PURGING))
+        if purging is None:
+            self.counts.changed += 1
+            return
+        self._remove_blocks(body, purging)
+        self._count_purged(body, purging)
+        # if another process has begun to store the body again, its status says that there are leftovers
+        self._statuses.replace(body, purging, replace(purging, state=BodyState.PURGED, has_leftovers=False))
+
+    def _forget(self, body: bytes, status: BodyStatus, at_ms: int) -> None:
+        """
+        Delete the status of a body that was purged `sweep_after` ago.
+
+        Its blocks are deleted once more: a writer that was stopped for so long may have written one after the sweep.
+        The delete has the time of the status, so it does not hide one that another process writes now.
+        """
+        self._remove_blocks(body, status)
+        self._is_referenced(body)  # removes what a task that was killed has left
+        self._statuses.forget(body, at_ms)
+        self.counts.forgotten += 1
+
+    def _remove_blocks(self, body: bytes, status: BodyStatus) -> None:
+        self._blocks.remove(body, status)
+        if status.has_leftovers:
+            self._blocks.remove_before(body, status.generation)
+
+    def _count_purged(self, body: bytes, status: BodyStatus) -> None:
+        self.counts.purged += 1
+        self.counts.purged_bytes += status.stored_length
+        self._on_purge(body)

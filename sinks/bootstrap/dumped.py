@@ -1,0 +1,94 @@
+"""One table of a dump, as a bootstrap reads it."""
+
+from collections.abc import Generator, Mapping
+
+from ingest.api import ConfigError, FamilySpec, IntegrityError, Row
+from sinks.rowkeys.row_format import RowFormat
+from sinks.snapshots.errors import TableNotStashedError
+from sinks.snapshots.reader import StashReader
+from sinks.snapshots.splits import Split
+
+
+class DumpedTable:
+    """
+    One table of the dump to which a reader is locked.
+
+    Args:
+        reader: locked to a dump.
+        table: its name in the dump.
+
+    Attributes:
+        dump: name of the dump.
+        files: number of files.
+        rows_total: number of rows; None if the dump does not say.
+        families: name of a family -> its options in the source, as far as the dump has them.
+        feed: what the dump recorded of the feed; None if the table had none.
+
+    Raises:
+        UnknownTableError: the dump does not know the table.
+        ConfigError: the dump has some columns of the table only, without the times of cells.
+    """
+
+    def __init__(self, reader: StashReader, table: str) -> None:
+        self._reader = reader
+        found = reader.latest()
+        self.dump = found.name
+        self.rows_total: int | None = None
+        self.families: Mapping[bytes, FamilySpec] = {}
+        self.feed: Mapping[str, object] | None = None
+        manifest = found.manifest
+        if manifest is not None and table in manifest.tables:
+            about = manifest.tables[table]
+            if about.columns is not None:
+                raise ConfigError(
+                    f'dump {found.name} has some columns of table "{table}" only, without the times of their cells',
+                    hint="load a dump of lines, or a Parquet dump of all cells",
+                )
+            self.rows_total = about.rows
+            self.families = {family.name: family for family in about.families}
+            self.feed = manifest.feed.get(table)
+        try:
+            self._splits: list[Split] = reader.splits(table)
+        except TableNotStashedError:
+            self._splits = []
+        self.files = len(self._splits)
+
+    def rows(self, file: int) -> Generator[Row]:
+        """
+        The rows of a file.
+
+        Raises:
+            StashCorruptError: the file is damaged.
+        """
+        with self._reader.read(self._splits[file]) as rows:
+            for row in rows:
+                yield row.to_row()
+
+
+def require_values(table: str, rows: RowFormat, *, hint: str) -> None:
+    """
+    Refuse a table with deferred updates: a dump has merged rows, not its updates.
+
+    Raises:
+        ConfigError: it has deferred updates.
+    """
+    if rows.updates:
+        raise ConfigError(f'table "{table}" has deferred updates, and a dump has merged rows', hint=hint)
+
+
+def positions_of(recorded: Mapping[str, object], table: str) -> dict[int, str]:
+    """
+    Number of a shard -> iterator, as a dump has recorded them of a feed.
+
+    Raises:
+        IntegrityError: they cannot be read.
+    """
+    positions = {
+        int(shard): iterator for shard, iterator in recorded.items() if shard.isdecimal() and isinstance(iterator, str)
+    }
+    if len(positions) == len(recorded):
+        return positions
+    raise IntegrityError(
+        f'the dump has no positions in the feed of table "{table}" that this version can read',
+        hint="use the version that made the dump, or a later one",
+    )

@@ -1,0 +1,151 @@
+"""The table that a bootstrap writes, in any store."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from ingest.api import ConflictError, FamilySpec, Mutation, Store, TableSpec
+from sinks.bootstrap.dumped import require_values
+from sinks.bootstrap.reopening_store import LONG_RETRY, ReopeningStore
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.stored_rows import has_rows
+from sinks.table_records import ensure_declared
+from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.retry import Retry
+from sinks.writing.writer import families_in
+
+BUFFER_BYTES = 16 << 20
+"""Bytes of mutations that are buffered; with event times they are in many calls, one for each time."""
+
+
+class TargetTable:
+    """
+    The table that a bootstrap writes; its row keys are the original ones.
+
+    Mutations are sent in large calls and in any order: the time of a cell decides which value a read returns, not the
+    order of the calls, and two puts of one cell with the same time are sent in their order. A call is repeated until
+    the store is available again.
+
+    Called by one thread. Order: `create`, then the other methods, then `close`.
+
+    Args:
+        store: not open.
+        table: its name.
+        families: name of a family -> its options, for families that the table does not have yet.
+        retry: how often a call is repeated.
+        buffer_bytes: of mutations.
+
+    Attributes:
+        table: its name.
+        store: calls the store.
+    """
+
+    def __init__(
+        self,
+        store: Store[Any],
+        table: str,
+        *,
+        families: Mapping[bytes, FamilySpec] = MappingProxyType({}),
+        retry: Retry = LONG_RETRY,
+        buffer_bytes: int = BUFFER_BYTES,
+    ) -> None:
+        self.table = table
+        self.store = ReopeningStore(store, retry)
+        self._options = families
+        self._spec = TableSpec(table)
+        self._known: frozenset[bytes] = frozenset()
+        is_mixed = store.capabilities.written_by_driver  # else a call has one timestamp
+        self._buffer = WriteBuffer(buffer_bytes, self._send, max_rows=MAX_ROWS, mixed=is_mixed)
+
+    def create(self, declared: TableSpec | None) -> None:
+        """
+        Create the table if it is missing, with the families that were given.
+
+        Args:
+            declared: the declaration of the table; None if there is none, so that a new one has no buckets.
+
+        Raises:
+            ConfigError: its rows are merged of deferred updates.
+            SchemaError: the store cannot create it.
+        """
+        spec = declared or TableSpec(self.table)
+        recorded = self.store.call(lambda store: RowFormat.recorded(store, self.table))
+        for rows in (RowFormat(spec.buckets, spec.updates), recorded):
+            require_values(self.table, rows, hint="load the dump into a table without `updates`")
+        named = {family.name for family in spec.families}
+        others = tuple(family for name, family in sorted(self._options.items()) if name not in named)
+        found = self.store.call(lambda store: store.families(self.table))
+        if found is None and (spec.families or others):
+            self.store.call(lambda store: ensure_declared(store, replace(spec, families=spec.families + others)))
+            found = self.store.call(lambda store: store.families(self.table))
+        self._known = found or frozenset()
+        self._spec = spec
+        self.store.retrying.begin()
+
+    def add(self, mutations: Iterable[Mutation]) -> None:
+        """
+        Buffer mutations, with original row keys; families that they name are created.
+
+        Raises:
+            StoreError: the store is unavailable, or refuses a row.
+        """
+        for mutation in mutations:
+            self._ensure_families(mutation)
+            if self._known:  # else it deletes a row of a table without families
+                self._buffer.add(self.table, mutation)
+
+    def flush(self) -> None:
+        """
+        Send what is buffered; all mutations are durable when this returns.
+
+        Raises:
+            StoreError: as `add`.
+        """
+        self._buffer.flush()
+
+    def has_rows(self) -> bool:
+        """Whether the table has a row."""
+        return self.store.call(lambda store: store.families(self.table) is not None and has_rows(store, self.table))
+
+    def property(self, name: str) -> str | None:
+        """A property of the table."""
+        return self.store.call(lambda store: store.properties(self.table).get(name))
+
+    def set_property(self, name: str, before: str | None, value: str | None) -> None:
+        """
+        Replace a property of the table; durable when this returns.
+
+        Raises:
+            ConflictError: another process has changed it.
+        """
+        if not self.store.call(lambda store: store.set_property(self.table, name, before, value)):
+            raise ConflictError(
+                f'another bootstrap writes table "{self.table}"',
+                code="target_in_use",
+                hint="let one of the two end; what both have written is right",
+            )
+
+    def close(self) -> None:
+        """Close the store; mutations that are still buffered are not sent."""
+        self._buffer.clear()
+        self.store.close()
+
+    def _ensure_families(self, mutation: Mutation) -> None:
+        missing = families_in(mutation) - self._known
+        if missing:
+            families = tuple(self._options.get(name, FamilySpec(name)) for name in sorted(missing))
+            self.store.call(lambda store: self._add_families(store, families))
+            self._known |= missing
+
+    def _add_families(self, store: Store[Any], families: tuple[FamilySpec, ...]) -> None:
+        if store.families(self.table) is None:
+            ensure_declared(store, replace(self._spec, families=self._spec.families + families))
+        else:
+            store.ensure_table(TableSpec(self.table, families, buckets=store.buckets(self.table)))
+
+    def _send(self, chunk: Chunk) -> None:
+        self.store.retrying.apply(chunk, lambda: True)
+        for result in self.store.retrying.take_results():
+            for refusal in result.refused:
+                raise refusal.error

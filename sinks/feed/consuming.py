@@ -1,0 +1,148 @@
+"""Copies the changes of a feed to a destination, as one worker of a consumer group."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import TypeVar
+
+from ingest import failpoint
+from ingest.api import Disposition, IngestError
+from sinks.feed.delivery import Delivery
+from sinks.feed.envelope import Envelope, Message
+from sinks.feed.errors import LeaseLostError
+from sinks.feed.gaps import Gap
+from sinks.feed.group import GroupMember
+from sinks.feed.outputs import ChangeOutput
+
+IDLE_S = 0.5
+"""Between two looks at a feed without new changes."""
+FIRST_RETRY_S, MAX_RETRY_S = 1.0, 30.0
+_MESSAGES = 5_000  # written at a time; a gap may be followed by all rows of a dump
+
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class Consumed:
+    """
+    What a worker has copied.
+
+    Attributes:
+        changes: with a checkpoint.
+        gaps: by shard.
+        lost: number of deliveries whose shard another worker has taken meanwhile; it delivers them again.
+    """
+
+    changes: int = 0
+    gaps: list[tuple[int, Gap]] = field(default_factory=list)
+    lost: int = 0
+
+
+class FeedConsumer:
+    """
+    Writes each delivery to the destination, and then records its checkpoint.
+
+    Args:
+        member: of the group.
+        output: where changes are written.
+        envelope: makes messages of them.
+        wait: waits for some seconds; returns whether the consumer should end.
+        on_progress: called after each checkpoint.
+        on_retry: called with an error that is retried.
+    """
+
+    def __init__(
+        self,
+        member: GroupMember,
+        output: ChangeOutput,
+        envelope: Envelope,
+        wait: Callable[[float], bool],
+        on_progress: Callable[[Consumed], None] = lambda _consumed: None,
+        on_retry: Callable[[IngestError], None] = lambda _error: None,
+    ) -> None:
+        self._member = member
+        self._output = output
+        self._envelope = envelope
+        self._wait = wait
+        self._on_progress = on_progress
+        self._on_retry = on_retry
+        self._delivered = failpoint.point("changes_delivered")
+        self._checkpointed = failpoint.point("changes_checkpointed")
+        self.consumed = Consumed()
+
+    def run(self, *, once: bool = False) -> Consumed:
+        """
+        Copy changes until the consumer should end, or, with `once`, until all complete micro-batches are copied.
+
+        A store or cluster that is unavailable is retried; other errors end the consumer. The leases are released in
+        either case.
+
+        Raises:
+            IngestError: as `GroupMember.poll` and `ChangeOutput.write`.
+        """
+        try:
+            while not self._wait(0.0):
+                delivery = self._retried(self._member.poll)
+                if delivery is not None:
+                    self._copy(delivery)
+                elif once:
+                    if not self._retried(self._member.refresh):
+                        break
+                else:
+                    self._write_heartbeats()
+                    self._wait(IDLE_S)
+        finally:
+            with suppress(IngestError):  # the leases end by themselves; the error of the block says more
+                self._member.close()
+        return self.consumed
+
+    def _copy(self, delivery: Delivery) -> None:
+        messages = self._messages(delivery)
+        while chunk := list(islice(messages, _MESSAGES)):
+            self._write(chunk)
+            if len(chunk) == _MESSAGES:
+                self._retried(self._member.keep)
+        self._delivered()
+        try:
+            self._retried(delivery.checkpoint)
+        except LeaseLostError as error:
+            self.consumed.lost += 1
+            self._on_retry(error)
+            return
+        self._checkpointed()
+        self.consumed.changes += len(delivery.records)
+        if delivery.gap is not None:
+            self.consumed.gaps.append((delivery.shard, delivery.gap))
+        self._on_progress(self.consumed)
+
+    def _messages(self, delivery: Delivery) -> Iterator[Message]:
+        if delivery.gap is not None:
+            yield from self._envelope.of_gap(delivery.stream, delivery.shard, delivery.gap)
+            for row in delivery.rows():
+                yield from self._envelope.of_row(delivery.stream, delivery.shard, row)
+        yield from chain.from_iterable(map(self._envelope.of, delivery.records))
+
+    def _write_heartbeats(self) -> None:
+        """Write the heartbeats of quiet shards."""
+        beats = self._member.heartbeats()
+        messages = list(chain.from_iterable(self._envelope.of_heartbeat(*beat) for beat in beats))
+        if messages:
+            self._write(messages)
+
+    def _write(self, messages: list[Message]) -> None:
+        self._retried(lambda: self._output.write(messages))
+
+    def _retried(self, call: Callable[[], R]) -> R:
+        """The result of a call, repeated while a server is unavailable, unless the consumer should end."""
+        delay_s = FIRST_RETRY_S
+        while True:
+            try:
+                return call()
+            except IngestError as error:
+                if error.disposition is not Disposition.RETRY:
+                    raise
+                self._on_retry(error)
+                if self._wait(delay_s):
+                    raise
+                delay_s = min(2 * delay_s, MAX_RETRY_S)

@@ -1,0 +1,283 @@
+r"""
+The messages of a feed for other systems: its own JSON, or the envelope of Debezium.
+
+Each field is described in docs/guides/reading-changes.md. Bytes are strings if they are UTF-8, else `{"b64": …}`; a
+column is `family:qualifier`, with `\xNN` for bytes that are not printable.
+
+Source of the envelope: the chapter "Data change events" of the connectors in Debezium's reference, version 2.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from ingest import __version__
+from ingest.api import Cell, Row
+from ingest.api.notation import readable, to_notation
+from ingest.clock import now_ms
+from sinks.feed.changes import SCHEMA_VERSION, Change, ChangedColumn, ColumnChange, Op
+from sinks.feed.client import FeedRecord
+from sinks.feed.gaps import Gap
+
+_KEY = "~id"
+Columns = dict[bytes, tuple[int, bytes]]
+"""Column -> time and value of its newest version."""
+
+
+class Message(NamedTuple):
+    """
+    A message for another system.
+
+    Attributes:
+        key: equal for all changes of a row.
+        value: None for a tombstone: the row was deleted.
+        timestamp_ms: of the change.
+    """
+
+    key: bytes
+    value: bytes | None
+    timestamp_ms: int
+
+
+class Envelope(ABC):
+    """
+    Makes messages of changes.
+
+    Args:
+        table: name of the table.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+
+    @abstractmethod
+    def of(self, record: FeedRecord) -> Iterator[Message]:
+        """The messages of a change: one, or two if the second is a tombstone."""
+
+    @abstractmethod
+    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+        """The message of a row of a dump, which stands for changes that are lost."""
+
+    @abstractmethod
+    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+        """The message about changes that are lost; none if the envelope has no such message."""
+
+    @abstractmethod
+    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+        """The message of a quiet shard that has been read up to a batch time; none if the envelope has no such one."""
+
+
+class OwnEnvelope(Envelope):
+    """A JSON object for each change, with every cell and delete and its timestamp."""
+
+    def of(self, record: FeedRecord) -> Iterator[Message]:
+        """The change."""
+        content = record_content(self._table, record)
+        yield Message(record.change.row, orjson.dumps(content), record.change.time_ms)
+
+    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+        """A record with the operation READ."""
+        columns = [
+            {
+                "type": "PUT",
+                "ts": cell.timestamp_ms,
+                "column": _name(cell.family, cell.qualifier),
+                "value": to_notation(cell.value),
+            }
+            for cell in row.cells
+        ]
+        time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
+        about = self._about(stream, shard, "READ") | {"row": to_notation(row.key), "columns": columns}
+        yield Message(row.key, orjson.dumps(about), time_ms)
+
+    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+        """A record with the operation GAP."""
+        about = self._about(stream, shard, "GAP") | {"from": gap.from_ms, "until": gap.until_ms}
+        yield Message(b"", orjson.dumps(about), gap.until_ms)
+
+    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+        """A record with the operation HEARTBEAT."""
+        about = self._about(stream, shard, "HEARTBEAT") | {"time": time_ms}
+        yield Message(b"", orjson.dumps(about), time_ms)
+
+    def _about(self, stream: str, shard: int, op: str) -> dict[str, object]:
+        return {"v": SCHEMA_VERSION, "stream": stream, "shard": shard, "table": self._table, "op": op}
+
+
+class DebeziumEnvelope(Envelope):
+    """
+    Debezium's envelope without a schema, and a tombstone after each delete of a row.
+
+    Args:
+        table: name of the table.
+        clock_ms: time at which a change is processed.
+    """
+
+    def __init__(self, table: str, clock_ms: Callable[[], int] = now_ms) -> None:
+        super().__init__(table)
+        self._clock_ms = clock_ms
+
+    def of(self, record: FeedRecord) -> Iterator[Message]:
+        """The change, and a tombstone if it deletes the row."""
+        change = record.change
+        key = orjson.dumps({_KEY: to_notation(change.row)})
+        op = _debezium_op(change)
+        before = None if change.before is None else _newest(change.before)
+        source = self._source(record.stream, record.shard, change.time_ms, change.op.value)
+        content = {
+            "before": _image(change.row, before) if before else None,
+            "after": None if op == "d" else _image(change.row, _after(before, change.columns)),
+            "source": source | {"snapshot": "false", "sequence": record.sequence},
+            "op": op,
+            "ts_ms": self._clock_ms(),
+            "transaction": None,
+        }
+        yield Message(key, orjson.dumps(content), change.time_ms)
+        if op == "d":
+            yield Message(key, None, change.time_ms)
+
+    def of_row(self, stream: str, shard: int, row: Row) -> Iterator[Message]:
+        """The operation r, with a snapshot."""
+        time_ms = max((cell.timestamp_ms for cell in row.cells), default=0)
+        content = {
+            "before": None,
+            "after": _image(row.key, _newest(row.cells)),
+            "source": self._source(stream, shard, time_ms, "READ") | {"snapshot": "true", "sequence": ""},
+            "op": "r",
+            "ts_ms": self._clock_ms(),
+            "transaction": None,
+        }
+        yield Message(orjson.dumps({_KEY: to_notation(row.key)}), orjson.dumps(content), time_ms)
+
+    def of_gap(self, stream: str, shard: int, gap: Gap) -> Iterator[Message]:
+        """Nothing: Debezium has no such message."""
+        del stream, shard, gap
+        return iter(())
+
+    def of_heartbeat(self, stream: str, shard: int, time_ms: int) -> Iterator[Message]:
+        """Nothing: Debezium sends heartbeats to a topic of their own."""
+        del stream, shard, time_ms
+        return iter(())
+
+    def _source(self, stream: str, shard: int, time_ms: int, op: str) -> dict[str, object]:
+        return {
+            "version": __version__,
+            "connector": "attr2hbase",
+            "name": stream,
+            "ts_ms": time_ms,
+            "db": "",
+            "table": self._table,
+            "shard": shard,
+            "op": op,
+        }
+
+
+def record_content(table: str, record: FeedRecord) -> dict[str, object]:
+    """A change as plain data, in the form of `OwnEnvelope`."""
+    change = record.change
+    content: dict[str, object] = {
+        "v": SCHEMA_VERSION,
+        "stream": record.stream,
+        "shard": record.shard,
+        "seq": record.sequence,
+        "table": table,
+        "row": to_notation(change.row),
+        "op": change.op.value,
+        "time": change.time_ms,
+        "columns": [_column_content(column) for column in change.columns],
+    }
+    if change.before is not None:
+        content["before"] = [
+            {"column": _name(cell.family, cell.qualifier), "value": to_notation(cell.value), "ts": cell.timestamp_ms}
+            for cell in change.before
+        ]
+    return content
+
+
+def _column_content(column: ChangedColumn) -> dict[str, object]:
+    content: dict[str, object] = {"type": column.type.value, "ts": column.timestamp_ms}
+    if column.type is ColumnChange.DELETE_FAMILY:
+        content["family"] = readable(column.family)
+    elif column.type is not ColumnChange.DELETE_ROW:
+        content["column"] = _name(column.family, column.qualifier)
+    if column.value is not None:
+        content["value"] = to_notation(column.value)
+    return content
+
+
+def _debezium_op(change: Change) -> str:
+    """Of Debezium's operations: c creates, u updates, d deletes the row."""
+    match change.op:
+        case Op.PUT_ROW:
+            return "c"
+        case Op.DELETE_ROW:
+            return "d"
+        case Op.DELETE if any(column.type is ColumnChange.DELETE_ROW for column in change.columns):
+            return "d"
+        case _:
+            return "u"
+
+
+def _newest(cells: Iterable[Cell]) -> Columns:
+    found: Columns = {}
+    for cell in cells:
+        column = cell.family + b":" + cell.qualifier
+        if column not in found or found[column][0] < cell.timestamp_ms:
+            found[column] = cell.timestamp_ms, cell.value
+    return found
+
+
+def _after(before: Columns | None, columns: Iterable[ChangedColumn]) -> dict[bytes, tuple[int, bytes] | None]:
+    """
+    The newest versions after a change.
+
+    Without the row before it, only of the columns that the change names; a column that it deletes is None.
+    """
+    after: dict[bytes, tuple[int, bytes] | None] = dict(before or {})
+    puts: Columns = {}
+    for column in columns:
+        name = column.family + b":" + (column.qualifier or b"")
+        if column.type is ColumnChange.PUT:
+            if name not in puts or puts[name][0] < column.timestamp_ms:
+                puts[name] = column.timestamp_ms, column.value or b""
+            continue
+        for each in [other for other in after if _is_in(other, column)]:
+            if _hides(column, after[each]):
+                del after[each]
+        if before is None and column.qualifier is not None:
+            after[name] = None
+    for name, put in puts.items():
+        present = after.get(name)
+        if present is None or present[0] <= put[0]:
+            after[name] = put
+    return after
+
+
+def _is_in(name: bytes, deleted: ChangedColumn) -> bool:
+    if deleted.type is ColumnChange.DELETE_ROW:
+        return True
+    family, _, qualifier = name.partition(b":")
+    return family == deleted.family and deleted.qualifier in (None, qualifier)
+
+
+def _hides(deleted: ChangedColumn, version: tuple[int, bytes] | None) -> bool:
+    if version is None:
+        return True
+    if deleted.type is ColumnChange.DELETE_ONE_VERSION:
+        return version[0] == deleted.timestamp_ms
+    return version[0] <= deleted.timestamp_ms
+
+
+def _image(row: bytes, columns: Columns | dict[bytes, tuple[int, bytes] | None]) -> dict[str, object]:
+    """A row as Debezium has it: a field for the row key, and one for each column."""
+    found: dict[str, object] = {_KEY: to_notation(row)}
+    for column in sorted(columns):
+        version = columns[column]
+        found[readable(column)] = None if version is None else to_notation(version[1])
+    return found
+
+
+def _name(family: bytes, qualifier: bytes | None) -> str:
+    return readable(family + b":" + (qualifier or b""))

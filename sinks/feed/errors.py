@@ -1,0 +1,87 @@
+"""Errors of reading a feed."""
+
+from ingest.api import ConfigError, ConflictError, NotFoundError
+
+
+class StreamDisabledError(NotFoundError):
+    """A table has no feed, or its feed has been closed."""
+
+    code = "stream_disabled"
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f'table "{table}" has no feed',
+            hint=f"declare it, as in tables: {{{table}: {{feed: {{expiration: 24h}}}}}}, and start or reload the "
+            "service that writes the table",
+        )
+
+
+class StreamIdMismatchError(NotFoundError):
+    """An iterator or a group is of an earlier stream of a table, or of another table."""
+
+    code = "stream_id_mismatch"
+
+    def __init__(self, table: str, requested: str, present: str) -> None:
+        super().__init__(
+            f'stream "{requested}" is not the stream of table "{table}", which is "{present}"',
+            hint="a feed that was closed and declared again is a new stream; changes between the two are in no feed, "
+            "so load the table, or a dump of it, and start with new iterators or another group",
+        )
+
+
+class ShardNotFoundError(NotFoundError):
+    """A stream has no shard of this number."""
+
+    code = "shard_not_found"
+
+
+class InvalidIteratorError(ConfigError):
+    """A text is not an iterator, or an iterator cannot be created from the arguments."""
+
+    code = "invalid_iterator"
+
+
+class TrimmedError(NotFoundError):
+    """
+    Changes after the position of an iterator have expired.
+
+    Attributes:
+        oldest: sequence of the oldest change of the shard that can be read; None if there is none yet.
+    """
+
+    code = "trimmed"
+
+    def __init__(self, table: str, shard: int, oldest: str | None) -> None:
+        super().__init__(
+            f'changes of shard {shard} of table "{table}" after this position have expired; '
+            + ("the shard has no newer ones" if oldest is None else f"the oldest one that is left is {oldest}"),
+            hint="load a dump of the table, which names the positions to resume at; or continue with TRIM_HORIZON, "
+            "which leaves a gap",
+        )
+        self.oldest = oldest
+
+
+class ParentUnknownError(NotFoundError):
+    """It is unknown how far a consumer group has read a shard, because the lease of the shard is missing."""
+
+    code = "parent_unknown"
+
+    def __init__(self, group: str, shard: int) -> None:
+        super().__init__(
+            f'group "{group}" has no lease of shard {shard}, so it is unknown how far it has read that shard; '
+            "shards that follow it are not read",
+            hint="restore the lease, or read the feed with another group",
+        )
+
+
+class LeaseLostError(ConflictError):
+    """Another worker of a consumer group has taken over the lease of a shard."""
+
+    code = "shard_lease_lost"
+
+    def __init__(self, group: str, shard: int, owner: str) -> None:
+        by = f'worker "{owner}" has taken it over' if owner else "it has been released"
+        super().__init__(
+            f'the lease of shard {shard} in group "{group}" is lost: {by}',
+            hint="the changes since the last checkpoint are delivered again by the worker that has the lease",
+        )

@@ -1,0 +1,321 @@
+"""
+A worker of a consumer group: it reads the shards whose leases it holds, and checkpoints how far it has come.
+
+At least once: after a worker has ended, another one resumes at the last checkpoints. A worker that checkpoints each
+delivery before its next call gives up a shard only after a checkpoint, so no change is delivered twice while workers
+join and leave.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ingest.api import Row
+from ingest.clock import now_ms
+from sinks.feed.balance import RENEW_S, LeaseObserver, lease_moves
+from sinks.feed.client import FeedClient, FeedRecord
+from sinks.feed.delivery import Delivery
+from sinks.feed.errors import LeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.gaps import Gap, GapPolicy
+from sinks.feed.held_lease import HeldLease
+from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, ShardLease, check_group
+from sinks.feed.lineage import check_leases, followers, forgotten_leases, starts_at, starts_at_latest, starts_at_oldest
+from sinks.feed.position import FeedPosition
+from sinks.feed.state import FeedState
+
+Start = str | Mapping[int, str]
+"""Where a new group begins: `oldest`, `latest`, or the iterators of a dump by shard."""
+OLDEST, LATEST = "oldest", "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """
+    How a worker takes part in a group.
+
+    Attributes:
+        group: name of the group; a new one is created.
+        worker: name of the worker, unique in the group.
+        start: where a new group begins; an existing one resumes at its checkpoints.
+        limit: maximum number of changes of a delivery.
+        gap_policy: what is done about changes that have expired, in a delivery that names the gap; None for an error.
+        heartbeat_s: a shard without changes for so long gets a heartbeat; 0 for none.
+
+    Raises:
+        ConfigError: the name of the group is not allowed.
+    """
+
+    group: str
+    worker: str
+    start: Start = OLDEST
+    limit: int = 1_000
+    gap_policy: GapPolicy | None = None
+    heartbeat_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_group(self.group)
+
+
+class GroupMember:
+    """
+    One worker of a group. Called by one thread, at least every 20 seconds, or another worker takes its shards.
+
+    Args:
+        client: of the feed.
+        leases: of the table.
+        options: of the worker.
+        clock_s: monotonic seconds.
+        clock_ms: milliseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        client: FeedClient,
+        leases: LeaseStore,
+        options: GroupOptions,
+        clock_s: Callable[[], float] = time.monotonic,
+        clock_ms: Callable[[], int] = now_ms,
+    ) -> None:
+        self._client = client
+        self._leases = leases
+        self._options = options
+        self._group, self._worker = options.group, options.worker
+        self._clock_s = clock_s
+        self._clock_ms = clock_ms
+        self._observer = LeaseObserver()
+        self._held: dict[int, HeldLease] = {}
+        self._turn = 0
+        self._refreshed_s: float | None = None
+
+    @property
+    def shards(self) -> tuple[int, ...]:
+        """Numbers of the shards whose leases this worker holds."""
+        return tuple(sorted(self._held))
+
+    def poll(self) -> Delivery | None:
+        """
+        The next changes of one of the worker's shards, in turn; None if there are none now.
+
+        Raises:
+            StreamDisabledError: the table has no feed.
+            StreamIdMismatchError: the group is of an earlier stream.
+            ParentUnknownError: the lease of a shard is missing.
+            TrimmedError: changes have expired before the group has read them.
+            StoreError: the store or the leases are unavailable; the call may be repeated.
+        """
+        self.keep()
+        state = self._client.state() if self._held else None
+        for _ in range(len(self._held)):
+            shards = sorted(self._held)
+            shard = next((each for each in shards if each > self._turn), shards[0]) if shards else 0
+            self._turn = shard
+            held = self._held.get(shard)
+            delivery = None if held is None else self._next_of(held, state)
+            if delivery is not None:
+                return delivery
+        return None
+
+    def heartbeats(self) -> list[tuple[str, int, int]]:
+        """
+        The shards that had no change for the time of the option, with the stream and a batch time.
+
+        All changes of the shard up to the batch time have been delivered. A shard is returned once in that time.
+        """
+        found = []
+        for held in self._held.values():
+            quiet_s = self._clock_s() - held.active_s
+            if 0 < self._options.heartbeat_s <= quiet_s and held.position != SHARD_END:
+                position = FeedPosition.from_token(held.position)
+                held.active_s = self._clock_s()
+                if not position.is_oldest:
+                    found.append((position.stream, held.shard, position.time_ms - 1))
+        return found
+
+    def keep(self) -> None:
+        """Renew the leases of this worker if that is due, while it processes a delivery for long."""
+        if self._refreshed_s is None or self._clock_s() - self._refreshed_s >= RENEW_S:
+            self.refresh()
+
+    def refresh(self) -> bool:
+        """
+        Renew the leases of this worker, and take those without a live owner; `poll` does so every 6 seconds.
+
+        Returns:
+            Whether the worker has other shards than before.
+
+        Raises:
+            IngestError: as `poll`.
+        """
+        before = self.shards
+        for held in list(self._held.values()):
+            self._renew(held)
+        state = self._client.state()
+        record, leases = self._read(state)
+        leases = self._with_followers(record, leases, state)
+        self._take(leases)
+        self._refreshed_s = self._clock_s()
+        return self.shards != before
+
+    def close(self) -> None:
+        """
+        Release the leases, so that other workers can take them at once.
+
+        Raises:
+            StoreError: the leases are unavailable; they end by themselves after 20 seconds.
+        """
+        for held in list(self._held.values()):
+            self._renew(held, releases=True)
+        self._held.clear()
+
+    def _next_of(self, held: HeldLease, state: FeedState | None) -> Delivery | None:
+        """The next changes of a shard; None if there are none, or another worker has taken it."""
+        if held.position == SHARD_END:
+            if held.is_settled and self._store(held, position=SHARD_END, owner=""):
+                self._end(held)
+            return None
+        position = FeedPosition.from_token(held.position)
+        try:
+            page = self._client.page(position, self._options.limit, state)
+        except TrimmedError:
+            if self._options.gap_policy is None:
+                raise
+            return self._resumed(held, position, self._options.gap_policy)
+        held.position = page.next_iterator or SHARD_END
+        if page.records:
+            return self._delivery(held, position.stream, page.records, page.behind_ms)
+        return None if page.next_iterator is not None else self._next_of(held, state)
+
+    def _resumed(self, held: HeldLease, position: FeedPosition, policy: GapPolicy) -> Delivery:
+        """Move a shard beyond a gap."""
+        state = self._client.state()
+        shard = next((each for each in state.stream.shards if each.number == held.shard), None)
+        resumed = policy.resume(state, shard, position)
+        until_ms = state.horizon_ms
+        if resumed != SHARD_END:
+            self._client.records(resumed, 1)  # refused if that has expired too
+            until_ms = FeedPosition.from_token(resumed).time_ms
+        held.position = resumed
+        gap = Gap(position.time_ms, until_ms)
+        return self._delivery(held, position.stream, (), 0, gap, lambda: policy.rows(shard))
+
+    def _delivery(
+        self,
+        held: HeldLease,
+        stream: str,
+        records: tuple[FeedRecord, ...],
+        behind_ms: int,
+        gap: Gap | None = None,
+        rows: Callable[[], Iterator[Row]] = lambda: iter(()),
+    ) -> Delivery:
+        held.deliveries += 1
+        held.active_s = self._clock_s()
+        number, after = held.deliveries, held.position
+
+        def checkpoint(record: FeedRecord | None) -> None:
+            if record is None:
+                self._checkpoint(held, after, number, 0 if gap is None else 1)
+            else:
+                kept_ms = 0 if after == SHARD_END else FeedPosition.from_token(after).kept_until_ms
+                self._checkpoint(held, record.after(kept_ms).to_token(), held.checkpointed)
+
+        return Delivery(stream, held.shard, records, behind_ms, gap, rows, checkpoint)
+
+    def _checkpoint(self, held: HeldLease, position: str, number: int, gaps: int = 0) -> None:
+        """Record a position of a shard, and the number of gaps before it."""
+        if self._held.get(held.shard) is not held:
+            raise self._lost(held.shard)
+        if number < held.checkpointed:
+            return
+        owner = "" if position == SHARD_END else None
+        if not self._store(held, position=position, owner=owner, gaps=gaps):
+            raise self._lost(held.shard)
+        held.checkpointed = number
+        if position == SHARD_END:
+            self._end(held)
+
+    def _end(self, held: HeldLease) -> None:
+        """Let the shards begin that continue one which has been read."""
+        self._held.pop(held.shard, None)
+        self._refreshed_s = None
+
+    def _read(self, state: FeedState) -> tuple[GroupRecord, dict[int, ShardLease]]:
+        """The record and the leases of the group; it is created if there is none."""
+        texts = dict(self._leases.read(self._group))
+        if 0 not in texts:
+            record = GroupRecord(state.stream.id, self._starts(state))
+            self._leases.replace(self._group, 0, None, record.to_text())
+            texts = dict(self._leases.read(self._group))
+        record = GroupRecord.from_text(texts[0])
+        if record.stream != state.stream.id:
+            raise StreamIdMismatchError(self._client.table, record.stream, state.stream.id)
+        if not record.is_begun:
+            for shard, start in record.starts.items():
+                self._leases.replace(self._group, shard, None, ShardLease(start).to_text())
+            self._leases.replace(self._group, 0, texts[0], record._replace(is_begun=True).to_text())
+            texts = dict(self._leases.read(self._group))
+            record = GroupRecord.from_text(texts[0])
+        leases = {shard: ShardLease.from_text(text) for shard, text in texts.items() if shard}
+        check_leases(self._group, record, leases, state.stream)
+        return record, leases
+
+    def _starts(self, state: FeedState) -> Mapping[int, str]:
+        start = self._options.start
+        if not isinstance(start, str):
+            return starts_at(state, start)
+        return starts_at_oldest(state) if start == OLDEST else starts_at_latest(state, self._clock_ms())
+
+    def _with_followers(
+        self, record: GroupRecord, leases: dict[int, ShardLease], state: FeedState
+    ) -> dict[int, ShardLease]:
+        """Create the leases of shards whose parents have been read; the parents name them afterwards."""
+        for shard, lease, parents in list(followers(record, leases, state.stream)):
+            if shard not in leases:
+                self._leases.replace(self._group, shard, None, lease.to_text())
+                leases[shard] = lease
+            for parent in parents:
+                before = leases[parent]
+                after = before._replace(followed_by=tuple(sorted({*before.followed_by, shard})))
+                if self._leases.replace(self._group, parent, before.to_text(), after.to_text()):
+                    leases[parent] = after
+        for shard in forgotten_leases(leases, state.stream):
+            self._leases.replace(self._group, shard, leases.pop(shard).to_text(), None)
+        return leases
+
+    def _take(self, leases: Mapping[int, ShardLease]) -> None:
+        active = {shard: lease for shard, lease in leases.items() if not lease.is_ended}
+        stale = self._observer.stale(active, self._clock_s())
+        still_ours = {
+            shard for shard, lease in active.items() if lease.owner == self._worker and shard not in self._held
+        }
+        mine = lease_moves(self._worker, active, stale - set(self._held) - still_ours)
+        for shard in sorted({*still_ours, *mine.take}):
+            lease = active[shard]
+            taken = lease._replace(owner=self._worker, counter=lease.counter + 1, wanted_by="")
+            if self._leases.replace(self._group, shard, lease.to_text(), taken.to_text()):
+                self._held[shard] = HeldLease(
+                    self._leases, self._group, self._worker, shard, taken, taken.position, self._clock_s()
+                )
+        if mine.request is not None:
+            lease = active[mine.request]
+            wanted = lease._replace(wanted_by=self._worker)
+            self._leases.replace(self._group, mine.request, lease.to_text(), wanted.to_text())
+
+    def _renew(self, held: HeldLease, *, releases: bool = False) -> None:
+        """Renew a lease, or pass it on to the worker that has requested it."""
+        position = held.position if held.is_settled and held.position != SHARD_END else held.lease.position
+        wanted_by = held.lease.wanted_by if held.is_settled else ""
+        owner = "" if releases else wanted_by or self._worker
+        if not self._store(held, position=position, owner=owner) or owner != self._worker:
+            self._held.pop(held.shard, None)
+
+    def _store(self, held: HeldLease, *, position: str, owner: str | None = None, gaps: int = 0) -> bool:
+        """Store a lease of this worker; False if another worker has it, so that it is no longer held."""
+        is_stored = held.store(position=position, owner=owner, gaps=gaps)
+        if not is_stored:
+            self._held.pop(held.shard, None)
+        return is_stored
+
+    def _lost(self, shard: int) -> LeaseLostError:
+        text = self._leases.read(self._group).get(shard)
+        self._held.pop(shard, None)
+        return LeaseLostError(self._group, shard, "" if text is None else ShardLease.from_text(text).owner)

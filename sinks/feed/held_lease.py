@@ -1,0 +1,72 @@
+"""A lease that a worker of a consumer group holds."""
+
+from dataclasses import dataclass
+
+from sinks.feed.leases import LeaseStore, ShardLease
+
+
+@dataclass(slots=True)
+class HeldLease:
+    """
+    A shard whose lease this worker holds.
+
+    Attributes:
+        leases: of the table.
+        group: name of the group.
+        worker: name of this worker.
+        shard: number of the shard.
+        lease: as it is stored.
+        position: iterator of the next page; `SHARD_END` after the last one.
+        active_s: when it had its last change or heartbeat.
+        deliveries: number of deliveries so far.
+        checkpointed: number of the newest one with a checkpoint.
+    """
+
+    leases: LeaseStore
+    group: str
+    worker: str
+    shard: int
+    lease: ShardLease
+    position: str
+    active_s: float
+    deliveries: int = 0
+    checkpointed: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every delivery has its checkpoint."""
+        return self.deliveries == self.checkpointed
+
+    def store(self, *, position: str, owner: str | None = None, gaps: int = 0) -> bool:
+        """
+        Store the lease with its next counter.
+
+        Args:
+            position: of the last checkpoint.
+            owner: next owner; "" for none, None for this worker.
+            gaps: number of gaps that were skipped since the last checkpoint.
+
+        Returns:
+            False if another worker has the lease.
+
+        Raises:
+            StoreError: the leases are unavailable.
+        """
+        new_owner = self.worker if owner is None else owner
+        while True:
+            before = self.lease
+            after = before._replace(
+                position=position,
+                owner=new_owner,
+                counter=before.counter + 1,
+                wanted_by=before.wanted_by if new_owner == self.worker else "",
+                gaps=before.gaps + gaps,
+            )
+            if self.leases.replace(self.group, self.shard, before.to_text(), after.to_text()):
+                self.lease = after
+                return True
+            text = self.leases.read(self.group).get(self.shard)
+            present = None if text is None else ShardLease.from_text(text)
+            if present is None or (present.owner, present.counter) != (self.worker, before.counter):
+                return False
+            self.lease = present  # another worker has requested the shard

@@ -1,0 +1,62 @@
+"""How far a consumer group is behind its feed, and how much of the retention it has left."""
+
+from typing import NamedTuple
+
+from sinks.feed.leases import GroupRecord, LeaseStore, ShardLease
+from sinks.feed.position import FeedPosition
+from sinks.feed.state import FeedState
+from sinks.feed.stream import Shard
+
+
+class ShardLag(NamedTuple):
+    """
+    A shard that a group reads.
+
+    Attributes:
+        shard: its number.
+        owner: worker that has the lease; empty if there is none.
+        is_ended: whether it has been read to its end.
+        behind_ms: batch time of the newest complete micro-batch minus that of the checkpoint; 0 after all changes.
+        margin: fraction of the retention that is left until a change after the checkpoint expires; 1 if there is none.
+        gaps: number of gaps in the shard that the group has skipped.
+    """
+
+    shard: int
+    owner: str
+    is_ended: bool
+    behind_ms: int
+    margin: float
+    gaps: int
+
+
+def lags_of(state: FeedState, leases: LeaseStore, group: str) -> list[ShardLag] | None:
+    """
+    The shards of a group by their numbers; None if the group is of an earlier stream.
+
+    Raises:
+        StoreError: the leases are unavailable.
+    """
+    texts = dict(leases.read(group))
+    record = texts.pop(0, None)
+    if record is not None and GroupRecord.from_text(record).stream != state.stream.id:
+        return None
+    shards = {shard.number: shard for shard in state.stream.shards}
+    return [_lag(state, shards.get(number), number, ShardLease.from_text(texts[number])) for number in sorted(texts)]
+
+
+def _lag(state: FeedState, shard: Shard | None, number: int, lease: ShardLease) -> ShardLag:
+    if lease.is_ended:
+        return ShardLag(number, "", is_ended=True, behind_ms=0, margin=1.0, gaps=lease.gaps)
+    behind_ms, margin = _distance(state, shard, FeedPosition.from_token(lease.position))
+    return ShardLag(number, lease.owner, is_ended=False, behind_ms=behind_ms, margin=margin, gaps=lease.gaps)
+
+
+def _distance(state: FeedState, shard: Shard | None, position: FeedPosition) -> tuple[int, float]:
+    if shard is None:  # all of its changes have expired
+        return state.stream.expiration_ms, 0.0
+    end_ms = state.end_ms if shard.until_ms is None else min(state.end_ms, shard.until_ms)
+    time_ms = max(position.time_ms, shard.from_ms, state.horizon_ms if position.is_oldest else 0)
+    if time_ms >= end_ms:
+        return 0, 1.0
+    left = (max(time_ms, position.kept_until_ms) - state.horizon_ms) / state.stream.expiration_ms
+    return end_ms - time_ms, min(1.0, max(0.0, left))

@@ -1,0 +1,280 @@
+"""
+The leases of consumer groups: which worker reads a shard, and how far it has come.
+
+A lease is a text that is replaced with compare-and-set, so two workers never both hold a shard. They are kept where
+every consumer of the table can write: for HBase as properties of the feed table, for RocksDB, which only its service
+may write, as files.
+"""
+
+import fcntl
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingest.api import ConfigError, IntegrityError, Store
+from ingest.durable import file_errors, make_folder, open_private, sync_folder, write_durably
+
+SHARD_END = "SHARD_END"
+"""Position of a lease whose shard has been read to its end."""
+_GROUP = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_PREFIX = "group."
+_FILE = ".json"
+_LOCK = "lock"
+
+
+class ShardLease(NamedTuple):
+    """
+    How far a group has read a shard, and the worker that reads it.
+
+    Attributes:
+        position: iterator of the last checkpoint; `SHARD_END` after the last change.
+        owner: worker that reads the shard; empty if there is none.
+        counter: rises with each renewal; a lease whose text stays the same for too long may be taken over.
+        wanted_by: worker that has requested the shard; the owner releases it to this worker after its next checkpoint.
+        followed_by: shards that continue this one and have leases; only at the end of the shard.
+        gaps: number of gaps in the shard that the group has skipped.
+    """
+
+    position: str
+    owner: str = ""
+    counter: int = 0
+    wanted_by: str = ""
+    followed_by: tuple[int, ...] = ()
+    gaps: int = 0
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the shard has been read to its end."""
+        return self.position == SHARD_END
+
+    def to_text(self) -> str:
+        """The lease as text."""
+        return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> "ShardLease":
+        """
+        The lease of a text that `to_text` wrote.
+
+        Raises:
+            IntegrityError: it is none.
+        """
+        try:
+            content = orjson.loads(text)
+            lease = cls(**{**content, "followed_by": tuple(content["followed_by"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise _unreadable("a lease") from error
+        return lease
+
+
+class GroupRecord(NamedTuple):
+    """
+    The beginning of a group.
+
+    Attributes:
+        stream: id of the stream that it reads.
+        starts: shard -> iterator, or `SHARD_END`, of the shards that existed.
+        is_begun: whether each of them has got its lease; from then on a missing one is an error.
+    """
+
+    stream: str
+    starts: Mapping[int, str]
+    is_begun: bool = False
+
+    def to_text(self) -> str:
+        """The record as text."""
+        starts = {str(number): start for number, start in self.starts.items()}
+        return orjson.dumps(self._replace(starts=starts)._asdict(), option=orjson.OPT_SORT_KEYS).decode()  # type: ignore[arg-type]
+
+    @classmethod
+    def from_text(cls, text: str) -> "GroupRecord":
+        """
+        The record of a text that `to_text` wrote.
+
+        Raises:
+            IntegrityError: it is none.
+        """
+        try:
+            content = orjson.loads(text)
+            starts = {int(number): str(start) for number, start in content["starts"].items()}
+            return cls(content["stream"], starts, content["is_begun"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise _unreadable("the record of a group") from error
+
+
+class LeaseStore(ABC):
+    """
+    The leases of all groups of one table.
+
+    A text is named by the group and a shard; that of the group itself is of shard 0. Each call is durable when it
+    returns, and can be repeated if its outcome is unknown.
+    """
+
+    @abstractmethod
+    def groups(self) -> tuple[str, ...]:
+        """
+        Names of the groups, sorted.
+
+        Raises:
+            StoreError: the store is unavailable.
+        """
+
+    @abstractmethod
+    def read(self, group: str) -> Mapping[int, str]:
+        """
+        The texts of a group by shard; none if there is no such group.
+
+        Raises:
+            StoreError: the store is unavailable.
+        """
+
+    @abstractmethod
+    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
+        """
+        Replace a text if it is the one before (compare-and-set).
+
+        Args:
+            group: its name.
+            shard: number of the shard, or 0.
+            before: the expected text; None for none.
+            after: the new text, which is not empty; None removes it.
+
+        Returns:
+            Whether it is the new text now.
+
+        Raises:
+            StoreError: the store is unavailable.
+        """
+
+    def remove(self, group: str) -> None:
+        """
+        Remove a group with its leases; another one of this name starts anew.
+
+        A call that was interrupted must be repeated before that: leases that are left keep their positions.
+
+        Raises:
+            StoreError: the store is unavailable.
+        """
+        texts = self.read(group)
+        for shard in sorted(texts):  # the record first: a group that has it has all of its leases
+            self.replace(group, shard, texts[shard], None)
+
+
+class PropertyLeases(LeaseStore):
+    """
+    Leases as properties of the feed table, `group.NAME.SHARD`.
+
+    Args:
+        store: open for writing, and used by one thread.
+        feed_table: name of the feed table.
+    """
+
+    def __init__(self, store: Store[Any], feed_table: str) -> None:
+        self._store = store
+        self._table = feed_table
+
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return tuple(sorted({group for group, _, _ in self._all()}))
+
+    def read(self, group: str) -> Mapping[int, str]:
+        """The texts of a group."""
+        return {shard: text for name, shard, text in self._all() if name == group}
+
+    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
+        """Replace a property."""
+        return self._store.set_property(self._table, f"{_PREFIX}{group}.{shard}", before, after)
+
+    def _all(self) -> Iterator[tuple[str, int, str]]:
+        for name, text in self._store.properties(self._table).items():
+            if name.startswith(_PREFIX):
+                group, _, shard = name.removeprefix(_PREFIX).rpartition(".")
+                yield group, int(shard), text
+
+
+class FileLeases(LeaseStore):
+    """
+    Leases as files of this machine, `NAME/SHARD.json`; a lock of the kernel covers each compare-and-set.
+
+    Args:
+        folder: of the table; created by the first write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        with file_errors(self._folder):
+            if not self._folder.is_dir():
+                return ()
+            return tuple(sorted(each.name for each in self._folder.iterdir() if any(each.glob(f"*{_FILE}"))))
+
+    def read(self, group: str) -> Mapping[int, str]:
+        """The texts of a group; a writer replaces a file in one step, so no lock is needed."""
+        folder = self._folder / group
+        with file_errors(folder):
+            files = {int(file.stem): file for file in folder.glob(f"*{_FILE}") if file.stem.isdigit()}
+            found = ((shard, _read(file)) for shard, file in files.items())
+            return {shard: text for shard, text in found if text is not None}
+
+    def replace(self, group: str, shard: int, before: str | None, after: str | None) -> bool:
+        """Replace a file."""
+        folder = self._folder / group
+        file = folder / f"{shard}{_FILE}"
+        with file_errors(file), _locked(folder):
+            present = _read(file)
+            if present == after:
+                return True
+            if present != before:
+                return False
+            if after is None:
+                file.unlink()
+                sync_folder(folder)
+            else:
+                write_durably(file, after.encode())
+            return True
+
+
+def check_group(name: str) -> str:
+    """
+    The name of a group.
+
+    Raises:
+        ConfigError: it is not allowed.
+    """
+    if not _GROUP.fullmatch(name):
+        raise ConfigError(
+            f'"{name[:120]}" cannot be the name of a group',
+            hint="up to 100 characters a to z, 0 to 9, _ and -, of which the first is a letter or digit",
+        )
+    return name
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise _unreadable(f'"{file}"') from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Exclude all other writers of a group, of this process too; they hold the lock for milliseconds."""
+    make_folder(folder)
+    with open_private(folder / _LOCK, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _unreadable(what: str) -> IntegrityError:
+    return IntegrityError(
+        f"{what} of a consumer group cannot be read", hint="use the version that wrote it, or a later one"
+    )

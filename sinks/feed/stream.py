@@ -1,0 +1,351 @@
+"""
+The stream of a feed: its identity, and its shards, the ranges of row keys whose changes are in order.
+
+A shard takes the changes of a range of stored row keys whose batch times are in [from, until). The shards that are open
+at a batch time cover all row keys, each one once. A split closes a shard and opens two, a merge closes two and opens
+one; both take effect at a batch time, the edge, so no shard is changed within a micro-batch. Users request them, and
+the pipeline that owns the table applies the requests when a new micro-batch begins.
+
+Stored row keys here are the bucket, in a salted table, and the original row key; also in a table with deferred updates.
+"""
+
+import secrets
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from ingest.api import ConfigError, IntegrityError
+from sinks.feed.errors import ShardNotFoundError
+from sinks.feed.keys import MAX_SHARD
+
+FEED = "feed"
+"""Name of the property of a table that has its stream."""
+MAX_SHARDS = 4_096
+"""Number of open shards of a stream; the property of the table has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """
+    A range of stored row keys over an interval of batch times.
+
+    Attributes:
+        number: unique in the stream, from 1.
+        start: first stored row key; empty for the first range.
+        stop: the stored row key after the last one; None for no bound.
+        from_ms: first batch time.
+        until_ms: the batch time after the last one; None for an open shard.
+        parents: numbers of the shards that it continues: one after a split, two after a merge; the stream lacks
+            those that were trimmed.
+    """
+
+    number: int
+    start: bytes
+    stop: bytes | None
+    from_ms: int
+    until_ms: int | None = None
+    parents: tuple[int, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes further changes."""
+        return self.until_ms is None
+
+    def takes(self, time_ms: int) -> bool:
+        """Whether it takes the changes of a batch time."""
+        return self.from_ms <= time_ms and (self.until_ms is None or time_ms < self.until_ms)
+
+    def has(self, stored_key: bytes) -> bool:
+        """Whether a stored row key is in its range."""
+        return self.start <= stored_key and (self.stop is None or stored_key < self.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """
+    Divide a shard in two.
+
+    Attributes:
+        shard: its number.
+        at: first stored row key of the second half.
+    """
+
+    shard: int
+    at: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """
+    Replace two adjacent shards by one.
+
+    Attributes:
+        shards: their numbers, that of the lower range first.
+    """
+
+    shards: tuple[int, int]
+
+
+Request = SplitRequest | MergeRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ShardMap:
+    """
+    The shards of one batch time.
+
+    Attributes:
+        starts: first stored row keys of the shards, ascending; the first is empty.
+        numbers: of these shards.
+    """
+
+    starts: tuple[bytes, ...]
+    numbers: tuple[int, ...]
+
+    def of(self, stored_key: bytes) -> int:
+        """Number of the shard that has a stored row key."""
+        return self.numbers[bisect_right(self.starts, stored_key) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStream:
+    """
+    The stream of a table.
+
+    Attributes:
+        id: unique; another one after the feed was switched off and on again.
+        since_ms: batch time of its first micro-batch.
+        expiration_ms: how long its changes can be read, by their batch times.
+        shards: by their numbers, closed ones too until `trimmed`.
+        requested: splits and merges that wait for the next micro-batch, in order.
+    """
+
+    id: str
+    since_ms: int
+    expiration_ms: int
+    shards: tuple[Shard, ...]
+    requested: tuple[Request, ...] = ()
+
+    @classmethod
+    def opened(
+        cls, time_ms: int, expiration_ms: int, starts: Sequence[bytes], new_id: str | None = None
+    ) -> "FeedStream":
+        """
+        A new stream.
+
+        Args:
+            time_ms: batch time of its first micro-batch.
+            expiration_ms: as the attribute.
+            starts: first stored row keys of its shards, as of `even_starts`.
+            new_id: of the stream; by default a random one.
+        """
+        stops = (*starts[1:], None)
+        shards = tuple(
+            Shard(number, start, stop, time_ms)
+            for number, (start, stop) in enumerate(zip(starts, stops, strict=True), start=1)
+        )
+        return cls(new_id or secrets.token_hex(8), time_ms, expiration_ms, shards)
+
+    def shard(self, number: int) -> Shard:
+        """
+        The shard of a number.
+
+        Raises:
+            ShardNotFoundError: there is none.
+        """
+        for shard in self.shards:
+            if shard.number == number:
+                return shard
+        raise ShardNotFoundError(f"the feed has no shard {number}", hint="'ingest feed describe' lists the shards")
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Numbers of its shards."""
+        return frozenset(shard.number for shard in self.shards)
+
+    def open_shards(self) -> tuple[Shard, ...]:
+        """The open shards, by their ranges."""
+        return tuple(sorted((shard for shard in self.shards if shard.is_open), key=lambda shard: shard.start))
+
+    def children(self, number: int) -> tuple[Shard, ...]:
+        """The shards that continue a shard, by their ranges."""
+        return tuple(sorted((one for one in self.shards if number in one.parents), key=lambda shard: shard.start))
+
+    def map_at(self, time_ms: int) -> ShardMap:
+        """The shards that take the changes of a batch time, which is not before the stream."""
+        taking = sorted((shard for shard in self.shards if shard.takes(time_ms)), key=lambda shard: shard.start)
+        return ShardMap(tuple(shard.start for shard in taking), tuple(shard.number for shard in taking))
+
+    def with_request(self, request: Request) -> "FeedStream":
+        """
+        The stream with one more request.
+
+        Raises:
+            ConfigError: the request is not possible after the ones before it.
+            ShardNotFoundError: there is no such shard.
+        """
+        requested = (*self.requested, request)
+        replace(self, requested=requested).at_edge(self._last_edge_ms() + 1)
+        return replace(self, requested=requested)
+
+    def at_edge(self, time_ms: int) -> "FeedStream":
+        """
+        The stream after its requests took effect.
+
+        Args:
+            time_ms: batch time of the micro-batch that begins; later than those of all micro-batches before.
+
+        Raises:
+            ConfigError: a request is not possible.
+            ShardNotFoundError: a request names an unknown shard.
+        """
+        stream = replace(self, requested=())
+        for request in self.requested:
+            stream = stream._applied(request, time_ms)  # noqa: SLF001 - of this class
+        return stream
+
+    def trimmed(self, before_ms: int) -> "FeedStream":
+        """The stream without the shards that were closed at or before a time; their children keep their numbers."""
+        shards = tuple(shard for shard in self.shards if shard.until_ms is None or shard.until_ms > before_ms)
+        return self if len(shards) == len(self.shards) else replace(self, shards=shards)
+
+    def to_text(self) -> str:
+        """The stream as the value of a property."""
+        content = {
+            "id": self.id,
+            "since": self.since_ms,
+            "expiration": self.expiration_ms,
+            "shards": [
+                {
+                    "number": shard.number,
+                    "start": shard.start.hex(),
+                    "stop": None if shard.stop is None else shard.stop.hex(),
+                    "from": shard.from_ms,
+                    "until": shard.until_ms,
+                    "parents": shard.parents,
+                }
+                for shard in self.shards
+            ],
+            "requested": [_request_content(request) for request in self.requested],
+        }
+        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+
+    @classmethod
+    def from_text(cls, text: str, table: str) -> "FeedStream":
+        """
+        The stream of a text that `to_text` wrote.
+
+        Raises:
+            IntegrityError: it is none; the message names the table.
+        """
+        try:
+            content = orjson.loads(text)
+            return cls(
+                content["id"],
+                content["since"],
+                content["expiration"],
+                tuple(_shard(**each) for each in map(_renamed, content["shards"])),
+                tuple(map(_request, content["requested"])),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise IntegrityError(
+                f'the feed of table "{table}" cannot be read', hint="use the version that wrote it, or a later one"
+            ) from error
+
+    def _applied(self, request: Request, edge_ms: int) -> "FeedStream":
+        if isinstance(request, SplitRequest):
+            closed: tuple[Shard, ...] = (self._open_shard(request.shard),)
+            bounds = [(closed[0].start, request.at), (request.at, closed[0].stop)]
+            if not closed[0].has(request.at) or request.at == closed[0].start:
+                raise ConfigError(
+                    f"shard {request.shard} has no row keys on both sides of {request.at.hex()}",
+                    code="bad_shard_split",
+                    hint="name a row key inside of the shard, see 'ingest feed describe'",
+                )
+        else:
+            low, high = closed = tuple(map(self._open_shard, request.shards))
+            bounds = [(low.start, high.stop)]
+            if low.stop is None or low.stop != high.start:
+                raise ConfigError(
+                    f"shards {low.number} and {high.number} are not adjacent",
+                    code="bad_shard_merge",
+                    hint="name two adjacent shards, that of the lower row keys first, see 'ingest feed describe'",
+                )
+        if len(bounds) > 1 and len(self.open_shards()) >= MAX_SHARDS:
+            raise ConfigError(
+                f"the feed has {MAX_SHARDS} open shards, the maximum",
+                code="bad_shard_split",
+                hint="merge adjacent shards first, with 'ingest feed merge'",
+            )
+        parents = tuple(shard.number for shard in closed)
+        first = max(shard.number for shard in self.shards) + 1
+        if first + len(bounds) > MAX_SHARD:
+            raise ConfigError(
+                "the feed has used all numbers of shards",
+                code="bad_shard_split",
+                hint="remove `feed` from the table, and declare it again: that is a new stream",
+            )
+        children = tuple(
+            Shard(number, start, stop, edge_ms, parents=parents)
+            for number, (start, stop) in enumerate(bounds, start=first)
+        )
+        # a shard that a request of the same edge has opened never takes a change, so its children follow its parents
+        shards = (replace(shard, until_ms=edge_ms) if shard.number in parents else shard for shard in self.shards)
+        return replace(self, shards=(*shards, *children))
+
+    def _open_shard(self, number: int) -> Shard:
+        shard = self.shard(number)
+        if not shard.is_open:
+            raise ConfigError(
+                f"shard {number} is closed", code="shard_closed", hint="name an open shard, see 'ingest feed describe'"
+            )
+        return shard
+
+    def _last_edge_ms(self) -> int:
+        return max((max(shard.from_ms, shard.until_ms or 0) for shard in self.shards), default=self.since_ms)
+
+
+def even_starts(count: int, buckets: int | None = None, splits: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+    """
+    First stored row keys of the shards of a new stream.
+
+    Args:
+        count: number of shards, 1 or more; a salted table has at most one for each bucket.
+        buckets: of a salted table: the shards have about as many buckets each.
+        splits: split points of the table: the shards start at some of them, if there are enough; else they divide the
+            range of all row keys evenly by their first two bytes.
+    """
+    if buckets is not None:
+        count = min(count, buckets)
+        return (b"", *(bytes([index * buckets // count]) for index in range(1, count)))
+    points = sorted({split for split in splits if split})
+    if len(points) >= count - 1 > 0:
+        return (b"", *(points[index * (len(points) + 1) // count - 1] for index in range(1, count)))
+    return (b"", *((index * 65_536 // count).to_bytes(2) for index in range(1, count)))
+
+
+def _request_content(request: Request) -> Mapping[str, object]:
+    if isinstance(request, SplitRequest):
+        return {"split": request.shard, "at": request.at.hex()}
+    return {"merge": request.shards}
+
+
+def _request(content: Mapping[str, Any]) -> Request:
+    if "split" in content:
+        return SplitRequest(content["split"], bytes.fromhex(content["at"]))
+    low, high = content["merge"]
+    return MergeRequest((low, high))
+
+
+def _renamed(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {f"{name}_ms" if name in ("from", "until") else name: value for name, value in content.items()}
+
+
+def _shard(
+    *, number: int, start: str, stop: str | None, from_ms: int, until_ms: int | None, parents: Iterable[int]
+) -> Shard:
+    stop_key = None if stop is None else bytes.fromhex(stop)
+    return Shard(number, bytes.fromhex(start), stop_key, from_ms, until_ms, tuple(parents))

@@ -1,0 +1,211 @@
+"""The feeds of the tables that a pipeline writes: their streams, and the shards of each micro-batch."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ingest.api import ConflictError, FeedSpec, Store, TableSpec
+from ingest.api.feeds import MARGIN_S, feed_table_spec
+from sinks.feed.stream import FEED, FeedStream, even_starts
+from sinks.rowkeys.row_format import UPDATES
+from sinks.table_records import ensure_declared
+from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.feed_rows import FeedBatch
+
+
+class OwnedFeeds:
+    """
+    The feeds of one pipeline, on the driver.
+
+    A stream opens with the first micro-batch that writes it. Requested splits and merges take effect when a micro-batch
+    runs for the first time, so a micro-batch that runs again has the same shards.
+
+    Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
+
+    Args:
+        pipeline: its name.
+        stores: the driver's, by name.
+        tables: name of a store -> declarations of the tables; those without a feed are ignored.
+        others: name of a store -> tables that the pipeline writes and that are declared without a feed.
+    """
+
+    def __init__(
+        self,
+        pipeline: str,
+        stores: Mapping[str, DriverStore],
+        tables: Mapping[str, Sequence[TableSpec]],
+        others: Mapping[str, Collection[str]],
+    ) -> None:
+        self._pipeline = pipeline
+        self._stores = stores
+        self._tables = {
+            name: [(spec, spec.feed) for spec in specs if spec.feed is not None] for name, specs in tables.items()
+        }
+        self._others = others
+        self._begun_ms = 0
+        self._replay_ms: int | None = None
+        self._known: dict[str, tuple[int, dict[str, FeedBatch]]] = {}
+
+    def claim(self) -> None:
+        """
+        Create the tables of the feeds, and note their expirations.
+
+        Raises:
+            SchemaError: a table exists in another form, and the store cannot change it.
+            StoreError: a store is unavailable.
+        """
+        for name, spec, feed in self._all():
+            with self._stores[name].held() as store:
+                _ensure_table(store, spec)
+                while (text := store.properties(spec.name).get(FEED)) is not None:
+                    stream = FeedStream.from_text(text, spec.name)
+                    changed = replace(stream, expiration_ms=feed.expiration_ms)
+                    if changed == stream or store.set_property(spec.name, FEED, text, changed.to_text()):
+                        break
+
+    def close_undeclared(self, *, take_over: bool = False) -> list[str]:
+        """
+        Close the feeds of tables that the pipeline writes and no longer declares with a feed.
+
+        Args:
+            take_over: also those of tables that another pipeline owns.
+
+        Returns:
+            The tables whose feeds are closed now.
+
+        Raises:
+            ConflictError: another pipeline owns such a table.
+            StoreError: a store is unavailable.
+        """
+        closed: list[str] = []
+        for name, tables in self._others.items():
+            for table in tables:
+                with self._stores[name].held() as store:
+                    found = store.properties(table)
+                    if FEED not in found:
+                        continue
+                    owner = found.get(OWNER)
+                    if owner not in (None, self._pipeline) and not take_over:
+                        raise ConflictError(
+                            f'pipeline "{owner}" owns table "{table}" with its feed, and "{self._pipeline}" would '
+                            "write it without one",
+                            code="other_owner",
+                            hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
+                        )
+                    store.set_property(table, FEED, found[FEED], None)
+                    if UPDATES not in found:
+                        store.set_property(table, OWNER, owner, None)
+                    closed.append(table)
+        return closed
+
+    def newest_edge_ms(self) -> int:
+        """
+        The newest time at which a stream opened or changed its shards; 0 if there is none.
+
+        Raises:
+            IntegrityError: a stream cannot be read.
+            StoreError: a store is unavailable.
+        """
+        edges = [0]
+        for name, spec, _ in self._all():
+            with self._stores[name].held() as store:
+                text = store.properties(spec.name).get(FEED)
+            if text is not None:
+                edges += (shard.from_ms for shard in FeedStream.from_text(text, spec.name).shards)
+        return max(edges)
+
+    def begun(self, time_ms: int) -> None:
+        """Note that the micro-batch of a time has run before, at least in part."""
+        self._begun_ms = max(self._begun_ms, time_ms)
+
+    def replay_at(self, time_ms: int | None) -> None:
+        """
+        Give the changes of the following micro-batches a time of their own; their cells keep the batch times.
+
+        Args:
+            time_ms: above the marks; None for the batch times.
+        """
+        self._replay_ms = time_ms
+        self._known.clear()
+
+    def batches(self, name: str, batch_time_ms: int) -> Mapping[str, FeedBatch]:
+        """
+        Table -> how a micro-batch writes its feed, for the tables of one store.
+
+        A stream neither opens nor changes its shards at or below the mark of its table: readers have passed that time.
+        A table without a stream at such a time is left out, so its feed cannot be written.
+
+        Args:
+            name: of the store.
+            batch_time_ms: of the micro-batch.
+
+        Raises:
+            IntegrityError: a stream cannot be read.
+            StoreError: the store is unavailable.
+        """
+        tables = self._tables.get(name)
+        if not tables:
+            return {}
+        time_ms = batch_time_ms if self._replay_ms is None else self._replay_ms
+        known = self._known.get(name)
+        if known is not None and known[0] == time_ms:
+            return known[1]
+        is_new = self._replay_ms is None and time_ms > self._begun_ms
+        with self._stores[name].held() as store:
+            streams = {spec.name: self._stream(store, spec, feed, time_ms, is_new=is_new) for spec, feed in tables}
+        found = {
+            table: FeedBatch(time_ms, stream.map_at(time_ms)) for table, stream in streams.items() if stream is not None
+        }
+        self._known[name] = time_ms, found
+        if self._known.keys() >= {each for each, some in self._tables.items() if some}:
+            self.begun(time_ms)
+        return found
+
+    def _stream(
+        self, store: Store[Any], spec: TableSpec, feed: FeedSpec, time_ms: int, *, is_new: bool
+    ) -> FeedStream | None:
+        """
+        The stream of a table for a micro-batch; None if none is open at or below the mark.
+
+        What was requested takes effect if the micro-batch is new.
+        """
+        while True:
+            properties = store.properties(spec.name)
+            text, mark = properties.get(FEED), properties.get(MARK)
+            is_above = mark is None or time_ms > TableMark.from_text(mark, spec.name).time_ms
+            if text is None and not is_above:
+                return None
+            if text is None:
+                starts = even_starts(feed.shards, spec.buckets, spec.splits)
+                stream = FeedStream.opened(time_ms, feed.expiration_ms, starts)
+            else:
+                stream = FeedStream.from_text(text, spec.name)
+                if not (is_new and is_above and stream.requested):
+                    return stream
+                expired_ms = time_ms - stream.expiration_ms - MARGIN_S * 1000
+                stream = stream.trimmed(expired_ms).at_edge(time_ms)
+            if store.set_property(spec.name, FEED, text, stream.to_text()):
+                return stream
+
+    def _all(self) -> Iterator[tuple[str, TableSpec, FeedSpec]]:
+        return ((name, spec, feed) for name, tables in self._tables.items() for spec, feed in tables)
+
+
+def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
+    """Create the table of a feed, or give its rows the declared time to live; as far as the store can."""
+    declared = feed_table_spec(spec)
+    if declared is None:
+        raise ValueError(f'table "{spec.name}" has no feed')
+    (family,) = declared.families
+    found = store.describe_table(declared.name)
+    if found is None:
+        # a store that cannot create regions creates the table with one
+        can_split = store.capabilities.creates_families
+        ensure_declared(store, declared if can_split else replace(declared, splits=()))
+        return
+    stored = next((each for each in found.families if each.name == family.name), None)
+    if stored is None:
+        ensure_declared(store, declared)
+    elif stored.ttl_s != family.ttl_s and store.capabilities.creates_families:
+        store.change_family(declared.name, replace(stored, ttl_s=family.ttl_s))

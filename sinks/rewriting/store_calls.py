@@ -1,0 +1,42 @@
+"""Calls to a store that other threads use as well."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from ingest.api import Store
+from sinks.writing.retry import Retry
+
+T = TypeVar("T")
+Access = Callable[[], AbstractContextManager[Store[Any]]]
+"""Returns the open store, for the block; as `DriverStore.held`."""
+
+
+class StoreCalls:
+    """
+    Calls a store, between which other threads may use it; a call is repeated a few times if it is busy or unavailable.
+
+    Args:
+        access: to the store.
+        retry: how often a call is repeated.
+    """
+
+    def __init__(self, access: Access, retry: Retry | None = None) -> None:
+        self._access = access
+        self._retry = retry or Retry()
+
+    def __call__(self, action: Callable[[Store[Any]], T]) -> T:
+        """
+        The result of an idempotent action.
+
+        Raises:
+            StoreError: as the action, at the last attempt.
+        """
+        results: list[T] = []
+
+        def call() -> None:
+            with self._access() as store:
+                results.append(action(store))
+
+        self._retry.run(call, on_attempt=lambda: None, should_continue=lambda: True)
+        return results[-1]

@@ -1,0 +1,36 @@
+"""The rows of two tables side by side, by their keys."""
+
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
+
+
+class Keyed(Protocol):
+    """A row."""
+
+    @property
+    def key(self) -> bytes:
+        """The row key."""
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+def paired(first: Iterator[R], second: Iterator[R]) -> Iterator[tuple[R | None, R | None]]:
+    """
+    The rows of both, in the order of their keys; None for the one that lacks a key.
+
+    Args:
+        first: rows with ascending keys.
+        second: as well.
+    """
+    one, other = next(first, None), next(second, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one.key < other.key):
+            yield one, None
+            one = next(first, None)
+        elif one is None or other.key < one.key:
+            yield None, other
+            other = next(second, None)
+        else:
+            yield one, other
+            one, other = next(first, None), next(second, None)

@@ -1,0 +1,55 @@
+"""Errors of dumps."""
+
+from ingest.api import IntegrityError, NotFoundError
+
+
+class StashNotAvailableError(NotFoundError):
+    """There is no complete dump, or the named dump is not complete or not there."""
+
+    code = "stash_not_available"
+
+
+class TableNotStashedError(NotFoundError):
+    """The table exists and had no rows when the dump was made, so the dump has no files of it."""
+
+    code = "table_not_stashed"
+
+
+class UnknownTableError(NotFoundError):
+    """The dump does not know the table."""
+
+    code = "table_not_in_dump"
+
+
+class StashCorruptError(IntegrityError):
+    """
+    A file of a dump is damaged, or it is not the file that the manifest describes.
+
+    Attributes:
+        file: its path below the root.
+        offset: byte in the file at which it ends or is damaged; None if a line or the whole file is damaged.
+        line: number of the damaged line, from 1; None if the damage is not within a line.
+    """
+
+    code = "stash_corrupt"
+
+    def __init__(
+        self, file: str, reason: str, *, offset: int | None = None, line: int | None = None, hint: str | None = None
+    ) -> None:
+        place = f", byte {offset}" if offset is not None else f", line {line}" if line is not None else ""
+        super().__init__(
+            f'"{file}"{place}: {reason}', hint=hint or "read another dump, or restore the file from a copy"
+        )
+        self.file = file
+        self.offset = offset
+        self.line = line
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (self.message, self.hint, self.file, self.offset, self.line)
+
+
+def _rebuilt(message: str, hint: str | None, file: str, offset: int | None, line: int | None) -> StashCorruptError:
+    """The error in another process: an exception with keyword arguments cannot be pickled by itself."""
+    error = StashCorruptError(file, "", offset=offset, line=line, hint=hint)
+    error.message, error.args = message, (message,)
+    return error

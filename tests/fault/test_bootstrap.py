@@ -1,0 +1,259 @@
+"""
+A table is copied into the other kind of store while a service writes it and a region server is killed.
+
+Sizes: `BOOTSTRAP_ROWS` rows before the dump, `BOOTSTRAP_RATE` events per second during it.
+"""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest import failpoint
+from ingest.api import Row, Store
+from ingest.clock import now_ms
+from sinks.bootstrap.reopening_store import ReopeningStore
+from sinks.feed.client import FeedClient
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.bootstraps import dump_files, random_mutations, rows_of
+from tests.support.commands import Folder
+from tests.support.feeds import FeedFixture
+from tests.support.hbase_cluster import HBaseCluster
+from tests.support.names import unique
+from tests.support.protocols import SLOW_WITH_RPC
+from tests.support.servers import Given, HBase, Kafka, Protocol
+from tests.support.service import Service
+from tests.support.waiting import reached
+
+ROWS = int(os.environ.get("BOOTSTRAP_ROWS", "20000"))
+RATE = int(os.environ.get("BOOTSTRAP_RATE", "500"))
+PARTITIONS = 4
+DELETED = 0.05  # of the events
+DUMP_S = 20.0
+RECOVERY_S = 300.0
+_CHUNK = 20_000
+
+
+@pytest.fixture(scope="module")
+def cluster(servers_folder: Path) -> Iterator[HBase]:
+    folder = servers_folder / "bootstrap"
+    server = HBase(folder, HBaseCluster(folder, region_servers=2, thrift2=True))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+class Events:
+    """Events of a topic: each sets a cell of a row, or deletes the row."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.topic = kafka.create_topic("orders", partitions=PARTITIONS)
+        self._kafka = kafka
+        self._random = random.Random(21)
+
+    @property
+    def ends(self) -> dict[int, int]:
+        return self._kafka.ends(self.topic)
+
+    def all_rows(self) -> None:
+        """An event for each row."""
+        rows = iter(range(ROWS))
+        while found := list(islice(rows, _CHUNK)):
+            self._kafka.produce(self.topic, (self._event(row, deletes=False) for row in found))
+
+    @contextmanager
+    def in_background(self) -> Iterator[None]:
+        """Events of random rows, until the end of the block."""
+        ended = threading.Event()
+
+        def produce() -> None:
+            while not ended.is_set():
+                started_s = time.monotonic()
+                rows = (self._random.randrange(ROWS + ROWS // 10) for _ in range(RATE))
+                self._kafka.produce(self.topic, [self._event(row, deletes=True) for row in rows])
+                ended.wait(max(0.0, started_s + 1 - time.monotonic()))
+
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(produce)
+            try:
+                yield
+            finally:
+                ended.set()
+                future.result()
+
+    def _event(self, row: int, *, deletes: bool) -> Given:
+        key = b"order-%08d" % (row * 7_919 % 100_000_000)
+        is_delete = deletes and self._random.random() < DELETED
+        value = None if is_delete else b"%d:%d" % (self._random.randrange(10**6), row)
+        return Given(value, key=key, partition=row % PARTITIONS, timestamp_ms=time.time_ns() // 1_000_000)
+
+
+def content(store: dict[str, Any], kafka: Kafka, events: Events, tables: dict[str, str]) -> dict[str, Any]:
+    """A pipeline that writes one table with batch times and one with the times of the events."""
+    feed = {"families": {"d": {}}, "feed": {"shards": 4, "expiration": "24h"}}
+    return {
+        "stores": {"source": store},
+        "tables": dict.fromkeys(tables.values(), feed),
+        "pipelines": {
+            "orders": {
+                "source": {
+                    "kafka": {
+                        "brokers": kafka.brokers,
+                        "topics": [events.topic],
+                        "group": unique("group"),
+                        "tombstones": "delete",
+                    }
+                },
+                "decorators": [
+                    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+                    {"value": {"attribute": "2hb_d:value", "value": "%{body}"}},
+                ],
+                "sinks": [
+                    {"attr2hbase": {"table": table, "timestamp": times, "label": times}}
+                    for times, table in tables.items()
+                ],
+            }
+        },
+    }
+
+
+def copies(folder: Path, store: dict[str, Any]) -> Folder:
+    """A folder with a pipeline file that has the store of the copies."""
+    folder.mkdir()
+    pipeline = {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": "unused"}}]}
+    plain = {"version": 1, "stores": {"copies": store}, "pipelines": {"unused": pipeline}}
+    (folder / "pipeline.yaml").write_text(json.dumps(plain))
+    return Folder(folder)
+
+
+def bootstrapped(folder: Folder, service: Service, dumps: Path, table: str, *options: str) -> dict[str, Any]:
+    """Run the command; returns its result."""
+    feed, to = f"{service.file}:{table}", f"copies:{table}-copy"
+    command = ["stash", "bootstrap", "pipeline.yaml", "--dump", str(dumps), "--feed", feed, "--to", to]
+    found: dict[str, Any] = json.loads(folder(*command, *options, "--output", "json").stdout)
+    return found
+
+
+def killed(cluster: HBase) -> None:
+    """Kill a region server, and start it again."""
+    server = cluster.server
+    assert isinstance(server, HBaseCluster)
+    process = next(iter(server.region_servers.values()))
+    process.kill()
+    time.sleep(1)
+    server.start_one(process)
+
+
+def assert_equal(source: Store[Any], target: Store[Any], table: str) -> int:
+    """Compare two tables cell by cell; returns the number of rows."""
+    found = 0
+    pairs = zip_longest(ReopeningStore(source).rows(table), ReopeningStore(target).rows(f"{table}-copy"))
+    one: Row | None
+    other: Row | None
+    for one, other in pairs:
+        assert one == other
+        found += 1
+    return found
+
+
+def test_killed_bootstrap_resumes(tmp_path: Path) -> None:
+    """Between rows and progress, and after it; while the feed is applied beside the rows."""
+    source = RocksDBStore(RocksDBSettings(path=str(tmp_path / "source")))
+    source.open()
+    chosen = random.Random(3)
+    writer = FeedFixture(source, "orders", shards=2, time_ms=now_ms() - 60_000)
+    keys = [b"%03d" % number for number in range(200)]
+    writer.put(*keys)
+    positions = FeedClient(source, "orders").latest()
+    rows = rows_of(source)
+    dump_files(str(tmp_path / "dumps"), "orders", [rows[first : first + 40] for first in range(0, 200, 40)], positions)
+    for _ in range(20):
+        at = writer.time_ms
+        writer.batch({row: random_mutations(chosen, row, at) for row in chosen.sample(keys, 15)}, at)
+    pipeline = {
+        "source": {"files": {"path": "./in"}},
+        "sinks": [{"attr2hbase": {"store": "source", "table": "orders"}}],
+    }
+    stores = {name: {"rocksdb": {"path": str(tmp_path / name)}} for name in ("source", "copies")}
+    plain = {"version": 1, "stores": stores, "pipelines": {"orders": pipeline}}
+    (tmp_path / "pipeline.yaml").write_text(json.dumps(plain))
+    command = ["stash", "bootstrap", "pipeline.yaml", "--dump", "dumps", "--to", "copies:copy"]
+    command += ["--feed", "pipeline.yaml:orders", "--concurrent", "--output", "json"]
+    for number, point in enumerate(["bootstrap_written:1", "bootstrap_saved:2", "bootstrap_written:4"]):
+        points = {failpoint.VARIABLE: f"{point}:kill", failpoint.FOLDER_VARIABLE: str(tmp_path / f"points{number}")}
+        Folder(tmp_path, **points)(*command, code=-signal.SIGKILL)
+    found = json.loads(Folder(tmp_path)(*command).stdout)
+    assert (found["rows"], found["verified"]["equal"]) == (200, True)
+    copies = RocksDBStore(RocksDBSettings(path=str(tmp_path / "copies")))
+    copies.open()
+    assert rows_of(copies, "copy") == rows_of(source)
+    copies.close()
+    source.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["from HBase", "to HBase"])
+@SLOW_WITH_RPC
+def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
+    kafka: Kafka, cluster: HBase, protocol: Protocol, tmp_path: Path, direction: str
+) -> None:
+    of_hbase: dict[str, Any] = {"hbase": cluster.store_options(protocol, thrift2=True) | {"timeout": "60s"}}
+    of_rocksdb = {"rocksdb": {"path": str(tmp_path / "db")}}
+    source, target = (of_hbase, of_rocksdb) if direction == "from HBase" else (of_rocksdb, of_hbase)
+    events = Events(kafka)
+    tables = {times: unique(f"orders_{times}") for times in ("batch", "event")}
+    dumps = tmp_path / "dumps"
+    folder = copies(tmp_path / "copies", target)
+    with Service(tmp_path / "service", content(source, kafka, events, tables)) as service:
+        applied = service.ingest("table apply")
+        assert applied.returncode == 0, applied.stderr
+        events.all_rows()
+        service.start()
+        service.wait_for_offsets(events.ends, "orders", events.topic, RECOVERY_S + ROWS / 1_000)
+        with events.in_background(), ThreadPoolExecutor(1) as pool:
+            rate = str(max(1_000, int(2 * ROWS / DUMP_S)))
+            options = ("--root", str(dumps), "--max-rate", rate, "--min-ranges", "64")
+            dump = pool.submit(service.ingest, "stash run", *options, timeout_s=RECOVERY_S + ROWS / 500)
+            assert reached(lambda: any(dumps.glob("_run-*/*/*.json.gz")), RECOVERY_S, 0.1)
+            if direction == "from HBase":
+                killed(cluster)
+            done = dump.result()
+            assert done.returncode == 0, done.stderr
+            load = pool.submit(bootstrapped, folder, service, dumps, tables["batch"], "--no-verify")
+            if direction == "to HBase":
+                killed(cluster)
+            assert load.result()["rows"] > ROWS * 0.9
+            concurrent = bootstrapped(folder, service, dumps, tables["event"], "--concurrent", "--no-verify")
+            assert concurrent["rows"] > ROWS * 0.9
+        service.wait_for_offsets(events.ends, "orders", events.topic, RECOVERY_S)
+        for times, table in tables.items():
+            options = ("--concurrent",) if times == "event" else ()
+            found = bootstrapped(folder, service, dumps, table, *options)
+            assert found["changes"] > RATE
+            assert found["verified"]["equal"], found
+            assert found["verified"]["source"] == found["verified"]["target"]
+        assert service.stop() == 0, service.last_lines()
+    hbase = HBaseStore(HBaseSettings.model_validate(of_hbase["hbase"]))
+    rocksdb = RocksDBStore(RocksDBSettings.model_validate(of_rocksdb["rocksdb"]))
+    stores: tuple[Store[Any], Store[Any]] = (hbase, rocksdb) if direction == "from HBase" else (rocksdb, hbase)
+    try:
+        for table in tables.values():
+            assert assert_equal(*stores, table) > ROWS * 0.9
+    finally:
+        for each in stores:
+            each.close()

@@ -1,0 +1,119 @@
+"""A pipeline moves large values of its events into a body store in HBase."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ingest.api import Record, Scan
+from ingest.catalog import Catalog
+from ingest.cli import main
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.stores import owned_store
+from ingest.receipt import Counts
+from ingest.service.stores import committers_of
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer
+from sinks.bodies.sweep import SweepCounts
+from tests.support.names import unique
+from tests.support.servers import HBase, Protocol
+
+MIB = 1 << 20
+SMALL = "s" * 1000
+LARGE = "".join(random.Random(1).choices("abcdefgh", k=12 * MIB))
+"""Larger than a cell of HBase may be."""
+
+
+@pytest.fixture
+def table(hbase: HBase, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A salted table with a body store, in the file p.yaml of the working directory."""
+    name = unique("large")
+    content = {
+        "version": 1,
+        "stores": {"cluster": {"hbase": hbase.store_options(protocol, thrift2=True) | {"timeout": "60s"}}},
+        "tables": {
+            name: {
+                "families": {"f": {}},
+                "distribute": {"hash": 4},
+                "bodies": {"threshold": "1MiB", "compression": "lz4"},
+            }
+        },
+        "pipelines": {
+            "p": {
+                "source": {"files": {"path": "./in", "max_event_bytes": "64MiB"}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+                "sinks": [{"attr2hbase": {"table": name, "write_body": "f:body"}}],
+            }
+        },
+    }
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(yaml.safe_dump(content))
+    assert main(["table", "apply", "p.yaml"]) == 0
+    return name
+
+
+def run(configuration: Configuration, at_ms: int, values: dict[int, str]) -> Counts:
+    """Run a micro-batch in this process: offset -> value."""
+    plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
+    records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in values.items()]
+    batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
+    counts, dead_letters = run_until_durable(
+        batch, committers_of(configuration, plan, {}), InProcessHost(live_task(plan), records)
+    )
+    assert dead_letters == []
+    return counts
+
+
+def test_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixture[str]) -> None:
+    configuration = load("p.yaml", env={}, lookup=Catalog())
+    for at_ms in (1_000, 1_000, 2_000):
+        assert run(configuration, at_ms, {0: LARGE, 1: SMALL, 2: LARGE}).stored == 3
+
+    def shown(*options: str) -> dict[str, str]:
+        capfd.readouterr()
+        assert main(["scan", "p.yaml", table, "--output", "json", *options]) == 0
+        rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+        return {row["row"]: row["cells"][0][3] for row in rows}
+
+    pointers = {row: Pointer.of_value(value.encode()) for row, value in shown().items()}
+    assert pointers["0"] is not None
+    assert (pointers["0"].length, pointers["0"], pointers["1"]) == (12 * MIB, pointers["2"], None)
+    assert shown("--bodies") == {"0": LARGE, "1": SMALL, "2": LARGE}
+    with owned_store(configuration.stores["cluster"], Catalog()) as store:
+        blocks = list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))
+        references = list(store.scan(f"{table}_bodies_refs", Scan()))
+    assert (len(blocks), len(references)) == (13, 2)
+    assert main(["body", "fsck", "p.yaml", table]) == 0
+    assert main(["body", "get", "p.yaml", table, pointers["0"].body.hex(), "--to", "copy"]) == 0
+    assert Path("copy").read_text() == LARGE
+
+
+def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
+    configuration = load("p.yaml", env={}, lookup=Catalog())
+    run(configuration, 1_000, {0: LARGE, 1: LARGE[1:]})
+    with owned_store(configuration.stores["cluster"], Catalog()) as store:
+        later_ms = now_ms()
+
+        def swept() -> SweepCounts:
+            nonlocal later_ms
+            later_ms += 25 * 3_600_000
+            bodies = BodyStore(store, f"{table}_bodies", BodyOptions(), owner=table, clock_ms=lambda: later_ms)
+            return bodies.sweep()
+
+        found = swept()
+        assert (found.referenced, found.dropped, found.purged) == (2, 0, 0)
+        run(configuration, 2_000, {0: SMALL})
+        found = swept()
+        assert (found.referenced, found.dropped, found.young) == (1, 1, 1)
+        found = swept()
+        assert (found.referenced, found.dropped, found.purged) == (1, 0, 1)
+        assert len(list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))) == 13
+    assert main(["body", "fsck", "p.yaml", table]) == 0

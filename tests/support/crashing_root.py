@@ -1,0 +1,71 @@
+"""A root that ends its process, as far as a test is concerned, at a chosen change of the file system."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from sinks.snapshots.root import Entry, Root
+
+
+class CrashError(BaseException):
+    """The process has ended; no handler of the product catches it."""
+
+
+class CrashingRoot(Root):
+    """
+    The files of another root, until a number of changes was made.
+
+    Args:
+        root: that has the files.
+        most: number of changes after which each further one ends the process.
+    """
+
+    def __init__(self, root: Root, most: int) -> None:
+        self._root = root
+        self._left = most
+        self.url = root.url
+        self.changes: list[str] = []
+
+    def entries(self, folder: str) -> list[Entry]:
+        return self._root.entries(folder)
+
+    def exists(self, path: str) -> bool:
+        return self._root.exists(path)
+
+    def open(self, path: str) -> BinaryIO:
+        return self._root.open(path)
+
+    @contextlib.contextmanager
+    def new_file(self, path: str) -> Iterator[BinaryIO]:
+        with self._root.new_file(path) as file:
+            yield file
+            self._change(f"write {path}")
+
+    def create(self, path: str, content: bytes) -> None:
+        self._change(f"create {path}")
+        self._root.create(path, content)
+
+    def make_folder(self, path: str) -> None:
+        self._change(f"make {path}")
+        self._root.make_folder(path)
+
+    def rename(self, path: str, to: str) -> None:
+        self._change(f"rename {path} {to}")
+        self._root.rename(path, to)
+
+    def remove_file(self, path: str) -> None:
+        self._change(f"remove {path}")
+        self._root.remove_file(path)
+
+    def remove_folder(self, path: str) -> None:
+        self._change(f"remove {path}/")
+        self._root.remove_folder(path)
+
+    def free_bytes(self) -> int | None:
+        return self._root.free_bytes()
+
+    def _change(self, what: str) -> None:
+        if self._left == 0:
+            raise CrashError
+        self._left -= 1
+        self.changes.append(what)

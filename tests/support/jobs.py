@@ -1,0 +1,41 @@
+"""A Spark session for unit tests of jobs: the tasks run in this process."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pyarrow as pa
+
+
+class Session:
+    """
+    A fake of a Spark session: its jobs run in this process, after some that fail.
+
+    Args:
+        errors: of the first jobs.
+        is_stopped: whether the JVM has stopped the context.
+
+    Attributes:
+        tasks: number of tasks of each job.
+    """
+
+    def __init__(self, *errors: Exception, is_stopped: bool = False) -> None:
+        self.errors = [*errors]
+        self.tasks: list[int] = []
+        context = SimpleNamespace(isStopped=lambda: is_stopped)
+        self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
+
+    def range(self, _start: int, end: int, _step: int, parts: int) -> "Session":
+        assert end == parts
+        self.tasks.append(parts)
+        return self
+
+    def mapInArrow(self, task: Callable, _schema: str) -> "Session":  # noqa: N802 - Spark's name
+        self.task = task
+        return self
+
+    def collect(self) -> list[SimpleNamespace]:
+        if self.errors:
+            raise self.errors.pop()
+        inputs = [pa.RecordBatch.from_arrays([pa.array([number])], names=["id"]) for number in range(self.tasks[-1])]
+        results = [found for batch in inputs for found in self.task([batch])]
+        return [SimpleNamespace(result=value) for found in results for value in found.column("result").to_pylist()]

@@ -1,0 +1,118 @@
+"""A pipeline file with tables in an embedded store, and dumps of them in this process."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ingest.api import FamilySpec, Put, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.service.stash import UNIT_S
+from ingest.service.stash_host import stash_alone
+from ingest.service.stash_request import StashRequest
+from ingest.service.stash_result import StashResult
+from ingest.spark.jobs.stash import DumpWork, joined, task_result
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import UPDATES
+from sinks.snapshots.ranges import DumpRange, DumpUnit, Limits
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.marks import MARK, TableMark
+
+FILE = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./data}}}
+tables:
+  answer:testclient1: {families: {f: {}}}
+  salted: {families: {f: {}}, distribute: {hash: 4}}
+  counters: {families: {c: {}}, updates: {processor: sum}}
+  empty: {families: {f: {}}}
+pipelines:
+  hits:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [json]
+    sinks:
+      - hbase: {table: counters, row_key: {template: "%{host}"}, cells: [{family: c, qualifier: hits, value: "1"}]}
+"""
+IDENTITY = '{"columns": [], "options": {"type": "decimal"}, "processor": "sum"}'
+TABLE = "answer:testclient1"
+MARK_MS = 3_000
+_starts_ms = count(1_424_736_000_000, 60_000)
+
+
+class InProcess:
+    """
+    Dumps in this process; what it returns has been plain data, as that of a task of Spark.
+
+    Attributes:
+        ranges: number of ranges of each unit.
+    """
+
+    tasks = 1
+
+    def __init__(self) -> None:
+        self.ranges: list[int] = []
+
+    def unit(self, work: DumpWork, ranges: Sequence[DumpRange]) -> DumpUnit:
+        self.ranges.append(len(ranges))
+        return joined([orjson.loads(orjson.dumps(task_result(work, ranges)))])
+
+
+def written(folder: Path, rows: int = 3) -> Configuration:
+    """Write the file and the rows of the tables; the working directory must be the folder."""
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"),)))
+        store.apply(TABLE, [Put(b"row-%04d" % number, {b"f:q": b"v%d" % number}, 7) for number in range(rows)])
+        store.ensure_table(TableSpec("salted", (FamilySpec(b"f"),), buckets=4))
+        puts = [Put(b"key-%d" % number, {b"f:q": b"1"}, 7) for number in range(rows)]
+        store.apply("salted", with_stored_keys(puts, Distribution(4).stored))
+        store.set_property("counters", UPDATES, None, IDENTITY)
+        store.ensure_table(TableSpec("counters", (FamilySpec(b"c"),)))
+        for time_ms in (1_000, 2_000, MARK_MS, 4_000):  # the last one is above the mark
+            put = Put(UpdateKey(b"host", start_of(time_ms, 0)).encoded(), {b"c:hits": b"2"}, time_ms)
+            store.apply("counters", [put])
+        store.set_property("counters", MARK, None, TableMark(MARK_MS, {}).to_text())
+        store.ensure_table(TableSpec("empty", (FamilySpec(b"f"),)))
+    return load("p.yaml", env={}, lookup=Catalog())
+
+
+@contextmanager
+def opened():
+    """The store in the working directory."""
+    store = RocksDBStore(RocksDBSettings(path="./data", sync=False))
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def dumped(
+    configuration: Configuration,
+    engine: InProcess | None = None,
+    *,
+    limits: Limits | None = None,
+    unit_s: float = UNIT_S,
+    **request: Any,
+) -> StashResult:
+    """Make a dump in this process, a minute after the one before."""
+    chosen = StashRequest.model_validate({"root": "./dumps"} | request)
+    start_ms = next(_starts_ms)
+    return stash_alone(
+        configuration,
+        Catalog(),
+        chosen,
+        engine or InProcess(),
+        limits=limits,
+        unit_s=unit_s,
+        clock_ms=lambda: start_ms,
+    )

@@ -1,0 +1,220 @@
+"""`ingest body`, on an embedded store."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ingest as product
+from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.clock import now_ms
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.moving import BodyMovingStore, LargeValues
+from sinks.bodies.options import BodyOptions
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+
+FILE = """\
+version: 1
+stores: {rocksdb: {rocksdb: {path: ./data}}}
+tables:
+  events:
+    families: {f: {}}
+    bodies: {OPTIONS}
+  plain: {families: {f: {}}}
+pipelines:
+  p:
+    source: {files: {path: ./a.log}}
+    decorators: [{value: {attribute: 2hb_, value: '%{topic}-%{offset}'}}, {value: {attribute: '2hb_f:q', value: v}}]
+    sinks: [{attr2hbase: {table: events}}]
+"""
+BODY = bytes(range(256)) * 10
+ID = hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    """A pipeline file whose table has a body store with blocks of 1,000 bytes."""
+    path = folder / "p.yaml"
+    path.write_text(FILE.replace("OPTIONS", "block_size: 1KB"))
+    (folder / "body.bin").write_bytes(BODY)
+    return path
+
+
+@pytest.fixture
+def body(ingest, file):
+    """Runs a command of the group; the body is stored."""
+    assert ingest("body", "put", "p.yaml", "events", "body.bin").code == 0
+
+    def run(verb: str, *arguments: object):
+        return ingest("body", verb, "p.yaml", "events", *arguments)
+
+    return run
+
+
+def test_body_is_stored_once_and_shown(ingest, file):
+    put = ("body", "put", "p.yaml", "events", "body.bin", "--output", "json")
+    for is_new in (True, False):
+        assert ingest(*put, "--reference", "a\\xff").json == {"id": ID, "length": 2560, "is_new": is_new}
+    stat = ingest("body", "stat", "p.yaml", "events", ID.upper(), "--output", "json").json
+    assert {name: stat[name] for name in ("id", "state", "length", "blocks", "block_bytes", "references")} == {
+        "id": ID,
+        "state": "stored",
+        "length": 2560,
+        "blocks": 3,
+        "block_bytes": 1000,
+        "references": [{"b64": "Yf8="}],
+    }
+    result = ingest("body", "stat", "p.yaml", "events", ID)
+    assert "blocks        3, each 1000 bytes, compression none\n" in result.out
+    assert "  a\\xff\n" in result.out
+    result = ingest("body", "put", "p.yaml", "events", "body.bin")
+    assert (result.out, "2,560 bytes were stored already" in result.err) == (f"{ID}\n", True)
+
+
+def test_body_is_read_to_a_file(body, folder):
+    assert body("get", ID, "--to", "copy").code == 0
+    assert (folder / "copy").read_bytes() == BODY
+    result = body("get", ID, "--to", "copy", "--offset", 990, "--length", 20, "--output", "json")
+    assert result.json == {"id": ID, "path": "copy", "bytes": 20}
+    assert (folder / "copy").read_bytes() == BODY[990:1010]
+    assert sorted(path.name for path in folder.iterdir()) == ["body.bin", "copy", "data", "p.yaml"]
+
+
+def test_body_is_copied_through_stdin_and_stdout(file, folder):
+    def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "ingest", "body", *arguments]
+        environment = {"PYTHONPATH": str(Path(product.__file__).parents[1]), "NO_COLOR": "1"}
+        return subprocess.run(command, input=stdin, capture_output=True, check=True, env=environment)
+
+    assert run("put", "p.yaml", "events", "-", stdin=BODY).stdout == f"{ID}\n".encode()
+    assert run("get", "p.yaml", "events", ID).stdout == BODY
+    assert run("put", "p.yaml", "events", "-").stdout == f"{hashlib.sha256().hexdigest()}\n".encode()
+    done = run("get", "p.yaml", "events", hashlib.sha256().hexdigest())
+    assert (done.returncode, done.stdout) == (0, b"")  # 2c.2
+
+
+def test_2c5_wrong_hash_stores_nothing(ingest, file):
+    result = ingest("body", "put", "p.yaml", "events", "body.bin", "--sha256", "00" * 32)
+    assert (result.code, "not 0000" in result.err) == (2, True)
+    assert ingest("body", "stat", "p.yaml", "events", ID).code == 3
+    assert ingest("body", "put", "p.yaml", "events", "body.bin", "--sha256", ID).code == 0
+
+
+def test_references(body):
+    for verb, code in (("mark", 0), ("mark", 0), ("unmark", 0), ("unmark", 3)):
+        result = body(verb, ID, "report\\x00", "--output", "json")
+        assert result.code == code
+        if not code:
+            assert result.json == {"id": ID, "reference": "report\\x00"}
+    assert body("mark", "11" * 32, "report").code == 3
+    assert body("mark", "xyz", "report").code == 2
+
+
+def test_sweep_prints_what_it_deletes(ingest, file):
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    two_days_ago_ms = now_ms() - 2 * 24 * 3_600_000
+    bodies = BodyStore(store, "events_bodies", BodyOptions(block_bytes=1000), clock_ms=lambda: two_days_ago_ms)
+    bodies.prepare()
+    bodies.put_bytes(BODY)
+    store.close()
+    assert ingest("body", "put", "p.yaml", "events", "p.yaml").code == 0  # is young
+    sweep = ("body", "sweep", "p.yaml", "events")
+    swept = {
+        "table": "events",
+        "bodies": 2,
+        "referenced": 0,
+        "young": 1,
+        "storing": 0,
+        "dropped": 0,
+        "purged": 1,
+        "purged_bytes": 2560,
+        "forgotten": 0,
+        "changed": 0,
+        "ids": [ID],
+    }
+    assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
+    result = ingest(*sweep, "--dry-run")
+    assert (result.out, "next: ingest body sweep p.yaml events" in result.err) == (f"{ID}\n", True)
+    assert ingest(*sweep, "--output", "json").json == swept | {"dry_run": False}
+    result = ingest("body", "get", "p.yaml", "events", ID)
+    assert (result.code, "was swept" in result.err) == (3, True)
+
+
+def test_2c13_damaged_body(body, folder):
+    assert body("fsck").code == 0
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    row = list(store.scan("events_bodies_value", Scan()))[1]
+    data = row.cells[1]
+    store.apply("events_bodies_value", [Put(row.key, {b"b:d": data.value[:-1] + b"?"}, data.timestamp_ms)])
+    store.close()
+    (folder / "copy").write_bytes(b"before")
+    result = body("get", ID, "--to", "copy")
+    assert (result.code, "block 1 is damaged" in result.err) == (5, True)
+    assert (folder / "copy").read_bytes() == b"before"
+    result = body("fsck", "--output", "json")
+    assert (result.code, result.lines) == (
+        5,
+        [{"kind": "damaged_block", "body": ID, "block": 1, "detail": "its checksum differs"}],
+    )
+    assert f"{ID} block 1: damaged block: its checksum differs\n" in body("fsck", "--repair").out
+
+
+def test_2c14_changed_option_is_refused(body, file):
+    file.write_text(FILE.replace("OPTIONS", "block_size: 2KB"))
+    result = body("put", "body.bin")
+    assert result.code == 2
+    assert '"block_size":1000' in result.err
+    assert '"block_size":2000' in result.err
+    assert body("stat", ID).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("put", "p.yaml", "absent", "body.bin"), 3, 'the file declares no table "absent"'),
+        (("put", "p.yaml", "plain", "body.bin"), 2, 'table "plain" has no body store'),
+        (("put", "p.yaml", "events", "absent.bin"), 3, 'cannot read "absent.bin"'),
+        (("put", "p.yaml", "events", "."), 3, 'cannot read "."'),
+        (("get", "p.yaml", "events", ID, "--output", "json"), 2, "name a file with --to"),
+        (("get", "p.yaml", "events", "11" * 32), 3, "there is no body"),
+        (("get", "p.yaml", "events", ID, "--to", "absent/copy"), 3, 'cannot write "absent/copy"'),
+    ],
+)
+def test_wrong_arguments(ingest, body, arguments, code, said):
+    result = ingest("body", *arguments)
+    assert (result.code, said in result.err) == (code, True), result.err
+
+
+def test_large_values_are_shown_on_request(ingest, file):
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    for table in ("events", "plain"):
+        store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
+    rules = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=1000), 100)}
+    BodyMovingStore(store, rules).apply("events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)])
+    store.close()
+    for command in (("get", "p.yaml", "events", "r"), ("scan", "p.yaml", "events")):
+        pointer, small = ingest(*command, "--output", "json").json["cells"]
+        assert '"length":2000' in pointer[3]
+        assert small == ["f", "small", 5, "1"]
+        large, small = ingest(*command, "--output", "json", "--bodies").json["cells"]
+        assert (large, small) == (["f", "large", 5, "v" * 2_000], ["f", "small", 5, "1"])
+    for table in ("plain", "events_bodies_meta"):
+        result = ingest("scan", "p.yaml", table, "--bodies")
+        assert (result.code, "has no body store" in result.err) == (2, True)
+
+
+def test_file_without_tables_says_how_to_declare_one(ingest, folder):
+    content = (
+        "version: 1\nstores: {s: memory}\npipelines:\n"
+        '  p: {source: {files: {path: ./in}}, decorators: [{value: {attribute: "2hb_", value: "%{body}"}}], '
+        "sinks: [{attr2hbase: {table: events}}]}\n"
+    )
+    (folder / "without.yaml").write_text(content)
+    result = ingest("body", "stat", "without.yaml", "events", ID)
+    assert (result.code, "declare it, as in tables: {events: {bodies: {}}}" in result.err) == (3, True), result.err

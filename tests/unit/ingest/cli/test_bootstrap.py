@@ -1,0 +1,166 @@
+"""`ingest stash bootstrap`, between two embedded stores."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ingest.api import Put
+from ingest.clock import now_ms
+from sinks.bootstrap.progress import BOOTSTRAP
+from sinks.feed.client import FeedClient
+from sinks.feed.stream import FEED
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.bootstraps import dump_files, rows_of
+from tests.support.feeds import FeedFixture
+
+START_MS = now_ms() - 60_000
+FILE = """
+version: 1
+state_dir: ./state
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./data}}, copies: {rocksdb: {path: ./copies}}}
+tables:
+  orders: {store: local}
+  salted: {store: copies, families: {d: {}}, distribute: {hash: 4}}
+  expiring: {store: copies, families: {d: {ttl: 1h}}}
+pipelines:
+  orders:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [json]
+    sinks:
+      - hbase:
+          store: local
+          table: orders
+          row_key: {template: "%{id}"}
+          cells: [{family: d, qualifier: a, value: "1"}]
+"""
+
+
+@contextmanager
+def opened(name: str = "data") -> Iterator[RocksDBStore]:
+    store = RocksDBStore(RocksDBSettings(path=f"./{name}"))
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def file(folder) -> str:
+    """A file, a table of five rows with a feed, a dump of it, and changes since."""
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        writer = FeedFixture(store, time_ms=START_MS, shards=2)
+        writer.put(*(b"%d" % number for number in range(5)))
+        positions = FeedClient(store, "orders").latest()
+        rows = rows_of(store)
+        dump_files("dumps", "orders", [rows[:2], rows[2:]], positions)
+        writer.delete(b"1")
+        writer.put(b"2", b"\xff\xfe", value=b"\xff\xfe")
+    return "p.yaml"
+
+
+def bootstrapped(file: str, *options: str, to: str = "copies:copy") -> tuple[str, ...]:
+    return ("stash", "bootstrap", file, "--dump", "dumps", "--to", to, *options)
+
+
+def test_copy_of_the_dump(ingest, file):
+    found = ingest(*bootstrapped(file, "--table", "orders", "--output", "json"))
+    assert found.code == 0, found.err
+    about = found.json
+    assert (about["rows"], about["cells"], about["changes"], about["to"]) == (5, 5, 0, "copies:copy")
+    assert about["verified"]["equal"]
+    assert about["verified"]["source"] == about["verified"]["target"]
+    with opened("copies") as store:
+        assert [row.key for row in rows_of(store, "copy")] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize(("options", "table"), [((), "copy"), (("--concurrent",), "salted")])
+def test_copy_of_the_dump_and_its_feed(ingest, file, folder, options, table):
+    command = bootstrapped(file, "--feed", f"{file}:orders", *options, to=f"copies:{table}")
+    found = ingest(*command)
+    assert found.code == 0, found.err
+    assert "5 rows of table" in found.err
+    assert "3 changes applied" in found.err
+    assert "5 rows equal, times included" in found.err
+    with opened() as source, opened("copies") as copies:
+        assert rows_of(copies, table) == rows_of(source, "orders")
+        FeedFixture(source, time_ms=START_MS, shards=2).put(b"new", time_ms=START_MS + 1_000)
+    again = ingest(*command, "--output", "json").json
+    assert (again["changes"], again["verified"]["target"]["rows"]) == (4, 6)
+    assert not list((folder / "state").rglob("*.deletes"))
+
+
+def test_without_a_comparison(ingest, file):
+    found = ingest(*bootstrapped(file, "--table", "orders", "--no-verify"))
+    assert (found.code, "not compared" in found.err) == (0, True)
+    command = bootstrapped(file, "--table", "orders", "--output", "json", to="copies:expiring")
+    assert "verified" not in ingest(*command).json
+
+
+def test_damaged_copy_is_exit_code_5(ingest, file):
+    command = bootstrapped(file, "--table", "orders")
+    assert ingest(*command).code == 0
+    with opened("copies") as store:
+        store.apply("copy", [Put(b"0", {b"d:a": b"wrong"}, now_ms())])
+    found = ingest(*command)
+    assert (found.code, "the tables differ" in found.err) == (5, True)
+    found = ingest(*command, "--output", "json")
+    assert (found.code, found.json["verified"]["equal"]) == (5, False)
+
+
+def test_store_that_another_process_has_locked(ingest, file):
+    with opened("copies"):
+        found = ingest(*bootstrapped(file, "--table", "orders"))
+    assert (found.code, "is held by process" in found.err) == (4, True)
+
+
+def test_table_with_a_feed_or_with_rows_is_refused(ingest, file):
+    with opened("copies") as store:
+        FeedFixture(store, "fed")
+        store.apply("fed", [Put(b"0", {b"d:a": b"x"}, 1)])
+    found = ingest(*bootstrapped(file, "--table", "orders", to="copies:fed"))
+    assert (found.code, "has a feed" in found.err) == (4, True)
+    with opened("copies") as store:
+        assert store.set_property("fed", FEED, store.properties("fed")[FEED], None)
+    found = ingest(*bootstrapped(file, "--table", "orders", to="copies:fed"))
+    assert (found.code, "has rows" in found.err) == (4, True)
+    with opened("copies") as store:
+        assert BOOTSTRAP not in store.properties("fed")
+
+
+@pytest.mark.parametrize(
+    ("options", "to", "code", "message"),
+    [
+        (["--concurrent"], "copies:copy", 2, "--concurrent applies a feed"),
+        (["--feed", "p.yaml"], "copies:copy", 2, "names no table of a file"),
+        ([], "copies", 2, "names no table of a store"),
+        ([], "copis:copy", 3, 'no store "copis"; did you mean "copies"'),
+        ([], "local:salted", 2, 'in store "copies"'),
+        ([], "copies:copy", 3, 'has no table "copy"'),
+        (["--table", "orders", "--at", "2015-02-24-00-00-00"], "copies:copy", 3, "no complete dump"),
+        (["--table", "orders", "--at", "yesterday"], "copies:copy", 2, "yesterday"),
+    ],
+)
+def test_wrong_arguments(ingest, file, options, to, code, message):
+    found = ingest(*bootstrapped(file, *options, to=to))
+    assert found.code == code, found.err
+    assert message in found.err.replace("\n  hint: ", "; ")
+
+
+def test_dump_without_positions_of_the_feed(ingest, file, folder):
+    with opened() as store:
+        rows = rows_of(store, "orders")
+    for entry in (folder / "dumps").iterdir():
+        entry.rename(folder / f"{entry.name}.old")
+    dump_files("dumps", "orders", [rows], {})
+    found = ingest(*bootstrapped(file, "--feed", f"{file}:orders"))
+    assert (found.code, "no position in a feed" in found.err) == (2, True)
+
+
+def test_pin_is_removed_at_the_end(ingest, file, folder):
+    assert ingest(*bootstrapped(file, "--table", "orders")).code == 0
+    assert not list((folder / "dumps" / "_pins").iterdir())

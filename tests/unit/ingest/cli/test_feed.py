@@ -1,0 +1,223 @@
+"""`ingest feed`, on an embedded store whose service is stopped or runs."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.plan.open_feeds import leases_folder
+from sinks.feed.balance import LEASE_S
+from sinks.feed.client import FeedClient
+from sinks.feed.group import GroupMember, GroupOptions
+from sinks.feed.leases import FileLeases
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.feeds import HOUR_MS, FeedFixture
+
+FILE = """
+version: 1
+service: {http: {listen: "127.0.0.1:1"}}  # no service answers there
+stores: {local: {rocksdb: {path: ./store}}}
+tables: {orders: {families: {d: {}}, feed: {shards: 1, heartbeat: 1h}}, plain: {families: {d: {}}}}
+pipelines:
+  hits:
+    source: {files: {path: "*.jsonl"}}
+    decorators: [json]
+    sinks:
+      - hbase: {table: orders, row_key: {template: "%{host}"}, cells: [{family: d, qualifier: a, value: "1"}]}
+"""
+
+
+@contextmanager
+def opened() -> Iterator[RocksDBStore]:
+    """The store in the working directory, open for writing."""
+    store = RocksDBStore(RocksDBSettings(path="./store"))
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def writing() -> Iterator[FeedFixture]:
+    """The feed that exists."""
+    with opened() as store:
+        yield FeedFixture.of(store, "orders")
+
+
+@pytest.fixture
+def file(folder: Path) -> str:
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        writer = FeedFixture(store, time_ms=now_ms() - 1000)
+        writer.put(b"a", b"\xff")
+        writer.put(b"b")
+    return "p.yaml"
+
+
+def oldest(ingest, file: str, shard: int = 1) -> str:
+    return ingest("feed", "iterator", file, "orders", "--shard", shard).out.strip()
+
+
+def test_list_and_describe(ingest, file: str):
+    (listed,) = ingest("feed", "list", file, "--output", "json").json
+    described = ingest("feed", "describe", file, "orders", "--output", "json").json
+    assert {**listed, "horizon_ms": 0} == {**described, "horizon_ms": 0}
+    assert (described["table"], described["stream"], described["requested"]) == ("orders", "s1", [])
+    (shard,) = described["shards"]
+    assert (shard["shard"], shard["start"], shard["stop"], shard["until_ms"]) == (1, "", None, None)
+    text = ingest("feed", "describe", file, "orders")
+    assert "stream s1 since" in text.out
+    assert "changes expire after 24 h" in text.out
+    assert "orders" in ingest("feed", "list", file).out
+
+
+def test_records_page_by_page(ingest, file: str):
+    first = ingest(
+        "feed", "records", file, "orders", "--iterator", oldest(ingest, file), "--limit", 2, "--output", "json"
+    )
+    page = first.json
+    assert [record["row"] for record in page["records"]] == ["a", {"b64": "/w=="}]
+    assert page["records"][0]["columns"][0] | {"ts": 0} == {"type": "PUT", "ts": 0, "column": "d:a", "value": "v"}
+    assert (page["behind_ms"] > 0, page["child_shards"]) == (True, [])
+    text = ingest("feed", "records", file, "orders", "--iterator", page["next_iterator"])
+    assert "b  PUT" in text.out
+    assert "1 change, 0.0 s behind" in text.err
+    sequence = page["records"][1]["seq"]
+    after = ingest(
+        *("feed", "iterator", file, "orders", "--shard", 1, "--type", "after_sequence"), "--sequence", sequence
+    ).out.strip()
+    assert "b  PUT" in ingest("feed", "records", file, "orders", "--iterator", after).out
+    arguments = ("--type", "AT_TIMESTAMP", "--time", "2026-01-01")
+    since = ingest("feed", "iterator", file, "orders", "--shard", 1, *arguments)
+    assert since.code == 0, since.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["describe", "p.yaml", "ordres"], 3, 'did you mean "orders"?'),
+        (["describe", "p.yaml", "plain"], 3, 'there is no table "plain"'),
+        (["records", "p.yaml", "orders", "--iterator", "x"], 2, '"x" is not an iterator'),
+        (["iterator", "p.yaml", "orders", "--shard", "7"], 3, "has no shard 7"),
+        (["iterator", "p.yaml", "orders", "--shard", "1", "--type", "NEWEST"], 2, "is not a type of iterators"),
+        (["iterator", "p.yaml", "orders", "--shard", "1", "--sequence", "00"], 2, "with other arguments"),
+        (["merge", "p.yaml", "orders", "--shards", "1"], 2, "does not name two shards"),
+        (["merge", "p.yaml", "orders", "--shards", "1,2"], 3, "has no shard 2"),
+        (["split", "p.yaml", "orders", "--shard", "1", "--at", ""], 2, "no row keys on both sides"),
+        (["consume", "p.yaml", "orders", "--group", "A"], 2, "cannot be the name of a group"),
+        (["consume", "p.yaml", "orders", "--group", "g", "--to", "x"], 2, '"x" is no destination'),
+        (["consume", "p.yaml", "orders", "--group", "g", "--to", "kafka:t"], 2, "no pipeline reads Kafka"),
+        (["consume", "p.yaml", "orders", "--group", "g", "--to", "kafka:t", "--pipeline", "q"], 3, 'no pipeline "q"'),
+        (["consume", "p.yaml", "orders", "--group", "g", "--heartbeat", "1"], 2, "--heartbeat: "),
+        (["consume", "p.yaml", "orders", "--group", "g", "--dump", "x"], 2, "leave --dump out"),
+        (["groups", "p.yaml", "orders", "--remove", "g"], 3, 'has no group "g"\n  hint: there is none'),
+    ],
+)
+def test_refused(ingest, file: str, arguments: list[str], code: int, message: str):
+    result = ingest("feed", *arguments)
+    assert (result.code, message in result.err) == (code, True), result.err
+
+
+@pytest.mark.parametrize("limit", [0, -1, 5001])
+def test_4c14_limit_is_refused(ingest, file: str, limit: int):
+    result = ingest("feed", "records", file, "orders", "--iterator", oldest(ingest, file), f"--limit={limit}")
+    assert (result.code, "1 to 5000 are allowed" in result.err) == (2, True)
+
+
+def test_split_and_merge_without_a_service(ingest, file: str):
+    requested = ingest("feed", "split", file, "orders", "--shard", 1, "--at", r"\x80", "--output", "json")
+    assert requested.json["requested"] == [{"split": 1, "at": {"b64": "gA=="}}]
+    assert "no service has started" in requested.err
+    with writing() as writer:
+        writer.put(b"c", b"\xfe")
+    page = ingest("feed", "records", file, "orders", "--iterator", oldest(ingest, file), "--output", "json").json
+    assert (page["next_iterator"], page["child_shards"]) == (None, [2, 3])
+    assert ingest("feed", "merge", file, "orders", "--shards", "2,3").code == 0
+    with writing() as writer:
+        writer.put(b"d")
+    shards = ingest("feed", "describe", file, "orders", "--output", "json").json["shards"]
+    assert [(shard["shard"], shard["parents"], shard["children"]) for shard in shards] == [
+        (1, [], [2, 3]),
+        (2, [1], [4]),
+        (3, [1], [4]),
+        (4, [2, 3], []),
+    ]
+    closed = ingest("feed", "records", file, "orders", "--iterator", oldest(ingest, file, 2))
+    assert "the shard is closed, shards that continue it: 4" in closed.err
+
+
+def test_request_while_another_process_has_the_store(ingest, file: str):
+    with opened():
+        refused = ingest("feed", "split", file, "orders", "--shard", 1, "--at", "m")
+        assert (refused.code, "is held by process" in refused.err) == (4, True)
+        assert ingest("feed", "describe", file, "orders").code == 0
+
+
+def test_consume_once(ingest, file: str):
+    first = ingest("feed", "consume", file, "orders", "--group", "g", "--once", "--worker", "w1")
+    assert first.code == 0, first.err
+    assert [record["row"] for record in first.lines] == ["a", {"b64": "/w=="}, "b"]
+    assert "3 changes copied" in first.err
+    assert ingest("feed", "consume", file, "orders", "--group", "g", "--once").lines == []
+    with writing() as writer:
+        writer.delete(b"a")
+        writer.put(b"a")
+    again = ingest("feed", "consume", file, "orders", "--group", "g", "--once", "--envelope", "debezium").lines
+    assert [(record["op"], record["after"]) for record in again] == [("d", None), ("u", {"~id": "a", "d:a": "v"})]
+    latest = ingest("feed", "consume", file, "orders", "--group", "h", "--once", "--start", "latest")
+    assert latest.lines == []
+
+
+def test_groups_and_their_lag(ingest, file: str, folder: Path):
+    assert "has no groups" in ingest("feed", "groups", file, "orders").err
+    ingest("feed", "consume", file, "orders", "--group", "g", "--once")
+    with writing() as writer:
+        time_ms = writer.put(b"c")
+        last_ms = writer.put(b"c", time_ms=time_ms + 500)
+    found = ingest("feed", "groups", file, "orders", "--output", "json").json
+    (lag,) = found["g"]
+    assert (lag["shard"], lag["owner"], lag["is_ended"]) == (1, "", False)
+    assert lag["behind_ms"] >= last_ms - time_ms
+    assert 0.9 < lag["margin"] <= 1
+    assert "100%" in ingest("feed", "groups", file, "orders").out
+    assert (
+        leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders") / "g" / "1.json"
+    ).stat().st_mode & 0o77 == 0
+    removed = ingest("feed", "groups", file, "orders", "--remove", "g")
+    assert 'group "g" removed' in removed.err
+    assert len(ingest("feed", "consume", file, "orders", "--group", "g", "--once").lines) == 5
+
+
+def test_gap_is_refused_or_skipped(ingest, folder: Path):
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        writer = FeedFixture(store, expiration_ms=HOUR_MS, time_ms=now_ms() - 3 * HOUR_MS // 2)
+        client = FeedClient(store, "orders", lambda: writer.time_ms)
+        options = GroupOptions("g", "w")
+        leases = FileLeases(leases_folder(load("p.yaml", env={}, lookup=Catalog()).local_dir, "local", "orders"))
+        writer.put(b"a")
+        member = GroupMember(client, leases, options, lambda: LEASE_S, lambda: writer.time_ms)
+        delivery = member.poll()
+        assert delivery is not None
+        delivery.checkpoint()
+        member.close()
+        writer.put(b"b")
+        writer.put(b"c", time_ms=now_ms())
+    refused = ingest("feed", "consume", "p.yaml", "orders", "--group", "g", "--once")
+    assert (refused.code, "have expired" in refused.err) == (3, True)
+    assert "0%" in ingest("feed", "groups", "p.yaml", "orders").out
+    skipped = ingest("feed", "consume", "p.yaml", "orders", "--group", "g", "--once", "--on-trimmed", "skip")
+    assert [(record["op"], record.get("row")) for record in skipped.lines] == [("GAP", None), ("PUT", "c")]
+    assert "have expired" in skipped.err
+
+
+def test_iterator_as_json(ingest, file: str):
+    done = ingest("feed", "iterator", file, "orders", "--shard", 1, "--output", "json")
+    assert json.loads(done.out) == {"iterator": oldest(ingest, file)}

@@ -1,0 +1,229 @@
+"""`ingest stash run`, in a process of its own and by the running service; its tasks run in this process."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from ingest.api import NotFoundError
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service.access import token_file
+from ingest.service.cancellation import Cancellation
+from ingest.service.client import write_url
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext, DutyRun, Progress
+from ingest.service.http import HttpEndpoint
+from ingest.service.stash_duty import StashDuty
+from ingest.service.stash_request import StashRequest
+from ingest.service.stores import SharedStores
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rocksdb.views import VIEWS
+from sinks.snapshots.reader import StashReader
+from tests.support.endpoint import TOKEN, pages
+from tests.support.stashes import FILE, TABLE, InProcess, opened, written
+
+ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
+
+
+@pytest.fixture
+def configuration(folder, monkeypatch) -> Configuration:
+    monkeypatch.setattr("ingest.service.stash_host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
+    return written(folder)
+
+
+@pytest.fixture
+def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespace]:
+    """What the pipelines of a service share; one of them has the store open."""
+
+    @contextmanager
+    def group(*_arguments: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(cancel=lambda: None)
+
+    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: InProcess())
+    monkeypatch.setattr("ingest.service.stash_duty.JobGroup", group)
+    catalog = Catalog()
+    plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
+    stores = SharedStores(configuration, [plan])
+    with ExitStack() as used:
+        stores.used_by(plan, used)["local"].open()
+        yield SimpleNamespace(
+            configuration=configuration,
+            catalog=catalog,
+            stores=stores,
+            metrics=Metrics(["hits"], process=False),
+            pipeline=used,
+        )
+
+
+@contextmanager
+def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 2) -> Iterator[Duties]:
+    """The endpoint and the duties of a service."""
+    duties = Duties(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
+    endpoint.start()
+    try:
+        write_url(configuration.local_dir, endpoint.url)
+        token_file(configuration.local_dir).write_text(TOKEN)
+        duties.start(DutyContext(shared, None, slots))
+        yield duties
+    finally:
+        duties.close()
+        endpoint.stop()
+
+
+def rows(root: str = "dumps", table: str = TABLE) -> int:
+    with StashReader(root).scan(table) as found:
+        return sum(1 for _ in found)
+
+
+@pytest.mark.usefixtures("configuration")
+def test_dump_in_a_process_of_its_own(ingest, folder):
+    done = ingest(*ALONE, "--output", "json")
+    assert done.code == 0, done.err
+    assert done.json["root"] == str(folder / "dumps")
+    assert done.json["consistency"] == "point-in-time"
+    assert done.json["tables"][TABLE]["rows"] == rows() == 3
+    assert done.json["rows"] == 7
+
+
+@pytest.mark.usefixtures("configuration")
+def test_text(ingest):
+    done = ingest(*ALONE, "--tables", f"{TABLE},salted", "--max-rate", "1000000", "--min-ranges", "2")
+    assert done.code == 0, done.err
+    assert TABLE in done.out
+    assert "salted" in done.out
+    assert "6 rows in dump" in done.out + done.err
+    assert "rows of one moment" in done.out + done.err
+    assert "the command makes the dump in its own process" in done.err
+    assert done.err.count("resume it: ingest stash run p.yaml --resume 20") == 1
+
+
+def test_options_of_the_file(ingest, folder, configuration):
+    (folder / "p.yaml").write_text(f'{FILE}stash: {{root: here, tables: ["{TABLE}"], max_rate: 100000}}\n')
+    done = ingest("stash", "run", "p.yaml", "--output", "json")
+    assert done.code == 0, done.err
+    assert list(done.json["tables"]) == [TABLE]
+    assert rows("here") == 3
+
+
+@pytest.mark.usefixtures("configuration")
+def test_too_little_space(ingest, monkeypatch):
+    monkeypatch.setattr("sinks.snapshots.local_root.LocalRoot.free_bytes", lambda _root: 10)
+    refused = ingest(*ALONE)
+    assert (refused.code, "has 10 B free" in refused.err) == (3, True), refused.err
+    assert ingest(*ALONE, "--ignore-space").code == 0
+
+
+@pytest.mark.usefixtures("configuration")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("stash", "run", "p.yaml"), 2, "the root of the dumps is missing"),
+        ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
+        ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
+        ((*ALONE, "--id", "a", "--resume", "b"), 2, "exclude each other"),
+        ((*ALONE, "--id", "a/b"), 2, "is no id of a dump"),
+        ((*ALONE, "--resume", "none"), 3, "no interrupted dump"),
+    ],
+)
+def test_refused(ingest, arguments, code, message):
+    done = ingest(*arguments)
+    assert (done.code, message in done.err) == (code, True), done.err
+
+
+@pytest.mark.usefixtures("configuration")
+def test_store_of_a_service_that_does_not_answer(ingest):
+    with opened():
+        done = ingest(*ALONE)
+    assert (done.code, "is held by process" in done.err) == (4, True)
+
+
+def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
+    with serving(configuration, shared):
+        done = ingest(*ALONE, "--output", "json")
+        assert done.code == 0, done.err
+        assert (done.json["rows"], done.json["consistency"]) == (7, "point-in-time")
+        assert "the running service makes the dump" in done.err
+        assert f"--resume {done.json['id']}" in done.err
+        again = ingest(*ALONE, "--id", done.json["id"])
+        assert (again.code, "has the id" in again.err) == (4, True), again.err
+        locked = ingest(*ALONE, "--own-process")
+        assert (locked.code, "is held by process" in locked.err) == (4, True)
+        wrong = ingest(*ALONE, "--tables", "unknown", "--output", "json")
+        assert (wrong.code, "unknown" in wrong.err) == (3, True), wrong.err
+    assert rows() == 3
+    assert list((folder / "data" / VIEWS).iterdir()) == []
+
+
+def test_service_with_one_slot_makes_no_dump(ingest, configuration, shared):
+    with serving(configuration, shared, slots=1):
+        done = ingest(*ALONE)
+        assert (done.code, "none is left to the pipelines" in done.err) == (4, True), done.err
+
+
+def test_metrics_of_a_dump(shared):
+    reports: list[Progress] = []
+    duty = StashDuty(StashRequest(root="dumps", tables=(TABLE,)))
+    duty.check(shared)
+    duty.run(DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), reports.append))
+    assert reports[-1].result is not None
+    assert (reports[-1].result["rows"], reports[-1].done, reports[-1].total) == (3, 1, 1)
+    text = shared.metrics.render()[1].decode()
+    assert f'ingest_stash_rows_total{{table="{TABLE}"}} 3.0' in text
+    assert f'ingest_stash_last_success_timestamp_seconds{{table="{TABLE}"}}' in text
+
+
+def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
+    held = shared.stores.in_use()["local"]
+    locked: list[bool] = []
+    freeze = RocksDBStore.freeze
+
+    def recording(store: RocksDBStore):
+        locked.append(held._lock.locked())
+        return freeze(store)
+
+    class Checking(InProcess):
+        def unit(self, work, ranges):
+            locked.append(held._lock.locked())
+            return super().unit(work, ranges)
+
+    monkeypatch.setattr(RocksDBStore, "freeze", recording)
+    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: Checking())
+    StashDuty(StashRequest(root="dumps", tables=(TABLE,))).run(
+        DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+    )
+    assert locked == [True, False]
+
+
+def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
+    """Another process that opened the store would remove the view."""
+    in_use: list[bool] = []
+
+    class Checking(InProcess):
+        def unit(self, work, ranges):
+            shared.pipeline.close()
+            in_use.append("local" in shared.stores.in_use())
+            return super().unit(work, ranges)
+
+    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: Checking())
+    StashDuty(StashRequest(root="dumps", tables=(TABLE,))).run(
+        DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+    )
+    assert in_use == [True]
+    assert "local" not in shared.stores.in_use()
+
+
+def test_same_duties(shared):
+    duty = StashDuty(StashRequest(root="dumps"))
+    assert duty.is_same(StashDuty(StashRequest(root="dumps")))
+    assert not duty.is_same(StashDuty(StashRequest(root="dumps", tables=(TABLE,))))
+    assert not duty.uses(["hits"])
+    with pytest.raises(NotFoundError):
+        StashDuty(StashRequest(root="dumps", tables=("x",))).run(
+            DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
+        )

@@ -1,0 +1,134 @@
+"""A sweep as a duty of a service that has an embedded store open."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.cli import main
+from ingest.clock import now_ms
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.observe.health import Health
+from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
+from ingest.service import body_sweep
+from ingest.service.access import token_file
+from ingest.service.body_sweep import BodySweepDuty
+from ingest.service.cancellation import Cancellation
+from ingest.service.client import ServiceClient, write_url
+from ingest.service.duties import Duties
+from ingest.service.duty import DutyContext, DutyRun, Progress
+from ingest.service.http import HttpEndpoint
+from ingest.service.stores import SharedStores
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.options import BodyOptions
+from tests.support.endpoint import TOKEN, pages
+
+BODIES = 7
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Configuration:
+    pipeline = {
+        "source": {"files": {"path": "./in"}},
+        "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+        "sinks": [{"attr2hbase": {"table": "events", "write_body": "f:body"}}],
+    }
+    content = {
+        "version": 1,
+        "stores": {"local": {"rocksdb": {"path": str(tmp_path / "store")}}},
+        "tables": {"events": {"families": {"f": {}}, "bodies": {}}, "plain": {"families": {"f": {}}}},
+        "state_dir": str(tmp_path / "state"),
+        "pipelines": {"p": pipeline},
+    }
+    file = tmp_path / "p.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return load(file, env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def shared(configuration: Configuration) -> Iterator[SimpleNamespace]:
+    """What the pipelines of a service share; there are old bodies, of which one has a reference."""
+    catalog = Catalog()
+    stores = SharedStores(configuration, [plan_of(configuration, configuration.pipelines["p"], catalog)])
+    with ExitStack() as used:
+        held = stores.used_by(plan_of(configuration, configuration.pipelines["p"], catalog), used)["local"]
+        with held.held() as store:
+            two_days_ago_ms = now_ms() - 2 * 24 * 3_600_000
+            bodies = BodyStore(store, "events_bodies", BodyOptions(), clock_ms=lambda: two_days_ago_ms)
+            bodies.prepare()
+            for number in range(BODIES):
+                bodies.put_bytes(b"%d" % number, references=[b"kept"] if number == 3 else [])
+        yield SimpleNamespace(
+            configuration=configuration, catalog=catalog, stores=stores, metrics=Metrics(["p"], process=False)
+        )
+
+
+def run_of(shared: SimpleNamespace, reports: list[Progress] | None = None) -> DutyRun:
+    report = (lambda _progress: None) if reports is None else reports.append
+    return DutyRun(DutyContext(shared, None, 1), 0, Cancellation(), report)
+
+
+@pytest.mark.parametrize("page", [1, 3, 7, 50])
+def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, page: int):
+    monkeypatch.setattr(body_sweep, "PAGE_BODIES", page)
+    reports: list[Progress] = []
+    BodySweepDuty("events").run(run_of(shared, reports))
+    result = reports[-1].result or {}
+    assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
+    assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
+    assert len(reports) == BODIES // page + 1
+    assert not shared.stores.in_use()["local"]._lock.locked()
+
+
+def test_cancelled_sweep_ends(shared: SimpleNamespace):
+    run = run_of(shared)
+    run.cancellation.request()
+    with pytest.raises(ConflictError, match="was cancelled"):
+        BodySweepDuty("events").run(run)
+
+
+def test_table_without_bodies_is_refused(shared: SimpleNamespace):
+    with pytest.raises(ConfigError, match="no body store"):
+        BodySweepDuty("plain").check(shared)
+    with pytest.raises(NotFoundError):
+        BodySweepDuty("absent").check(shared)
+
+
+def test_duty_is_that_of_its_table_and_pipelines(shared: SimpleNamespace):
+    duty = BodySweepDuty("events")
+    duty.check(shared)
+    assert (duty.uses(["p"]), duty.uses(["other"])) == (True, False)
+    assert (duty.is_same(BodySweepDuty("events")), duty.is_same(BodySweepDuty("plain"))) == (True, False)
+
+
+def test_command_lets_the_service_sweep(
+    configuration: Configuration, shared: SimpleNamespace, capfd: pytest.CaptureFixture[str]
+):
+    duties = Duties(shared.metrics)
+    endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), duties=duties), None)
+    endpoint.start()
+    try:
+        write_url(configuration.local_dir, endpoint.url)
+        token_file(configuration.local_dir).write_text(TOKEN)
+        duties.start(DutyContext(shared, None, 1))
+        assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
+        capfd.readouterr()
+        assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
+        out, err = capfd.readouterr()
+        result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
+        assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
+        assert "the running service sweeps the bodies" in err
+        assert main(["body", "sweep", configuration.path, "plain"]) == 2
+        with pytest.raises(ConfigError):
+            ServiceClient(configuration).work_on_table("plain", "sweep", {})
+    finally:
+        duties.close()
+        endpoint.stop()

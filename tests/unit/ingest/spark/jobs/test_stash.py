@@ -1,0 +1,147 @@
+"""The tasks of a dump, in this process: what a task returns, and what the driver makes of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+import pytest
+from pyspark.errors import PySparkException
+
+from ingest.api import ConfigError, Disposition, FamilySpec, Put, StoreUnavailableError, TableSpec
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.service.stash_plan import DumpSources
+from ingest.spark.jobs import stash as module
+from ingest.spark.jobs.stash import DumpFiles, DumpWork, SparkDump, joined, task_result
+from ingest.spark.jobs.task_errors import TaskError
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.row_format import RowFormat
+from sinks.snapshots.layout import FileFormat
+from sinks.snapshots.local_root import LocalRoot
+from sinks.snapshots.ranges import DumpRange, DumpTarget, DumpUnit, Limits
+from tests.support.jobs import Session
+from tests.support.stashes import TABLE, opened, written
+
+ROWS = 40
+RANGES = DumpRange.numbered(TABLE, [(b"", b"row-0020"), (b"row-0020", None)])
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    monkeypatch.chdir(tmp_path)
+    return written(tmp_path, ROWS)
+
+
+def work_of(configuration: Configuration, *, seconds: float = 60.0, file_bytes: int = 1 << 20) -> DumpWork:
+    sources = DumpSources(configuration, Catalog(), {TABLE: "local"}, lambda _name: None)
+    files = DumpFiles(LocalRoot(Path("dumps")), "_run-x", FileFormat.GZIP)
+    targets = {"local": {TABLE: DumpTarget(TABLE, RowFormat())}}
+    return DumpWork.of(sources.plan(), targets, files, Limits(file_bytes=file_bytes), seconds=seconds)
+
+
+def job(work: DumpWork, *of_tasks: Sequence[DumpRange]) -> DumpUnit:
+    """A job with a task for each of these."""
+    return joined([orjson.loads(orjson.dumps(task_result(work, ranges))) for ranges in of_tasks])
+
+
+def test_each_task_dumps_its_ranges(configuration: Configuration):
+    unit = job(work_of(configuration), [RANGES[0]], [RANGES[1]])
+    assert [part.file.rows for part in unit.parts if part.file is not None] == [20, 20]
+    assert [part.number for part in unit.parts if part.file is None] == [1, RANGES[1].part + 1]
+    assert (unit.remaining, unit.error) == ([], None)
+    assert len(list(Path("dumps/_run-x").rglob("*.json.gz"))) == 2
+
+
+def test_tasks_return_what_remains(configuration: Configuration):
+    unit = job(work_of(configuration, seconds=-1.0, file_bytes=1), [*RANGES])
+    assert [part.number for part in unit.parts] == [0]
+    assert unit.remaining == [DumpRange(TABLE, b"row-0000\x00", b"row-0020", 1), RANGES[1]]
+
+
+def test_unavailable_store_is_no_error_of_the_job(configuration: Configuration, monkeypatch: pytest.MonkeyPatch):
+    work = work_of(configuration)
+
+    def away(_store: RocksDBStore) -> None:
+        raise StoreUnavailableError("no answer", hint="wait")
+
+    monkeypatch.setattr(RocksDBStore, "open", away)
+    unit = job(work, [RANGES[0]], [RANGES[1]])
+    assert unit.remaining == RANGES
+    assert unit.error is not None
+    assert (unit.error.code, unit.error.hint, unit.error.disposition) == (
+        "store_unavailable",
+        "wait",
+        Disposition.RETRY,
+    )
+
+
+def test_full_root_is_no_error_of_the_job(configuration: Configuration, monkeypatch: pytest.MonkeyPatch):
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device", "dumps/x")
+
+    monkeypatch.setattr(module, "write_table_file", full)
+    unit = job(work_of(configuration), [*RANGES])
+    assert unit.error is not None
+    assert (unit.error.code, unit.remaining) == ("disk_full", RANGES)
+
+
+def test_other_error_ends_the_job(configuration: Configuration, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise ConfigError("broken", hint="mend it")
+
+    monkeypatch.setattr(module, "write_table_file", broken)
+    with pytest.raises(TaskError, match="broken") as raised:
+        job(work_of(configuration), [*RANGES])
+    assert (raised.value.exit_code, raised.value.hint) == (2, "mend it")
+
+
+TWO_STORES = """
+version: 1
+stores: {local: {rocksdb: {path: ./data}}, other: {rocksdb: {path: ./other}}}
+pipelines:
+  hits:
+    source: {files: {path: "*.jsonl"}}
+    sinks: [{attr2hbase: {store: local, table: t}}]
+"""
+
+
+@pytest.mark.usefixtures("configuration")
+def test_tables_of_two_stores_are_dumped_by_one_task(tmp_path: Path):
+    (tmp_path / "two.yaml").write_text(TWO_STORES)
+    configuration = load("two.yaml", env={}, lookup=Catalog())
+    store = RocksDBStore(RocksDBSettings(path="./other"))
+    store.open()
+    store.ensure_table(TableSpec("second", (FamilySpec(b"f"),)))
+    store.apply("second", [Put(b"a", {b"f:q": b"1"}, 1)])
+    store.close()
+    sources = DumpSources(configuration, Catalog(), {TABLE: "local", "second": "other"}, lambda _name: None)
+    planned = sources.planned(4)
+    targets: dict[str, dict[str, DumpTarget]] = {}
+    for each in planned:
+        targets.setdefault(each.store, {})[each.name] = each.target
+    files = DumpFiles(LocalRoot(Path("dumps")), "_run-x", FileFormat.GZIP)
+    work = DumpWork.of(sources.plan(), targets, files, Limits(), seconds=60.0)
+    unit = job(work, [keys for each in planned for keys in each.ranges])
+    assert sorted((part.table, part.file.rows) for part in unit.parts if part.file is not None) == [
+        (TABLE, ROWS),
+        ("second", 1),
+    ]
+
+
+def test_failed_job_is_repeated(configuration: Configuration):
+    session = Session(PySparkException("a worker was killed"))
+    dump, work = SparkDump(session, 8), work_of(configuration)
+    unit = dump.unit(work, RANGES)
+    assert unit.remaining == RANGES
+    assert unit.error is not None
+    assert (unit.error.code, unit.error.disposition) == ("job_failed", Disposition.RETRY)
+    unit = dump.unit(work, RANGES)
+    assert (len(unit.parts), unit.remaining, unit.error, session.tasks) == (4, [], None, [2, 2])
+
+
+def test_settings_are_not_shown(configuration: Configuration):
+    assert "data" not in repr(work_of(configuration))
+    with opened() as store:
+        assert store.families(TABLE) == {b"f"}

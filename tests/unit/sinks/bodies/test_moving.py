@@ -1,0 +1,264 @@
+"""Large values of rows are moved into a body store, and stay there while a cell points to them."""
+
+import contextlib
+import hashlib
+import json
+import random
+
+import pytest
+
+from ingest.api import Cell, Delete, FamilySpec, NoTableError, Put, Row, Scan, TableSpec, WriteRejectedError
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.moving import BodyMovingStore, LargeValues, moving
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer, cell_reference, is_large
+from sinks.bodies.resolving import resolved
+from sinks.bodies.status import BodyState
+from sinks.memory import MemoryStore
+from sinks.scanning.table_reader import TableReader
+from tests.support.killed_stores import KilledError, KilledStore
+
+DAY_S = 24 * 3600
+OPTIONS = BodyOptions(block_bytes=1000)
+RULES = {"events": LargeValues("events_bodies", OPTIONS, 100)}
+LARGE = random.Random(3).randbytes(2_500)
+OTHER = random.Random(4).randbytes(200)
+
+
+@pytest.fixture
+def store(clock) -> MemoryStore:
+    made = MemoryStore(clock_ms=clock)
+    made.open()
+    for table in ("events", "others"):
+        made.ensure_table(TableSpec(table, (FamilySpec(b"f", versions=2),)))
+    return made
+
+
+@pytest.fixture
+def bodies(store, clock) -> BodyStore:
+    made = BodyStore(store, "events_bodies", OPTIONS, owner="events", clock_ms=clock)
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def mover(store, clock) -> BodyMovingStore:
+    return BodyMovingStore(store, RULES, clock_ms=clock)
+
+
+def values(store, row: bytes = b"r", versions: int = 1) -> list[bytes]:
+    found = store.get("events", row, versions=versions)
+    return [] if found is None else [cell.value for cell in found.cells]
+
+
+class TestPointers:
+    def test_pointer_is_four_bytes_and_json(self):
+        value = Pointer(b"\x01" * 32, 5).to_value()
+        assert value[:4] == bytes.fromhex("00425001")
+        assert json.loads(value[4:]) == {"~body": "01" * 32, "length": 5}
+        assert Pointer.of_value(value) == Pointer(b"\x01" * 32, 5)
+
+    @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b"1", b"{}", b'{"~body":"01","length":1}', b'{"~body":1}'])
+    def test_other_values_are_no_pointers(self, rest):
+        assert Pointer.of_value(b"\x00BP\x01" + rest) is None
+        assert Pointer.of_value(rest) is None
+
+    def test_value_that_begins_as_a_pointer_is_moved(self):
+        assert [is_large(value, 4) for value in (b"\x00BP\x01", b"\x00BP\x02", b"12345", b"")] == [
+            True,
+            False,
+            True,
+            False,
+        ]
+
+
+def test_large_values_are_moved_and_read_back(store, bodies, mover):
+    small = {b"f:small": b"1" * 100, b"f:empty": b""}
+    put = Put(b"r", {b"f:large": LARGE} | small, 5)
+    mover.apply("events", [put, Put(b"s", {b"f:q": LARGE}, 6), Delete(b"t", 5)])
+    mover.apply("others", [Put(b"r", {b"f:q": LARGE}, 5)])
+    assert put.columns[b"f:large"] == LARGE
+    assert store.get("others", b"r") == Row(b"r", (Cell(b"f", b"q", 5, LARGE),))
+    row = store.get("events", b"r")
+    assert row is not None
+    pointer = Pointer.of_value(row.cells[1].value)
+    assert pointer is not None
+    assert pointer.length == 2_500
+    assert bodies.references(pointer.body) == [cell_reference(b"r", b"f:large"), cell_reference(b"s", b"f:q")]
+    assert {cell.qualifier: cell.value for cell in resolved(bodies, row).cells} == {
+        b"large": LARGE,
+        b"small": b"1" * 100,
+        b"empty": b"",
+    }
+    reader = TableReader(store, "events", resolve=lambda row: resolved(bodies, row))
+    assert [(row.key, LARGE in {cell.value for cell in row.cells}) for row in reader.scan(Scan())] == [
+        (b"r", True),
+        (b"s", True),
+    ]
+    assert (reader.get(b"s") or row).cells[0].value == LARGE
+    assert reader.get(b"absent") is None
+
+
+def test_batch_that_runs_again_writes_the_same(store, bodies, clock):
+    put = Put(b"r", {b"f:a": LARGE, b"f:b": OTHER}, 5)
+    for calls in range(20):
+        with contextlib.suppress(KilledError):
+            BodyMovingStore(KilledStore(store, calls), RULES, clock_ms=clock).apply("events", [put])
+            break
+        assert values(store) == []
+    assert calls > 5
+    BodyMovingStore(store, RULES, clock_ms=clock).apply("events", [put])
+    row = store.get("events", b"r")
+    assert row is not None
+    assert [cell.value for cell in resolved(bodies, row).cells] == [LARGE, OTHER]
+    assert len(list(store.scan("events_bodies_value", Scan()))) == 4
+    assert len(list(store.scan("events_bodies_refs", Scan()))) == 2
+
+
+def test_row_key_that_is_too_long_for_a_reference_is_rejected(mover, bodies, store):
+    puts = [Put(b"r", {b"f:q": LARGE}, 5), Put(b"k" * 32_760, {b"f:q": LARGE}, 5)]
+    with pytest.raises(WriteRejectedError) as caught:
+        mover.apply("events", puts)
+    assert (caught.value.indexes, caught.value.code) == ([1], "row_key_too_long")
+    assert values(store) == []
+
+
+def test_missing_table_of_bodies_blocks():
+    store = MemoryStore()
+    store.capabilities = type(store).capabilities.__class__(True, True, False)
+    store.open()
+    store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
+    with pytest.raises(NoTableError, match="events_bodies_meta"):
+        BodyMovingStore(store, RULES).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+
+
+@pytest.mark.parametrize("suffix", ["meta", "value", "refs"])
+def test_table_that_is_dropped_blocks(store, bodies, mover, suffix):
+    mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+    del store._tables[f"events_bodies_{suffix}"]
+    with pytest.raises(NoTableError, match=f"events_bodies_{suffix}"):
+        mover.apply("events", [Put(b"s", {b"f:q": OTHER}, 5)])
+
+
+def test_2c14_changed_option_is_refused_when_the_store_is_opened(store, bodies, mover):
+    mover.open()
+    changed = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=2000), 100)}
+    with pytest.raises(BodiesDifferError, match=r"1000.*2000"):
+        BodyMovingStore(store, changed).open()
+    store.open()
+    absent = {"events": LargeValues("absent", BodyOptions(block_bytes=2000), 100)}
+    BodyMovingStore(store, absent).open()
+    assert "absent_meta" not in store.tables()
+
+
+def test_store_without_rules_is_used_as_it_is(store):
+    assert moving(store, {}) is store
+    assert isinstance(moving(store, RULES), BodyMovingStore)
+
+
+class TestSweep:
+    """References of cells are dropped once no version of the cell has the pointer."""
+
+    def swept(self, bodies, clock) -> tuple[int, int]:
+        """Referenced and dropped, a day later."""
+        clock.advance(DAY_S)
+        counts = bodies.sweep()
+        return counts.referenced, counts.dropped
+
+    def test_value_that_is_replaced_in_all_versions(self, store, bodies, mover, clock):
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        assert self.swept(bodies, clock) == (1, 0)
+        mover.apply("events", [Put(b"r", {b"f:q": OTHER}, 6)])
+        assert self.swept(bodies, clock) == (2, 0)  # the older version still has it
+        mover.apply("events", [Put(b"r", {b"f:q": b"small"}, 7)])
+        clock.advance(DAY_S)
+        counts = bodies.sweep(is_dry_run=True)
+        assert (counts.referenced, counts.dropped) == (1, 1)
+        assert self.swept(bodies, clock) == (1, 1)
+        assert self.swept(bodies, clock) == (1, 0)
+        found = store.get("events", b"r", versions=2)
+        assert [cell.value for cell in resolved(bodies, found).cells] == [b"small", OTHER]
+        assert len(list(store.scan("events_bodies_value", Scan()))) == 1
+        assert list(bodies.findings()) == []
+
+    def test_row_that_is_deleted(self, store, bodies, mover, clock):
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        store.apply("events", [Delete(b"r", 5)])
+        assert self.swept(bodies, clock) == (0, 1)
+        self.swept(bodies, clock)
+        assert list(store.scan("events_bodies_value", Scan())) == []
+
+    def test_value_that_expires(self, store, bodies, mover, clock):
+        store.change_family("events", FamilySpec(b"f", ttl_s=DAY_S // 2))
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, clock())])
+        assert self.swept(bodies, clock) == (0, 1)
+
+    def test_batch_between_reference_and_pointer(self, store, bodies, clock):
+        """A sweep between the reference and the pointer, also long after the batch time, removes neither."""
+        with pytest.raises(KilledError):
+            BodyMovingStore(KilledStore(store, 6), RULES, clock_ms=clock).apply(
+                "events", [Put(b"r", {b"f:q": LARGE}, 5)]
+            )
+        assert values(store) == []
+        assert len(list(store.scan("events_bodies_refs", Scan()))) == 1
+        clock.advance(DAY_S - 1)
+        assert bodies.sweep().dropped == 0
+        BodyMovingStore(store, RULES, clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        assert self.swept(bodies, clock) == (1, 0)
+
+    def test_batch_that_is_blocked_for_longer_than_sweep_after(self, store, bodies, clock):
+        put = Put(b"r", {b"f:q": LARGE}, 5)
+        with pytest.raises(KilledError):
+            BodyMovingStore(KilledStore(store, 6), RULES, clock_ms=clock).apply("events", [put])
+        assert self.swept(bodies, clock) == (0, 1)
+        assert self.swept(bodies, clock) == (0, 0)
+        assert list(store.scan("events_bodies_value", Scan())) == []
+        BodyMovingStore(store, RULES, clock_ms=clock).apply("events", [put])
+        assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
+
+    def test_reference_that_is_marked_again_while_a_sweep_drops_it(self, store, bodies, mover, clock):
+        put = Put(b"r", {b"f:q": LARGE}, 5)
+        mover.apply("events", [put])
+        store.apply("events", [Delete(b"r", 4)])
+
+        class Late:
+            """A store in which a task writes the row again, after the sweep has read the cell."""
+
+            def __getattr__(self, name):
+                return getattr(store, name)
+
+            def get(self, table, row, **options):
+                found = store.get(table, row, **options)
+                if table == "events":
+                    mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 9)])
+                    return None
+                return found
+
+        clock.advance(DAY_S)
+        late = BodyStore(Late(), "events_bodies", OPTIONS, owner="events", clock_ms=clock)
+        assert late.sweep().dropped == 1
+        for _ in range(3):
+            self.swept(bodies, clock)
+        assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
+
+    def test_reference_of_a_task_that_was_killed_before_it_found_no_body(self, store, bodies, mover, clock):
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        store.apply("events", [Delete(b"r", 5)])
+        for _ in range(2):
+            self.swept(bodies, clock)
+        assert bodies.stat(hashlib.sha256(LARGE).digest()).state is BodyState.PURGED
+        reference = hashlib.sha256(LARGE).digest() + cell_reference(b"r", b"f:q")
+        killed = Put(reference, {b"r:killed": b""}, clock())
+        store.apply("events_bodies_refs", [killed])
+        assert [finding.kind.value for finding in bodies.findings()] == ["dangling_reference"]
+        assert self.swept(bodies, clock) == (0, 1)  # with the status of the body
+        assert list(bodies.findings()) == []
+        store.apply("events_bodies_refs", [Put(reference, {b"r:another": b""}, clock())])
+        assert len(list(bodies.findings(is_repair=True))) == 1
+        assert list(bodies.findings()) == []
+
+    def test_references_of_a_user_are_kept(self, store, bodies, clock):
+        stored = bodies.put_bytes(LARGE, references=[b"mine"])
+        assert self.swept(bodies, clock) == (1, 0)
+        assert bodies.references(stored.id) == [b"mine"]

@@ -1,0 +1,135 @@
+"""Large values of a store that only the driver writes: staged by tasks, stored by the driver."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ingest.api import IntegrityError, Record, Scan
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.bodies import bodies_in
+from ingest.service.stores import SharedStores, committers_of
+from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.pointers import Pointer
+from sinks.bodies.resolving import resolved
+from sinks.bodies.staging import store_staged
+from sinks.writing import apply_staged as module
+from sinks.writing.driver_store import DriverStore
+from tests.support.killed_stores import KilledError, KilledStore
+
+LARGE, OTHER, SMALL = "l" * 2_500_000, "o" * 2_000, "s" * 1_000
+
+
+def written(path: Path, **bodies: object) -> Configuration:
+    """A configuration with a salted table that has a body store."""
+    content = {
+        "version": 1,
+        "stores": {"s": {"rocksdb": {"path": str(path / "store")}}},
+        "tables": {
+            "events": {
+                "families": {"f": {}},
+                "distribute": {"hash": 4},
+                "bodies": {"threshold": "1000B", "block_size": "1MB"} | bodies,
+            }
+        },
+        "state_dir": str(path / "state"),
+        "pipelines": {
+            "p": {
+                "source": {"files": {"path": "./in", "max_event_bytes": "64MiB"}},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{offset}"}}],
+                "sinks": [{"attr2hbase": {"table": "events", "write_body": "f:body"}}],
+            }
+        },
+    }
+    file = path / "p.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return load(file, env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Configuration:
+    return written(tmp_path)
+
+
+def run(configuration: Configuration, at_ms: int, *values: str, calls: int | None = None) -> None:
+    """Run a micro-batch in this process; the driver is killed after this many writes."""
+    from contextlib import ExitStack
+
+    plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
+    records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in enumerate(values)]
+    batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
+    with ExitStack() as opened:
+        stores = SharedStores(configuration, [plan]).used_by(plan, opened)
+        if calls is not None:
+            with stores["s"].held() as store:
+                pass
+            killed = DriverStore(KilledStore(store, calls))
+            opened.callback(killed.close)
+            stores = {"s": killed}
+        committers = committers_of(configuration, plan, stores)
+        for committer in committers.values():
+            committer.recover()
+        counts, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records))
+    assert (counts.stored, dead_letters) == (len(values), [])
+
+
+def found(configuration: Configuration) -> tuple[dict[bytes, str], int, int]:
+    """Rows with large values, and the numbers of blocks and references."""
+    with DriverStore(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)).held() as store:
+        try:
+            bodies = bodies_in(store, configuration.tables["events"])
+            rows = {row.key[1:]: resolved(bodies, row).cells[0].value.decode() for row in store.scan("events", Scan())}
+            counts = [len(list(store.scan(f"events_bodies_{suffix}", Scan()))) for suffix in ("value", "refs")]
+            assert list(bodies.findings()) == []
+            assert all(
+                Pointer.of_value(row.cells[0].value) is not None
+                for row in store.scan("events", Scan())
+                if rows[row.key[1:]] != SMALL
+            )
+            return rows, counts[0], counts[1]
+        finally:
+            store.close()
+
+
+def test_large_values_are_stored_once(configuration):
+    for at_ms in (1_000, 1_000, 2_000):
+        run(configuration, at_ms, LARGE, SMALL, OTHER, LARGE)
+    assert found(configuration) == ({b"0": LARGE, b"1": SMALL, b"2": OTHER, b"3": LARGE}, 4, 3)
+    assert list(Path(configuration.local_dir).rglob("*.bodies")) == []
+
+
+def test_driver_that_is_killed_at_each_write(configuration):
+    for calls in range(40):
+        try:
+            run(configuration, 1_000, LARGE, OTHER, calls=calls)
+        except KilledError:
+            continue
+        break
+    assert 5 < calls < 39
+    assert found(configuration) == ({b"0": LARGE, b"1": OTHER}, 4, 2)
+
+
+def test_2c14_changed_option_is_refused_at_the_start(configuration, tmp_path):
+    run(configuration, 1_000, LARGE)
+    with pytest.raises(BodiesDifferError, match=r"1000000.*2000000"):
+        run(written(tmp_path, block_size="2MB"), 2_000, LARGE)
+    assert found(configuration)[0] == {b"0": LARGE}
+
+
+def test_damaged_file_is_refused_before_rows_are_applied(configuration, monkeypatch):
+    def damaged(store, files, tables):
+        (body,) = (path for path in Path(f"{next(iter(files))}.bodies").iterdir() if path.name != "references")
+        body.write_bytes(b"damaged")
+        store_staged(store, files, tables)
+
+    monkeypatch.setattr("sinks.bodies.staging.store_staged", damaged)
+    applied = []
+    monkeypatch.setattr(module, "apply_staged", lambda *_: applied.append(1))
+    with pytest.raises(IntegrityError, match="staged file"):
+        run(configuration, 1_000, LARGE)
+    assert applied == []

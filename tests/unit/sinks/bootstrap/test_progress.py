@@ -1,0 +1,49 @@
+"""BootstrapProgress of a bootstrap as the value of a property."""
+
+import orjson
+import pytest
+
+from ingest.api import IntegrityError
+from sinks.bootstrap.progress import BootstrapProgress, Stage
+from sinks.snapshots.checksum import TableChecksum
+
+PROGRESS = BootstrapProgress(
+    "/dumps",
+    "2026-01-31-12-00-00",
+    "ns:t",
+    Stage.FOLLOWING,
+    is_concurrent=True,
+    files=3,
+    rows=7,
+    checksum=TableChecksum(1, 2, 3),
+    stream="s1",
+    positions={1: None, 2: "token"},
+    changes=5,
+    deletes=4,
+)
+
+
+def test_text_and_back():
+    assert BootstrapProgress.from_text(PROGRESS.to_text(), "t") == PROGRESS
+
+
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[]", "{}", PROGRESS.to_text().replace('"v":1', '"v":2'), orjson.dumps({"v": 1}).decode()]
+)
+def test_other_text_is_refused(text):
+    with pytest.raises(IntegrityError, match='bootstrap of table "t"'):
+        BootstrapProgress.from_text(text, "t")
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        (BootstrapProgress("/moved", "2026-01-31-12-00-00", "ns:t", stream="s1", is_concurrent=True), True),
+        (BootstrapProgress("/dumps", "2026-02-01-12-00-00", "ns:t", stream="s1", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "t", stream="s1", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", stream="s2", is_concurrent=True), False),
+        (BootstrapProgress("/dumps", "2026-01-31-12-00-00", "ns:t", stream="s1"), False),
+    ],
+)
+def test_bootstrap_is_that_of_dump_table_feed_and_order(other, is_same):
+    assert PROGRESS.is_of(other) == is_same

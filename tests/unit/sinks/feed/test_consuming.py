@@ -1,0 +1,146 @@
+"""Copies of changes: checkpoints after writes, retries, heartbeats, and what a crash repeats."""
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from ingest.api import IngestError, SourceUnavailableError
+from sinks.feed.balance import LEASE_S, RENEW_S
+from sinks.feed.client import FeedClient
+from sinks.feed.consuming import FIRST_RETRY_S, Consumed, FeedConsumer
+from sinks.feed.envelope import Message, OwnEnvelope
+from sinks.feed.group import GroupMember, GroupOptions
+from sinks.feed.leases import PropertyLeases
+from sinks.feed.outputs import ChangeOutput, LineOutput
+from sinks.memory import MemoryStore
+from tests.support.clock import Clock
+from tests.support.feeds import FeedFixture, T
+
+
+class Recorded(ChangeOutput):
+    """Keeps messages; fails as often as the test says."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self.failures: list[IngestError] = []
+        self.on_write: Callable[[], None] = lambda: None
+
+    def write(self, messages: Sequence[Message]) -> None:
+        if self.failures:
+            raise self.failures.pop()
+        for message in messages:
+            content = json.loads(message.value or b"null")
+            self.rows.append(content.get("row", content["op"]))
+        self.on_write()
+
+    def close(self) -> None:
+        pass
+
+
+class Setting:
+    """A feed, and workers whose clocks advance while they wait."""
+
+    def __init__(self) -> None:
+        self.ms, self.s = Clock(T + 1000), Clock(0.0)
+        store = MemoryStore(clock_ms=self.ms)
+        store.open()
+        self.writer = FeedFixture(store)
+        self.client, self.leases = FeedClient(store, "orders", self.ms), PropertyLeases(store, "orders_feed")
+        self.output = Recorded()
+        self.waits: list[float] = []
+        self.retried: list[IngestError] = []
+        self.progress: list[int] = []
+        self.ends_at = 1e9
+
+    def member(self, name: str = "w", heartbeat_s: float = 0.0) -> GroupMember:
+        options = GroupOptions("g", name, limit=2, heartbeat_s=heartbeat_s)
+        return GroupMember(self.client, self.leases, options, self.s, self.ms)
+
+    def consumer(self, member: GroupMember) -> FeedConsumer:
+        def progressed(consumed: Consumed) -> None:
+            self.progress.append(consumed.changes)
+
+        return FeedConsumer(member, self.output, OwnEnvelope("orders"), self.wait, progressed, self.retried.append)
+
+    def wait(self, seconds: float) -> bool:
+        self.waits += [seconds] if seconds else []
+        self.s.now += seconds
+        return self.s.now >= self.ends_at
+
+
+@pytest.fixture
+def setting() -> Setting:
+    return Setting()
+
+
+def test_pages_are_written_and_then_checkpointed(setting: Setting):
+    setting.writer.put(b"a", b"b", b"c")
+    consumed = setting.consumer(setting.member()).run(once=True)
+    assert (consumed.changes, consumed.gaps, consumed.lost) == (3, [], 0)
+    assert setting.output.rows == ["a", "b", "c"]
+    assert setting.progress == [2, 3]
+    assert setting.consumer(setting.member()).run(once=True).changes == 0
+
+
+def test_unavailable_destination_is_retried(setting: Setting):
+    setting.writer.put(b"a")
+    setting.output.failures = [SourceUnavailableError("away") for _ in range(3)]
+    assert setting.consumer(setting.member()).run(once=True).changes == 1
+    assert setting.waits == [FIRST_RETRY_S, 2 * FIRST_RETRY_S, 4 * FIRST_RETRY_S]
+    assert [str(error) for error in setting.retried] == ["away"] * 3
+
+
+def test_other_error_ends_the_consumer_and_releases_its_shards(setting: Setting):
+    setting.writer.put(b"a")
+    setting.output.failures = [IngestError("too large", code="record_too_large")]
+    with pytest.raises(IngestError, match="too large"):
+        setting.consumer(setting.member("w1")).run()
+    assert setting.consumer(setting.member("w2")).run(once=True).changes == 1
+
+
+def test_consumer_that_should_end_does_not_retry(setting: Setting):
+    setting.writer.put(b"a")
+    setting.output.failures = [SourceUnavailableError("away") for _ in range(9)]
+    setting.ends_at = 5.0
+    with pytest.raises(SourceUnavailableError):
+        setting.consumer(setting.member()).run()
+
+
+def test_page_of_a_lost_shard_is_delivered_by_the_other_worker(setting: Setting):
+    setting.writer.put(b"a")
+    other = setting.member("w2")
+
+    def hang() -> None:
+        setting.output.on_write = lambda: None
+        other.poll()
+        setting.s.now += LEASE_S
+        other.refresh()
+
+    setting.output.on_write = hang
+    consumed = setting.consumer(setting.member("w1")).run(once=True)
+    assert (consumed.changes, consumed.lost) == (0, 1)
+    assert setting.consumer(other).run(once=True).changes == 1
+    assert setting.output.rows == ["a", "a"]
+
+
+def test_quiet_shards_have_heartbeats(setting: Setting):
+    time_ms = setting.writer.put(b"a")
+    setting.ends_at = 10 * RENEW_S
+    setting.consumer(setting.member(heartbeat_s=20.0)).run()
+    assert setting.output.rows == ["a", "HEARTBEAT", "HEARTBEAT"]
+    member = setting.member(heartbeat_s=1.0)
+    setting.ends_at = 1e9
+    member.poll()
+    setting.s.now += 2
+    assert member.heartbeats() == [("s1", 1, time_ms)]
+    assert member.heartbeats() == []
+
+
+def test_lines_have_no_tombstones():
+    written: list[str] = []
+    flushed: list[int] = []
+    output = LineOutput(written.append, lambda: flushed.append(len(written)))
+    output.write([Message(b"k", b"{}", 1), Message(b"k", None, 1), Message(b"l", b"[]", 1)])
+    output.close()
+    assert (written, flushed) == (["{}\n", "[]\n"], [2])

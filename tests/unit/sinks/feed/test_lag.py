@@ -1,0 +1,63 @@
+"""How far a consumer group is behind."""
+
+import pytest
+
+from sinks.feed.client import PAGING_MS, FeedClient
+from sinks.feed.group import GroupMember, GroupOptions
+from sinks.feed.lag import ShardLag, lags_of
+from sinks.feed.leases import PropertyLeases
+from sinks.memory import MemoryStore
+from tests.support.clock import Clock
+from tests.support.feeds import HOUR_MS, FeedFixture, T
+
+
+def test_lag_and_margin():
+    clock = Clock(T)
+    store = MemoryStore(clock_ms=clock)
+    store.open()
+    writer = FeedFixture(store, shards=2, expiration_ms=10 * HOUR_MS)
+    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
+    member = GroupMember(client, leases, GroupOptions("g", "w", limit=1), lambda: 0.0, clock)
+    writer.put(b"a", b"b", time_ms=T)
+    delivery = member.poll()
+    assert delivery is not None
+    delivery.checkpoint()
+    assert lags_of(client.state(), leases, "g") == [
+        ShardLag(1, "w", is_ended=False, behind_ms=1, margin=1.0, gaps=0),
+        ShardLag(2, "w", is_ended=False, behind_ms=1, margin=1.0, gaps=0),
+    ]
+    clock.now = T + 8 * HOUR_MS
+    writer.put(b"c", time_ms=clock.now)
+    found = lags_of(client.state(), leases, "g")
+    assert found is not None
+    assert found[0].behind_ms == 8 * HOUR_MS + 1
+    assert found[0].margin == pytest.approx((2 * HOUR_MS + PAGING_MS) / (10 * HOUR_MS))
+    clock.now = T + 11 * HOUR_MS
+    found = lags_of(client.state(), leases, "g")
+    assert found is not None
+    assert found[0].margin == 0.0
+
+
+def test_group_that_has_read_everything():
+    clock = Clock(T)
+    store = MemoryStore(clock_ms=clock)
+    store.open()
+    writer = FeedFixture(store)
+    client, leases = FeedClient(store, "orders", clock), PropertyLeases(store, "orders_feed")
+    member = GroupMember(client, leases, GroupOptions("g", "w"), lambda: 0.0, clock)
+    writer.put(b"a")
+    client.split(1, b"m")
+    writer.put(b"b")
+    while (delivery := member.poll()) is not None or member.refresh():
+        if delivery is not None:
+            delivery.checkpoint()
+    member.close()
+    assert lags_of(client.state(), leases, "g") == [
+        ShardLag(1, "", is_ended=True, behind_ms=0, margin=1.0, gaps=0),
+        ShardLag(2, "", is_ended=False, behind_ms=0, margin=1.0, gaps=0),
+        ShardLag(3, "", is_ended=False, behind_ms=0, margin=1.0, gaps=0),
+    ]
+    assert lags_of(client.state(), leases, "nothing") == []
+    writer.close_feed()
+    FeedFixture(store, time_ms=writer.time_ms, stream="s2")
+    assert lags_of(client.state(), leases, "g") is None

@@ -1,0 +1,114 @@
+"""Both stores of leases meet the contract."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConfigError, IntegrityError
+from sinks.feed.leases import SHARD_END, FileLeases, GroupRecord, LeaseStore, PropertyLeases, ShardLease, check_group
+from sinks.memory import MemoryStore
+
+Opened = Callable[[], LeaseStore]
+
+
+@pytest.fixture(params=["properties", "files"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    if request.param == "files":
+        return lambda: FileLeases(tmp_path / "feed" / "orders")
+    store = MemoryStore()
+    store.open()
+    store.set_property("orders_feed", "other", None, "x")
+    return lambda: PropertyLeases(store, "orders_feed")
+
+
+def test_lease_is_replaced_if_it_is_the_expected_one(opened: Opened):
+    leases = opened()
+    assert leases.groups() == ()
+    assert leases.read("a") == {}
+    changes: list[tuple[str | None, str | None, bool]] = [
+        ("1", "2", False),
+        (None, "1", True),
+        (None, "1", True),
+        (None, "2", False),
+        ("1", "2", True),
+        ("1", "2", True),
+        ("1", "3", False),
+        ("2", None, True),
+        ("2", None, True),
+        ("2", "4", False),
+        (None, "é", True),
+    ]
+    for before, after, is_replaced in changes:
+        assert leases.replace("a", 3, before, after) is is_replaced
+    assert opened().read("a") == {3: "é"}
+
+
+def test_groups_are_apart(opened: Opened):
+    leases = opened()
+    for group, shard in (("a", 1), ("a-b", 2), ("a_b", 3), ("a1", 12), ("a", 12)):
+        assert leases.replace(group, shard, None, f"{group} {shard}")
+    assert leases.groups() == ("a", "a-b", "a1", "a_b")
+    assert leases.read("a") == {1: "a 1", 12: "a 12"}
+    leases.remove("a")
+    assert leases.groups() == ("a-b", "a1", "a_b")
+    assert leases.read("a") == {}
+    leases.remove("a")
+
+
+def test_record_of_a_group_is_removed_before_its_leases(opened: Opened, monkeypatch: pytest.MonkeyPatch):
+    leases = opened()
+    for shard in range(3):
+        assert leases.replace("a", shard, None, f"{shard}")
+    replace, removed = leases.replace, []
+
+    def interrupted(group: str, shard: int, before: str | None, after: str | None) -> bool:
+        if removed:
+            raise KeyboardInterrupt
+        removed.append(shard)
+        return replace(group, shard, before, after)
+
+    monkeypatch.setattr(leases, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        leases.remove("a")
+    assert opened().read("a") == {1: "1", 2: "2"}
+    assert opened().groups() == ("a",)
+    opened().remove("a")
+    assert opened().groups() == ()
+
+
+def test_one_of_many_workers_wins(opened: Opened):
+    won: list[str] = []
+
+    def compete(worker: str) -> None:
+        for turn in range(20):
+            if opened().replace("a", turn, None, worker):
+                won.append(f"{turn}")
+
+    threads = [threading.Thread(target=compete, args=(f"w{number}",)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won, key=int) == [str(turn) for turn in range(20)]
+
+
+def test_lease_and_record_are_texts():
+    lease = ShardLease("1.s.1..0.00000000", "w", 3, "v", (4, 5))
+    assert ShardLease.from_text(lease.to_text()) == lease
+    assert ShardLease(SHARD_END).is_ended
+    record = GroupRecord("s", {1: SHARD_END, 12: "x"}, is_begun=True)
+    assert GroupRecord.from_text(record.to_text()) == record
+    for text in ("", "1", "{}", '{"position": 1}', "[]"):
+        with pytest.raises(IntegrityError):
+            ShardLease.from_text(text)
+        with pytest.raises(IntegrityError):
+            GroupRecord.from_text(text)
+
+
+@pytest.mark.parametrize("name", ["", "A", "a.b", "-a", "a/b", "a" * 101, "ä"])
+def test_name_of_a_group_is_checked(name: str):
+    assert check_group("fraud-check_2") == "fraud-check_2"
+    with pytest.raises(ConfigError, match="cannot be the name of a group"):
+        check_group(name)

@@ -1,0 +1,36 @@
+"""The store on top of a client of HBase."""
+
+from unittest.mock import MagicMock, create_autospec
+
+import pytest
+
+from sinks.hbase import store as module
+from sinks.hbase.client import HBaseClient
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+
+
+@pytest.fixture
+def client(monkeypatch) -> MagicMock:
+    made: MagicMock = create_autospec(HBaseClient, instance=True)
+    monkeypatch.setattr(module, "_client", lambda _settings: made)
+    return made
+
+
+@pytest.fixture
+def store(client) -> HBaseStore:
+    return HBaseStore(HBaseSettings(host="localhost"))
+
+
+class TestReplaceCell:
+    def test_one_call_if_nothing_competes(self, client, store):
+        client.replace.return_value = True
+        assert store.replace_cell("t", b"r", b"f:q", b"1", b"2")
+        client.replace.assert_called_once_with("t", b"r", b"f:q", before=b"1", value=b"2")
+        client.values.assert_not_called()
+
+    @pytest.mark.parametrize(("found", "is_replaced"), [({b"f:q": b"2"}, True), ({b"f:q": b"3"}, False), ({}, False)])
+    def test_cell_is_read_if_an_earlier_attempt_may_have_written_it(self, client, store, found, is_replaced):
+        client.replace.return_value = False
+        client.values.return_value = found
+        assert store.replace_cell("t", b"r", b"f:q", b"1", b"2") is is_replaced

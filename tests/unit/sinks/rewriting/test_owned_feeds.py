@@ -1,0 +1,332 @@
+"""The feeds of a pipeline on the driver: streams, shards of micro-batches, and changes above the mark."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ingest.api import ConflictError, Delete, FamilySpec, FeedSpec, Mutation, Put, TableSpec, WriteRejectedError
+from ingest.api.feeds import feed_table
+from ingest.testing.tables import scanned
+from sinks.feed.changes import Op, encoded_change
+from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
+from sinks.feed.stream import FEED, FeedStream, MergeRequest, SplitRequest
+from sinks.memory import MemoryStore
+from sinks.rewriting.owned_tables import OwnedTables
+from sinks.rowkeys.distribution import Distribution
+from sinks.table_records import ensure_declared
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.marks import MARK, OWNER, TableMark
+from sinks.writing.driver_store import DriverStore
+
+HOUR = FeedSpec(3_600_000, shards=2)
+VALUES = TableSpec("t", (FamilySpec(b"f"),), feed=HOUR)
+SALTED = TableSpec("t", (FamilySpec(b"f"),), buckets=8, feed=HOUR)
+UPDATES = TableSpec("t", (FamilySpec(b"f"),), updates='{"processor": "sum"}', feed=HOUR)
+
+
+class Refusing(MemoryStore):
+    """Refuses puts of the row `bad`."""
+
+    def __init__(self) -> None:
+        super().__init__(clock_ms=lambda: 10_000)
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        wrong = [index for index, one in enumerate(mutations) if table == "t" and one.row == b"bad"]
+        if wrong:
+            raise WriteRejectedError("too large", indexes=wrong)
+        super().apply(table, mutations)
+
+
+@pytest.fixture
+def store() -> Refusing:
+    made = Refusing()
+    made.open()
+    return made
+
+
+def owned(store: MemoryStore, spec: TableSpec = VALUES, pipeline: str = "p", **options: Any) -> OwnedTables:
+    if store.families(spec.name) is None:
+        ensure_declared(store, spec)
+    return OwnedTables(pipeline, {"s": DriverStore(store)}, {"s": [spec]}, **options)
+
+
+def claimed(store: MemoryStore, spec: TableSpec = VALUES, **options: Any) -> OwnedTables:
+    tables = owned(store, spec, **options)
+    tables.claim()
+    return tables
+
+
+def stream_of(store: MemoryStore) -> FeedStream:
+    return FeedStream.from_text(store.properties("t")[FEED], "t")
+
+
+def request(store: MemoryStore, *requests: SplitRequest | MergeRequest) -> None:
+    stream = stream_of(store)
+    requested = stream
+    for one in requests:
+        requested = requested.with_request(one)
+    assert store.set_property("t", FEED, stream.to_text(), requested.to_text())
+
+
+def log(store: MemoryStore, row: bytes, time_ms: int, *mutations: Mutation, op: Op = Op.PUT, shard: int = 1) -> None:
+    """Write a feed row, whose change the table lacks."""
+    key = FeedKey(shard, FeedSequence(time_ms, 0, row)).encoded()
+    store.apply("t_feed", [Put(key, {FEED_COLUMN: encoded_change(op, mutations)}, time_ms)])
+
+
+def log_update(store: MemoryStore, time_ms: int) -> None:
+    """Write an update and its change."""
+    update = Put(UpdateKey(b"a", start_of(time_ms, 0)).encoded(), {b"f:q": b"1"}, time_ms)
+    log(store, b"a", time_ms, update, op=Op.UPDATE)
+    store.apply("t", [update])
+
+
+def put(row: bytes, time_ms: int, value: bytes = b"v") -> Put:
+    return Put(row, {b"f:q": value}, time_ms)
+
+
+def mark_of(store: MemoryStore) -> TableMark:
+    return TableMark.from_text(store.properties("t")[MARK], "t")
+
+
+def feed_rows(store: MemoryStore) -> list[FeedKey]:
+    return [FeedKey.decoded(row.key) for row in scanned(store, "t_feed")]
+
+
+def test_a_claim_creates_the_table_of_the_feed(store: Refusing) -> None:
+    claimed(store)
+
+    found = store.describe_table(feed_table("t"))
+    assert found is not None
+    assert found.families == (FamilySpec(b"f", ttl_s=7_200),)
+    assert store.properties("t") == {OWNER: "p"}
+
+
+def test_a_stream_opens_with_the_first_micro_batch(store: Refusing) -> None:
+    batches = claimed(store).feeds.batches("s", 1_000)
+
+    assert stream_of(store).since_ms == 1_000
+    assert (batches["t"].time_ms, batches["t"].shards.numbers) == (1_000, (1, 2))
+    assert claimed(store).feeds.batches("s", 1_002)["t"].shards == batches["t"].shards
+
+
+def test_the_shards_of_a_salted_table_are_ranges_of_buckets(store: Refusing) -> None:
+    assert claimed(store, SALTED).feeds.batches("s", 1_000)["t"].shards.starts == (b"", b"\x04")
+
+
+def test_another_expiration_is_recorded(store: Refusing) -> None:
+    claimed(store).feeds.batches("s", 1_000)
+    claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
+
+    assert (stream_of(store).expiration_ms, len(stream_of(store).shards)) == (7_200_000, 2)
+    found = store.describe_table("t_feed")
+    assert found is not None
+    assert found.families[0].ttl_s == 10_800
+
+
+def test_a_request_takes_effect_when_a_micro_batch_begins(store: Refusing) -> None:
+    feeds = claimed(store).feeds
+    feeds.batches("s", 1_000)
+    request(store, SplitRequest(1, b"c"))
+
+    assert feeds.batches("s", 1_000)["t"].shards.numbers == (1, 2)  # a second attempt
+    assert feeds.batches("s", 2_000)["t"].shards.numbers == (3, 4, 2)
+    assert stream_of(store).requested == ()
+
+
+def test_a_micro_batch_that_runs_again_has_the_same_shards(store: Refusing) -> None:
+    claimed(store).feeds.batches("s", 1_000)
+    request(store, SplitRequest(1, b"c"))
+    restarted = claimed(store).feeds
+    restarted.begun(1_000)
+
+    assert restarted.batches("s", 1_000)["t"].shards.numbers == (1, 2)
+    assert restarted.batches("s", 1_002)["t"].shards.numbers == (3, 4, 2)
+    again = claimed(store).feeds
+    again.begun(1_002)
+    request(store, MergeRequest((3, 4)))
+    assert again.batches("s", 1_002)["t"].shards.numbers == (3, 4, 2)
+
+
+def test_a_request_takes_no_effect_at_or_below_the_mark(store: Refusing) -> None:
+    tables = claimed(store)
+    tables.feeds.batches("s", 1_000)
+    tables.move(TableMark(9_000, {"t": 1}))
+    request(store, SplitRequest(1, b"c"))
+
+    feeds = claimed(store).feeds
+    assert feeds.batches("s", 9_000)["t"].shards.numbers == (1, 2)
+    assert feeds.batches("s", 9_002)["t"].shards.numbers == (3, 4, 2)
+
+
+def test_a_stream_does_not_open_at_or_below_the_mark(store: Refusing) -> None:
+    tables = claimed(store)
+    tables.move(TableMark(9_000, {"t": 1}))
+
+    assert tables.feeds.batches("s", 9_000) == {}
+    assert FEED not in store.properties("t")
+    assert tables.feeds.batches("s", 9_002)["t"].time_ms == stream_of(store).since_ms == 9_002
+
+
+def test_closed_shards_are_forgotten_after_their_changes_have_expired(store: Refusing) -> None:
+    feeds = claimed(store).feeds
+    feeds.batches("s", 1_000)
+    request(store, SplitRequest(1, b"c"))
+    feeds.batches("s", 2_000)
+    request(store, SplitRequest(2, b"\xc0"))
+    feeds.batches("s", 2_000 + 2 * 3_600_000)
+
+    assert [shard.number for shard in stream_of(store).shards] == [2, 3, 4, 5, 6]
+
+
+def test_changes_of_records_that_are_replayed_have_a_time_of_their_own(store: Refusing) -> None:
+    feeds = claimed(store).feeds
+    feeds.batches("s", 5_000)
+    feeds.replay_at(6_000)
+
+    assert feeds.batches("s", 1_000)["t"].time_ms == 6_000
+    feeds.replay_at(None)
+    assert feeds.batches("s", 7_000)["t"].time_ms == 7_000
+
+
+def test_a_feed_that_is_no_longer_declared_is_closed(store: Refusing) -> None:
+    claimed(store).feeds.batches("s", 1_000)
+    plain = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+
+    assert plain.feeds.close_undeclared() == ["t"]
+    assert store.properties("t") == {}
+    assert plain.feeds.close_undeclared() == []
+    claimed(store).feeds.batches("s", 2_000)
+    assert stream_of(store).since_ms == 2_000
+
+
+def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
+    claimed(store).feeds.batches("s", 1_000)
+    other = OwnedTables("q", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+
+    with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):
+        other.feeds.close_undeclared()
+    assert other.feeds.close_undeclared(take_over=True) == ["t"]
+
+
+def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:
+    claimed(store)
+    with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):
+        claimed(store, pipeline="q")
+
+
+@pytest.mark.parametrize("spec", [VALUES, SALTED])
+def test_changes_above_the_mark_are_rolled_forward(store: Refusing, spec: TableSpec) -> None:
+    tables = claimed(store, spec)
+    tables.feeds.batches("s", 1_000)
+    tables.move(TableMark(1_000, {"t": 1}))
+    log(store, b"old", 1_000, put(b"old", 1_000))
+    log(store, b"a", 2_000, put(b"a", 2_000))
+    log(store, b"z", 2_000, Delete(b"z", 1_999), put(b"z", 2_000), shard=2)
+    tables.roll_forward()
+    tables.roll_forward()
+
+    stored = Distribution(8).stored if spec is SALTED else bytes
+    assert {row.key for row in scanned(store, "t")} == {stored(b"a"), stored(b"z")}
+    assert mark_of(store) == TableMark(2_000, {"t": 1})
+
+
+def test_a_micro_batch_that_runs_again_is_not_rolled_forward(store: Refusing) -> None:
+    tables = claimed(store)
+    tables.feeds.batches("s", 2_000)
+    log(store, b"a", 2_000, put(b"a", 2_000))
+    tables.roll_forward(keep_ms=2_000)
+
+    assert scanned(store, "t") == []
+    assert MARK not in store.properties("t")
+    log(store, b"b", 3_000, put(b"b", 3_000))
+    tables.roll_forward(keep_ms=2_000)
+    assert [row.key for row in scanned(store, "t")] == [b"a", b"b"]
+    assert mark_of(store).time_ms == 3_000
+
+
+def test_earlier_changes_are_rolled_forward_though_the_newest_belong_to_a_batch_that_runs_again(
+    store: Refusing,
+) -> None:
+    tables = claimed(store)
+    tables.feeds.batches("s", 1_000)
+    tables.move(TableMark(1_000, {"t": 1}))
+    log(store, b"a", 2_000, put(b"a", 2_000))
+    log(store, b"b", 3_000, put(b"b", 3_000))
+    tables.roll_forward(keep_ms=3_000)
+
+    assert [row.key for row in scanned(store, "t")] == [b"a"]
+    assert mark_of(store) == TableMark(2_000, {"t": 1})
+
+
+def test_a_change_that_the_store_refuses_is_removed(store: Refusing) -> None:
+    tables = claimed(store)
+    tables.feeds.batches("s", 2_000)
+    log(store, b"a", 2_000, put(b"a", 2_000))
+    log(store, b"bad", 2_000, put(b"bad", 2_000))
+    tables.roll_forward()
+
+    assert [row.key for row in scanned(store, "t")] == [b"a"]
+    assert [key.sequence.row for key in feed_rows(store)] == [b"a"]
+
+
+def test_changes_of_a_former_stream_are_not_rolled_forward(store: Refusing) -> None:
+    tables = claimed(store)
+    log(store, b"former", 1_000, put(b"former", 1_000))
+    tables.feeds.batches("s", 2_000)
+    tables.roll_forward()
+
+    assert scanned(store, "t") == []
+
+
+def test_deferred_updates_are_taken_back_with_their_changes(store: Refusing) -> None:
+    tables = claimed(store, UPDATES)
+    tables.feeds.batches("s", 1_000)
+    log_update(store, 1_000)
+    log_update(store, 2_000)
+    tables.move(TableMark(1_000, {}))
+    tables.roll_forward()
+    assert mark_of(store).time_ms == 1_000
+    tables.take_back_after_marks()
+
+    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
+    assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
+
+
+def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not_complete(store: Refusing) -> None:
+    tables = claimed(store, UPDATES)
+    tables.feeds.batches("s", 1_000)
+    log_update(store, 1_000)
+    tables.move(TableMark(1_000, {}))
+    log_update(store, 2_000)
+    tables = owned(store, UPDATES, "q")
+    tables.claim(take_over=True)
+
+    assert store.properties("t")[OWNER] == "q"
+    assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
+    assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
+
+
+def test_a_take_over_that_is_killed_takes_the_updates_back_again(
+    store: Refusing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed(store, UPDATES).feeds.batches("s", 1_000)
+    log_update(store, 2_000)
+    monkeypatch.setattr(store, "set_property", lambda *_: False)
+    with pytest.raises(ConflictError):
+        owned(store, UPDATES, "q").claim(take_over=True)
+
+    assert store.properties("t")[OWNER] == "p"
+    assert (scanned(store, "t"), feed_rows(store)) == ([], [])
+
+
+def test_a_new_checkpoint_starts_at_the_marks_of_deferred_updates_alone(store: Refusing) -> None:
+    tables = claimed(store)
+    tables.move(TableMark(1_000, {"t": 1}))
+
+    assert tables.resume_at() is None
+    assert not tables.have_updates
+    newest = tables.newest()
+    assert newest is not None
+    assert newest.time_ms == 1_000

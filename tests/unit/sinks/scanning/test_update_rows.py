@@ -1,0 +1,97 @@
+"""Updates that are taken back, and calls of an earlier process that are executed after that."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.api import ConflictError, FamilySpec, Put, Store, TableSpec
+from sinks.memory import MemoryStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.scanning.update_rows import delete_of, take_back, update_rows
+from sinks.updates.keys import UpdateKey, start_of
+
+TABLE = "counters"
+
+
+class Updated:
+    """A table with updates."""
+
+    def __init__(self, store: Store[Any], buckets: int | None) -> None:
+        self.store = store
+        store.open()
+        splits = () if buckets is None else Distribution(buckets).splits()
+        store.ensure_table(TableSpec(TABLE, (FamilySpec(b"f"), FamilySpec(b"g")), splits, buckets))
+        store.set_property(TABLE, UPDATES, None, "{}")
+        self.rows = RowFormat.recorded(store, TABLE)
+
+    def write(self, row: bytes, time_ms: int, end_ms: int = 0) -> UpdateKey:
+        """Write an update of a batch time, or a merged row, as a task does: always with these timestamps."""
+        key = UpdateKey(row, start_of(time_ms, 1), start_of(end_ms, 1) if end_ms else 0)
+        put = Put(key.encoded(), {b"f:v": b"1", b"g:v": b"1"}, end_ms or time_ms)
+        stored_key = self.rows.stored_key()
+        self.store.apply(TABLE, [put] if stored_key is None else with_stored_keys([put], stored_key))
+        return key
+
+    def found(self) -> list[bytes]:
+        return sorted(row.key.row for row in update_rows(self.store, TABLE, self.rows))
+
+
+@pytest.fixture(params=["memory", "rocksdb"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store[Any]]:
+    made: Store[Any] = MemoryStore() if request.param == "memory" else RocksDBStore(RocksDBSettings(path=str(tmp_path)))
+    with closing(made):
+        yield made
+
+
+@pytest.mark.parametrize("buckets", [None, 2])
+def test_updates_of_an_interval_are_taken_back(store: Store[Any], buckets: int | None):
+    table = Updated(store, buckets)
+    for row, time_ms in ((b"a", 4), (b"b", 5), (b"c", 6), (b"d", 7)):
+        table.write(row, time_ms)
+    take_back(store, TABLE, 5, 6)
+    assert table.found() == [b"a", b"d"]
+    take_back(store, TABLE, 7)
+    assert table.found() == [b"a"]
+
+
+@pytest.mark.parametrize("buckets", [None, 2])
+def test_late_call_of_a_row_that_was_taken_back_is_hidden(store: Store[Any], buckets: int | None):
+    table = Updated(store, buckets)
+    table.write(b"a", 5)
+    take_back(store, TABLE, 5, 5)
+    table.write(b"a", 5)
+    assert table.found() == []
+
+
+def test_late_call_of_a_row_that_was_not_there_is_counted(store: Store[Any]):
+    """ADR 0043: no process of the former run may write any more when its updates are taken back."""
+    table = Updated(store, None)
+    table.write(b"a", 5)
+    take_back(store, TABLE, 5, 5)
+    table.write(b"b", 5)
+    assert table.found() == [b"b"]
+    take_back(store, TABLE, 5, 5)
+    assert table.found() == []
+
+
+def test_late_call_of_a_removed_row_needs_a_store_without_other_writers(store: Store[Any]):
+    """Compaction and rollback use `remove_rows`; RocksDB leaves no delete behind, and only its owner can write."""
+    table = Updated(store, None)
+    store.remove_rows(TABLE, [delete_of(table.write(b"a", 5))])
+    table.write(b"a", 5)
+    assert table.found() == ([] if isinstance(store, MemoryStore) else [b"a"])
+
+
+def test_merged_row_with_earlier_updates_is_refused(store: Store[Any]):
+    table = Updated(store, None)
+    table.write(b"a", 4, 5)
+    with pytest.raises(ConflictError, match="not complete in merged rows"):
+        take_back(store, TABLE, 5, 5)
+    assert table.found() == [b"a"]

@@ -1,0 +1,416 @@
+"""Feeds: one change for each row and split, the same in every attempt, durable before the row."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from ingest.api import (
+    Capabilities,
+    Cell,
+    Delete,
+    FamilySpec,
+    FeedSpec,
+    LifecycleError,
+    MappingError,
+    Mutation,
+    Put,
+    StoreRefusedError,
+    StoreUnavailableError,
+    TableSpec,
+    WriteCounts,
+    WriteRejectedError,
+)
+from ingest.api.feeds import feed_table_spec
+from ingest.testing.tables import scanned
+from sinks.feed.changes import Change, Op
+from sinks.feed.keys import MAX_FEED_ORIGINAL_BYTES, FeedKey
+from sinks.feed.stream import FEED, ShardMap
+from sinks.memory import MemoryStore
+from sinks.rowkeys.distribution import Distribution
+from sinks.rowkeys.mutations import with_stored_keys
+from sinks.rowkeys.row_format import RowFormat
+from sinks.table_records import ensure_declared
+from sinks.updates.keys import UpdateKey, start_of
+from sinks.updates.merging import Merging
+from sinks.updates.processors.sum import Sum
+from sinks.writing.feed_rows import CHANGE_TOO_LARGE, FeedBatch
+from sinks.writing.messages import Prepared, RefusedRows
+from sinks.writing.mutator import BufferedMutator
+from sinks.writing.row_reader import SeparateReader
+from sinks.writing.sending import DirectSender
+from tests.support.without_spark import spec_of
+
+BATCH_MS = 1_700_000_000_000
+SUMS = '{"processor": "sum"}'
+SHARDS = ShardMap((b"", b"m"), (1, 2))
+
+
+class Watched(MemoryStore):
+    """
+    Refuses rows, fails at a call, and records the calls.
+
+    Attributes:
+        is_refused: whether a put of a table is refused.
+        calls_left: number of writing calls before one fails; None for no end.
+        calls: table and row keys of each writing call.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(clock_ms=lambda: BATCH_MS)
+        self.is_refused: Callable[[str, Put], bool] = lambda _table, _put: False
+        self.calls_left: int | None = None
+        self.calls: list[tuple[str, list[bytes]]] = []
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        if self.calls_left == 0:
+            raise StoreUnavailableError("no answer")
+        if self.calls_left is not None:
+            self.calls_left -= 1
+        wrong = [at for at, one in enumerate(mutations) if isinstance(one, Put) and self.is_refused(table, one)]
+        if wrong:
+            raise WriteRejectedError("too large", indexes=wrong)
+        super().apply(table, mutations)
+        self.calls.append((table, [one.row for one in mutations]))
+
+
+@pytest.fixture
+def store() -> Watched:
+    made = Watched()
+    made.open()
+    declare(made, "t")
+    return made
+
+
+def declare(store: MemoryStore, name: str, *, buckets: int | None = None, updates: str = "") -> None:
+    spec = TableSpec(name, (FamilySpec(b"f"),), buckets=buckets, updates=updates, feed=FeedSpec(3_600_000))
+    feed = feed_table_spec(spec)
+    assert feed is not None
+    ensure_declared(store, spec)
+    ensure_declared(store, feed)
+
+
+def mutator_of(store: MemoryStore, *, before: bool = False) -> BufferedMutator:
+    return BufferedMutator(
+        [DirectSender(store)],
+        "s",
+        capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
+        buffer_bytes=1 << 20,
+        deletes=True,
+        updates={"u": Merging(Sum(Sum.settings_class()()))},
+        feeds={name: FeedSpec(3_600_000, before=before) for name in ("t", "salted", "u")},
+    )
+
+
+def prepared(refused: RefusedRows | None = None, time_ms: int = BATCH_MS) -> Prepared:
+    return Prepared(
+        refused=refused or {},
+        declared={"u": RowFormat(updates=SUMS), "salted": RowFormat(8)},
+        feeds=dict.fromkeys(("t", "salted", "u"), FeedBatch(time_ms, SHARDS)),
+    )
+
+
+def write(
+    mutator: BufferedMutator,
+    splits: dict[int, list[Mutation]],
+    *,
+    table: str = "t",
+    refused: RefusedRows | None = None,
+    time_ms: int = BATCH_MS,
+) -> list[str]:
+    """Run a flush cycle; returns the codes of the mutations that failed."""
+    message = Prepared.unpacked(prepared(refused, time_ms).packed())
+    mutator.begin(spec_of(time_ms), message, WriteCounts())
+    failed = []
+    for rank, mutations in splits.items():
+        mutator.split_start(rank)
+        for mutation in mutations:
+            try:
+                mutator.mutate(table, mutation)
+            except MappingError as error:
+                failed.append(error.code)
+        mutator.split_end()
+    mutator.flush()
+    return failed
+
+
+def put(row: bytes, value: bytes = b"v", column: bytes = b"f:q", time_ms: int = BATCH_MS) -> Put:
+    return Put(row, {column: value}, time_ms)
+
+
+def changes(store: MemoryStore, table: str = "t") -> list[tuple[int, Change]]:
+    """The shards and changes of a feed, in its order."""
+    found = []
+    for row in scanned(store, f"{table}_feed"):
+        key = FeedKey.decoded(row.key)
+        (cell,) = row.cells
+        assert cell.timestamp_ms == key.sequence.time_ms
+        found.append((key.shard, Change.decoded(key, cell.value)))
+    return found
+
+
+def replica(store: MemoryStore, table: str = "t", *, buckets: int | None = None) -> MemoryStore:
+    """Another store whose table has all changes of the feed."""
+    made = MemoryStore()
+    made.open()
+    made.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
+    for _, change in changes(store, table):
+        mutations = change.mutations()
+        made.apply(table, mutations if buckets is None else with_stored_keys(mutations, Distribution(buckets).stored))
+    return made
+
+
+def test_the_operations_on_a_row_in_a_split_become_one_change(store: Watched) -> None:
+    write(mutator_of(store), {3: [put(b"a", b"1"), put(b"z"), Delete(b"a", BATCH_MS), put(b"a", b"2", b"f:p")]})
+
+    assert [(shard, change.row, change.op, change.time_ms, change.rank) for shard, change in changes(store)] == [
+        (1, b"a", Op.PUT, BATCH_MS, 3),
+        (2, b"z", Op.PUT, BATCH_MS, 3),
+    ]
+    assert changes(store)[0][1].mutations() == [
+        Delete(b"a", BATCH_MS - 1),
+        Put(b"a", {b"f:p": b"2"}, BATCH_MS),
+    ]
+    assert scanned(replica(store), "t") == scanned(store, "t")
+
+
+def test_each_split_has_a_change_of_its_own(store: Watched) -> None:
+    write(mutator_of(store), {0: [put(b"a", b"1")], 7: [put(b"a", b"2", b"f:p")]})
+
+    assert [(change.rank, change.row) for _, change in changes(store)] == [(0, b"a"), (7, b"a")]
+    assert scanned(replica(store), "t") == scanned(store, "t")
+
+
+def test_a_second_attempt_writes_the_same_feed(store: Watched) -> None:
+    splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"a", b"5")]}
+    write(mutator_of(store), splits)
+    first = changes(store)
+    for rank, mutations in reversed(splits.items()):  # the splits are divided among other tasks
+        write(mutator_of(store), {rank: mutations})
+
+    assert changes(store) == first
+
+
+def test_feed_rows_are_durable_before_their_rows(store: Watched) -> None:
+    write(mutator_of(store), {0: [put(b"a"), put(b"b")], 1: [put(b"b")], 2: [put(b"c")]})
+
+    seen: set[bytes] = set()
+    for table, rows in store.calls:
+        if table == "t_feed":
+            seen |= {FeedKey.decoded(row).sequence.row for row in rows}
+        else:
+            assert seen >= set(rows)
+    assert seen == {b"a", b"b", b"c"}
+
+
+@pytest.mark.parametrize("calls", range(5))
+def test_a_crash_at_any_call_leaves_no_row_without_its_change(store: Watched, calls: int) -> None:
+    splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"b", b"w")], 2: [Delete(b"a", BATCH_MS)]}
+    store.calls_left = calls
+    with pytest.raises(StoreUnavailableError):
+        write(mutator_of(store), splits)
+    store.open()
+    assert {row.key for row in scanned(store, "t")} <= {change.row for _, change in changes(store)}
+
+    store.calls_left = None
+    write(mutator_of(store), splits)
+    assert len(changes(store)) == 4
+    assert scanned(replica(store), "t") == scanned(store, "t")
+
+
+def test_a_salted_table_has_shards_of_stored_keys_and_changes_of_original_ones(store: Watched) -> None:
+    declare(store, "salted", buckets=8)
+    mutator = mutator_of(store)
+    rows = [b"row%d" % number for number in range(20)]
+    batch = FeedBatch(BATCH_MS, ShardMap((b"", b"\x04"), (1, 2)))
+    mutator.begin(
+        spec_of(BATCH_MS), Prepared(declared={"salted": RowFormat(8)}, feeds={"salted": batch}), WriteCounts()
+    )
+    mutator.split_start(0)
+    for row in rows:
+        mutator.mutate("salted", put(row))
+    mutator.split_end()
+    mutator.flush()
+
+    assert {change.row: shard for shard, change in changes(store, "salted")} == {
+        row: 1 if Distribution(8).stored(row)[0] < 4 else 2 for row in rows
+    }
+    assert scanned(replica(store, "salted", buckets=8), "salted") == scanned(store, "salted")
+
+
+def test_the_changes_of_deferred_updates_are_their_update_rows(store: Watched) -> None:
+    declare(store, "u", updates=SUMS)
+    write(mutator_of(store), {2: [put(b"a", b"1"), put(b"a", b"2")], 4: [put(b"a", b"5")]}, table="u")
+
+    assert [(change.op, change.row, change.mutations()) for _, change in changes(store, "u")] == [
+        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", start_of(BATCH_MS, 2)).encoded(), {b"f:q": b"3"}, BATCH_MS)]),
+        (Op.UPDATE, b"a", [Put(UpdateKey(b"a", start_of(BATCH_MS, 4)).encoded(), {b"f:q": b"5"}, BATCH_MS)]),
+    ]
+    assert scanned(replica(store, "u"), "u") == scanned(store, "u")
+
+
+def test_a_refused_row_withdraws_its_change_alone(store: Watched) -> None:
+    mutator = mutator_of(store)
+    store.is_refused = lambda table, one: table == "t" and one.columns.get(b"f:q") == b"bad"
+    splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"a", b"bad"), put(b"c")]}
+    assert write(mutator, splits) == []
+    (refused,) = mutator.refused
+    assert (refused[0], FeedKey.decoded(refused[1]).sequence) == ("t_feed", (BATCH_MS, 1, b"a"))
+
+    assert write(mutator, splits, refused=mutator.refused) == ["write_rejected"]
+    assert not mutator.refused
+    assert [(change.rank, change.row) for _, change in changes(store)] == [(0, b"a"), (0, b"b"), (1, b"c")]
+    assert scanned(replica(store), "t") == scanned(store, "t")
+
+
+def test_a_refused_feed_row_keeps_its_row_away(store: Watched) -> None:
+    mutator = mutator_of(store)
+    store.is_refused = lambda table, one: table == "t_feed" and one.row.endswith(b"a")
+    splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")]}
+    write(mutator, splits)
+    assert [row.key for row in scanned(store, "t")] == [b"b"]
+
+    assert write(mutator, splits, refused=mutator.refused) == ["write_rejected"]
+    assert scanned(replica(store), "t") == scanned(store, "t")
+
+
+def test_a_refused_update_row_withdraws_the_changes_of_all_splits(store: Watched) -> None:
+    declare(store, "u", updates=SUMS)
+    mutator = mutator_of(store)
+    bad = UpdateKey(b"a", start_of(BATCH_MS, 1)).encoded()
+    store.is_refused = lambda table, one: table == "u" and one.row == bad
+    splits: dict[int, list[Mutation]] = {0: [put(b"a", b"1"), put(b"b", b"1")], 1: [put(b"a", b"2")]}
+    write(mutator, splits, table="u")
+    assert mutator.refused.keys() == {("u", b"a")}
+
+    assert len(write(mutator, splits, table="u", refused=mutator.refused)) == 2
+    assert [change.row for _, change in changes(store, "u")] == [b"b"]
+    assert scanned(replica(store, "u"), "u") == scanned(store, "u")
+
+
+def test_an_event_that_is_too_large_for_a_change_fails(store: Watched) -> None:
+    large, escaped = put(b"a", b"x" * (9 << 20)), put(b"b", b"\x01" * (2 << 20))
+
+    assert write(mutator_of(store), {0: [large, escaped, put(b"c")]}) == [CHANGE_TOO_LARGE, CHANGE_TOO_LARGE]
+    assert [change.row for _, change in changes(store)] == [b"c"]
+
+
+def test_events_that_are_too_large_together_fail_in_the_next_attempt(store: Watched) -> None:
+    mutator = mutator_of(store)
+    splits: dict[int, list[Mutation]] = {
+        0: [put(b"a", b"x" * (5 << 20)), put(b"a", b"x" * (5 << 20), b"f:p"), put(b"b")]
+    }
+    assert write(mutator, splits) == []
+    assert [row.key for row in scanned(store, "t")] == [b"b"]
+
+    assert write(mutator, splits, refused=mutator.refused) == [CHANGE_TOO_LARGE] * 2
+    assert [change.row for _, change in changes(store)] == [b"b"]
+
+
+def test_a_row_key_that_is_too_long_for_a_change_fails_its_event(store: Watched) -> None:
+    longest = b"r" * MAX_FEED_ORIGINAL_BYTES
+
+    assert write(mutator_of(store), {0: [put(longest + b"r"), put(longest)]}) == ["row_key_too_long"]
+    assert [change.row for _, change in changes(store)] == [longest]
+
+
+def test_an_event_with_several_rows_changes_none_of_them_if_one_is_refused(store: Watched) -> None:
+    mutator = mutator_of(store)
+    mutator.begin(spec_of(BATCH_MS), prepared(), WriteCounts())
+    mutator.split_start(0)
+    with pytest.raises(MappingError):
+        mutator.refused_first([("t", put(b"a")), ("t", put(b"r" * (MAX_FEED_ORIGINAL_BYTES + 1)))])
+
+
+def test_a_feed_without_the_ranks_of_splits_is_not_written(store: Watched) -> None:
+    mutator = mutator_of(store)
+    mutator.begin(spec_of(BATCH_MS), prepared(), WriteCounts())
+    mutator.mutate("t", put(b"a"))
+    with pytest.raises(LifecycleError, match="ranks"):
+        mutator.split_end()
+
+
+def test_changes_have_the_row_before(store: Watched) -> None:
+    mutator = mutator_of(store, before=True)
+    write(mutator, {0: [put(b"a", b"1")]})
+    write(mutator, {0: [put(b"a", b"2", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
+    write(mutator, {0: [Delete(b"a", BATCH_MS + 20)]}, time_ms=BATCH_MS + 20)
+
+    assert [(change.op, change.before) for _, change in changes(store)] == [
+        (Op.PUT_ROW, ()),
+        (Op.UPDATE_ROW, (Cell(b"f", b"q", BATCH_MS, b"1"),)),
+        (Op.DELETE_ROW, (Cell(b"f", b"q", BATCH_MS + 10, b"2"),)),
+    ]
+
+
+def test_the_row_before_has_the_changes_of_earlier_splits_that_a_reader_does_not_see(store: Watched) -> None:
+    stale = Watched()
+    stale.open()
+    declare(stale, "t")
+    stale.apply("t", [put(b"a", b"0", time_ms=1_000)])
+    mutator = BufferedMutator(
+        [DirectSender(store)],
+        "s",
+        capabilities=store.capabilities,
+        buffer_bytes=1 << 20,
+        deletes=True,
+        feeds={"t": FeedSpec(3_600_000, before=True)},
+        reader=SeparateReader(stale),
+    )
+    write(mutator, {0: [put(b"a", b"1", b"f:p")], 1: [Delete(b"a", BATCH_MS)], 2: [put(b"a", b"2")], 3: [put(b"b")]})
+
+    first, second, third, other = (change for _, change in changes(store))
+    assert first.before == (Cell(b"f", b"q", 1_000, b"0"),)
+    assert second.before == (Cell(b"f", b"p", BATCH_MS, b"1"), Cell(b"f", b"q", 1_000, b"0"))
+    assert third.before == (Cell(b"f", b"p", BATCH_MS, b"1"),)
+    assert (other.op, other.before) == (Op.PUT_ROW, ())
+
+    write(mutator, {0: [put(b"a", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
+    assert changes(store)[-1][1].before == (Cell(b"f", b"q", 1_000, b"0"),)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_second_attempt_keeps_the_row_before(store: Watched, calls: int) -> None:
+    write(mutator_of(store), {0: [put(b"a", b"1", time_ms=1_000), put(b"b", b"1", time_ms=1_000)]}, time_ms=1_000)
+    splits: dict[int, list[Mutation]] = {0: [put(b"a", b"2")], 1: [put(b"a", b"3"), put(b"b", b"3")]}
+    store.calls_left = calls
+    with pytest.raises(StoreUnavailableError):
+        write(mutator_of(store, before=True), splits)
+    store.open()
+    store.calls_left = None
+    write(mutator_of(store, before=True), splits)
+
+    assert [(change.rank, change.before) for _, change in changes(store) if change.time_ms == BATCH_MS] == [
+        (0, (Cell(b"f", b"q", 1_000, b"1"),)),
+        (1, (Cell(b"f", b"q", BATCH_MS, b"2"),)),
+        (1, (Cell(b"f", b"q", 1_000, b"1"),)),
+    ]
+
+
+def test_a_refused_update_row_beside_a_feed_is_named_by_its_original_row(store: Watched) -> None:
+    mutator = BufferedMutator(
+        [DirectSender(store)],
+        "s",
+        capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
+        buffer_bytes=1 << 20,
+        deletes=False,
+        updates={"u": Merging(Sum(Sum.settings_class()()))},
+        feeds={"t": FeedSpec(3_600_000)},
+    )
+    ensure_declared(store, TableSpec("u", (FamilySpec(b"f"),), updates=SUMS))
+    store.is_refused = lambda table, _one: table == "u"
+    write(mutator, {0: [put(b"a", b"1")]}, table="u")
+
+    assert mutator.refused.keys() == {("u", b"a")}
+
+
+def test_a_table_with_a_feed_is_not_written_without_it(store: Watched) -> None:
+    assert store.set_property("t", FEED, None, "any")
+    mutator = BufferedMutator(
+        [DirectSender(store)], "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False
+    )
+    mutator.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
+    mutator.mutate("t", put(b"a"))
+    with pytest.raises(StoreRefusedError, match='table "t" has a feed') as caught:
+        mutator.flush()
+
+    assert caught.value.code == "feed_undeclared"
