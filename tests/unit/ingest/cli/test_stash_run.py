@@ -140,7 +140,7 @@ def test_refused(ingest, arguments, code, message):
 def test_store_of_a_service_that_does_not_answer(ingest):
     with opened():
         done = ingest(*ALONE)
-    assert (done.code, "is held by process" in done.err) == (4, True)
+    assert (done.code, "is held by process" in done.err) == (4, True), done.err
 
 
 def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
@@ -152,9 +152,9 @@ def test_running_service_makes_the_dump(ingest, configuration, shared, folder):
         assert f"--resume {done.json['id']}" in done.err
         again = ingest(*ALONE, "--id", done.json["id"])
         assert (again.code, "has the id" in again.err) == (4, True), again.err
-        locked = ingest(*ALONE, "--own-process")
-        assert (locked.code, "is held by process" in locked.err) == (4, True)
-        wrong = ingest(*ALONE, "--tables", "unknown", "--output", "json")
+        locked = ingest("stash", "run", "p.yaml", "--root", "other", "--own-process")
+        assert (locked.code, "is held by process" in locked.err) == (4, True), locked.err
+        wrong = ingest("stash", "run", "p.yaml", "--root", "third", "--tables", "unknown", "--output", "json")
         assert (wrong.code, "unknown" in wrong.err) == (3, True), wrong.err
     assert rows() == 3
     assert list((folder / "data" / VIEWS).iterdir()) == []
