@@ -80,8 +80,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test of both protocols of HBase fails if it is skipped, unless a capability of its store says so."""
+    """
+    A test of both protocols of HBase fails if it is skipped, unless a capability of its store says so.
+
+    The report of a failed test tells which processes of HBase do not run.
+    """
     report = yield
+    if report.failed and (started := item.config.stash[_STARTED]):
+        from tests.support.servers import HBase
+
+        for server in started:
+            if isinstance(server, HBase) and (ended := server.ended()):
+                report.sections.append(("processes of HBase that do not run", ended))
     if report.skipped and call.excinfo is not None:
         from tests.support.protocols import problem_of_skip
 

@@ -311,6 +311,10 @@ class HBase:
         with self.connection() as connection:
             return connection.table(table).cells(row, column, versions=most, include_timestamp=True)
 
+    def ended(self) -> str:
+        """The processes that do not run, each with the last error of its log."""
+        return "\n".join(f"{each.name}: {each.last_error()}" for each in self.server.processes if each.pid is None)
+
     def close(self) -> None:
         """Kill all its processes."""
         for process in self.server.processes:

@@ -215,6 +215,9 @@ class HBaseServer:
             "hbase.master.wait.on.regionservers.interval": "100",
             "hbase.master.wait.on.regionservers.timeout": "500",
             "hbase.regionserver.handler.count": "10",
+            # by default each family of each region with a row takes 2 MiB of the heap, which memstores do not count
+            "hbase.hregion.memstore.mslab.enabled": "false",
+            "hfile.block.cache.size": "0.2",
             # ms that the master waits for more work before it calls a region server; by default 150 each, so that to
             # create a table takes 0.7 s instead of 0.36 s
             "hbase.assignment.dispatch.wait.msec": "5",

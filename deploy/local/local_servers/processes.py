@@ -95,21 +95,22 @@ class ServerProcess:
         """
         reached = _reached(lambda: self.pid is None or ready(), timeout_s)
         if self.pid is None:
-            raise ServerError(f"{self.name} ended while it was starting: {self._last_error()}; see {self.log}")
+            raise ServerError(f"{self.name} ended while it was starting: {self.last_error()}; see {self.log}")
         if not reached:
-            reason = self._last_error()
+            reason = self.last_error()
             raise ServerError(f"{self.name} was not ready within {timeout_s:.0f} s: {reason}; see {self.log}")
+
+    def last_error(self) -> str:
+        """The last line of its log with an error, or its last line."""
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if any(word in line for word in ("ERROR", "Error", "Exception"))]
+        return (errors or lines or ["its log is empty"])[-1].strip()[:200]
 
     def _forget(self) -> None:
         if self._child is not None:
             self._child.wait(10)
             self._child = None
         self._pid_file.unlink(missing_ok=True)
-
-    def _last_error(self) -> str:
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        errors = [line for line in lines if "ERROR" in line or "Exception" in line]
-        return (errors or lines or ["its log is empty"])[-1].strip()[:200]
 
 
 def free_ports(count: int) -> list[int]:
