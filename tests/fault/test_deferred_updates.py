@@ -88,7 +88,7 @@ class Counting:
         self.topic = kafka.create_topic(unique("hits"), partitions=PARTITIONS)
         self._kafka = kafka
         self._records, self._sums, self._refused = events(count, self.random)
-        self._cluster = hbase.store_options(protocol)
+        self._cluster = hbase.store_options(protocol, thrift2=True)
         self.tables = {"to_rocksdb": unique("sums"), "to_hbase": unique("sums")}
         stores = {"to_rocksdb": "embedded", "to_hbase": "cluster"}
         group = unique("counts")
