@@ -9,7 +9,7 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from ingest.service.bootstrap import OpenedBootstrap, Source
+    from ingest.service.bootstrap import OpenedBootstrap, SourceTable
     from sinks.bootstrap.run import Verified
 
 _DAMAGED = 5
@@ -86,16 +86,16 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
         raise typer.Exit(_DAMAGED)
 
 
-def _source(out: Output, feed: str) -> "Source":
+def _source(out: Output, feed: str) -> "SourceTable":
     from ingest.api import ConfigError
     from ingest.cli.loading import loaded
-    from ingest.service.bootstrap import Source
+    from ingest.service.bootstrap import SourceTable
 
     file, _, table = feed.partition(":")
     if not file or not table:
         raise ConfigError(f'"{feed}" names no table of a file', hint="write FILE2:TABLE")
     configuration, catalog = loaded(out, file)
-    return Source(configuration, catalog, table)
+    return SourceTable(configuration, catalog, table)
 
 
 def _run(out: Output, opened: "OpenedBootstrap") -> None:

@@ -249,20 +249,20 @@ def diff(
 
     old, new = (_dump(root, name) for name in (before, after))
     counts: Counter[str] = Counter()
-    with closing(diff_table(old, new, table)) as changes:
-        for change in changes:
-            counts[change.change] += 1
+    with closing(diff_table(old, new, table)) as differences:
+        for row in differences:
+            counts[row.kind] += 1
             if limit is not None and counts.total() > limit:
                 continue
             if out.is_json:
                 versions = {
-                    name: None if row is None else row.version
-                    for name, row in (("before", change.before), ("after", change.after))
+                    name: None if each is None else each.version
+                    for name, each in (("before", row.before), ("after", row.after))
                 }
-                out.json({"change": change.change.value, "row": to_notation(change.key), **versions})
+                out.json({"change": row.kind.value, "row": to_notation(row.key), **versions})
             else:
-                sign, color = _SIGNS[change.change]
-                out.parts((f"{sign} ", color), (readable(change.key), ""))
+                sign, color = _SIGNS[row.kind]
+                out.parts((f"{sign} ", color), (readable(row.key), ""))
     out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in _SIGNS))
 
 

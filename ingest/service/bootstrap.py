@@ -12,7 +12,7 @@ from ingest.durable import private_files
 from ingest.plan.stores import unopened_reader, unopened_store
 from ingest.suggest import did_you_mean
 from sinks.bootstrap.delete_log import DeleteLog
-from sinks.bootstrap.dumped import DumpedTable, positions_of
+from sinks.bootstrap.dumped import DumpTableReader, positions_of
 from sinks.bootstrap.following import FeedFollower
 from sinks.bootstrap.progress import BootstrapProgress
 from sinks.bootstrap.reopening_store import ReopeningStore
@@ -56,7 +56,7 @@ class TableOfStore(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceTable:
     """
     The table that was dumped, where it is.
 
@@ -108,7 +108,7 @@ def opened_bootstrap(
     configuration: Configuration,
     catalog: Catalog,
     request: BootstrapRequest,
-    source: Source | None = None,
+    source: SourceTable | None = None,
     *,
     on_unpinned: Callable[[str], None] = lambda _reason: None,
 ) -> Iterator[OpenedBootstrap]:
@@ -133,7 +133,7 @@ def opened_bootstrap(
     with ExitStack() as opened:
         opened.enter_context(private_files())
         reader = opened.enter_context(StashReader(request.root).locked_view(request.at, on_unpinned=on_unpinned))
-        dumped = DumpedTable(reader, request.dumped)
+        dumped = DumpTableReader(reader, request.dumped)
         following = None if source is None else _following(opened, source, dumped, request, configuration)
         store = unopened_store(configuration.stores[request.target.store], catalog)
         target = TargetTable(store, request.target.table, families=dumped.families)
@@ -158,7 +158,11 @@ def opened_bootstrap(
 
 
 def _following(
-    opened: ExitStack, source: Source, dumped: DumpedTable, request: BootstrapRequest, configuration: Configuration
+    opened: ExitStack,
+    source: SourceTable,
+    dumped: DumpTableReader,
+    request: BootstrapRequest,
+    configuration: Configuration,
 ) -> Following:
     if dumped.feed is None:
         raise ConfigError(

@@ -23,7 +23,7 @@ from ingest.observe.logs import logger
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
-from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
+from ingest.sources.kafka import KafkaSourceSettings, Start
 from ingest.spark.jars import connector_jars
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.batch_time import newest_time
@@ -71,7 +71,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     @property
     def group(self) -> str:
         """The consumer group that acknowledged offsets are committed to."""
-        return self.settings.group or default_group(self.context.pipeline)
+        return self.settings.group_of(self.context.pipeline)
 
     @classmethod
     def jars(cls) -> list[Path]:

@@ -11,7 +11,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.service.batches import batch_log_folder
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
 from ingest.service.pipeline import checkpoint_folder
-from ingest.sources.kafka import KafkaSourceSettings, default_group
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -108,7 +108,7 @@ def offsets_of(configuration: Configuration, pipeline: Pipeline) -> PipelineOffs
         # a topic that was deleted is shown with its acknowledged offset
         topics = sorted(admin.existing(sorted({*named, *(topic for topic, _ in acknowledged)})))
         begins, ends = admin.earliest(topics), admin.high_watermarks(topics)
-    group = settings.group or default_group(pipeline.name)
+    group = settings.group_of(pipeline.name)
     with closing(GroupOffsets(settings, group)) as offsets:
         committed = offsets.committed(sorted({*named, *(topic for topic, _ in acknowledged)}))
     log = BatchLog(batch_log_folder(configuration, pipeline.name))

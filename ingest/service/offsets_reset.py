@@ -27,7 +27,7 @@ from ingest.observe.logs import logger
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
-from ingest.sources.kafka import KafkaSourceSettings, Start, default_group
+from ingest.sources.kafka import KafkaSourceSettings, Start
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -233,7 +233,7 @@ def _remove_unused(root: Path) -> None:
 def _set_group(settings: KafkaSourceSettings, pipeline: str, offsets: Offsets, time_ms: int | None) -> bool:
     """Commit the new offsets to the consumer group, which is a copy; the next start does it if this fails."""
     try:
-        with closing(GroupOffsets(settings, settings.group or default_group(pipeline))) as group:
+        with closing(GroupOffsets(settings, settings.group_of(pipeline))) as group:
             group.commit(offsets, note=str(time_ms or ""), lower=True)
     except IngestError as error:
         _log.warning("group offsets cannot be set; the next start sets them", pipeline=pipeline, reason=str(error))

@@ -167,6 +167,10 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
             return default_group(info.context["pipeline"])
         return group
 
+    def group_of(self, pipeline: str) -> str:
+        """The consumer group of a pipeline with these options."""
+        return self.group or default_group(pipeline)
+
     @model_validator(mode="after")
     def _has_topics(self) -> "KafkaSourceSettings":
         if self.topics is None and self.topics_pattern is None:

@@ -9,7 +9,7 @@ from sinks.snapshots.reader import StashReader
 from sinks.snapshots.splits import Split
 
 
-class DumpedTable:
+class DumpTableReader:
     """
     One table of the dump to which a reader is locked.
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ingest.api import ConfigError, Row, Store
-from sinks.bootstrap.dumped import DumpedTable, positions_of, require_values
+from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
@@ -47,7 +47,7 @@ class RestartFromDump(GapPolicy):
         self._table = table
         self._stored_key = stored_key
         self._on_unpinned = on_unpinned
-        self._dumped: DumpedTable | None = None
+        self._dumped: DumpTableReader | None = None
 
     def check(self) -> None:
         """
@@ -58,13 +58,13 @@ class RestartFromDump(GapPolicy):
             UnknownTableError: it does not know the table.
             ConfigError: it has recorded no positions in the feed of the table.
         """
-        self._positions(DumpedTable(self._reader, self._table))
+        self._positions(DumpTableReader(self._reader, self._table))
 
     def resume(self, state: FeedState, shard: Shard | None, position: FeedPosition) -> str:
         """The position of the newest dump."""
         del position
         self._reader.lock(on_unpinned=self._on_unpinned)
-        self._dumped = DumpedTable(self._reader, self._table)
+        self._dumped = DumpTableReader(self._reader, self._table)
         positions = self._positions(self._dumped)
         streams = {FeedPosition.from_token(token).stream for token in positions.values()}
         if streams != {state.stream.id}:
@@ -79,13 +79,13 @@ class RestartFromDump(GapPolicy):
 
     def rows(self, shard: Shard | None) -> Iterator[Row]:
         """The rows of the dump whose keys are in the shard; of a forgotten shard all rows."""
-        dumped = self._dumped or DumpedTable(self._reader, self._table)
+        dumped = self._dumped or DumpTableReader(self._reader, self._table)
         for file in range(dumped.files):
             for row in dumped.rows(file):
                 if shard is None or shard.has(self._stored_key(row.key)):
                     yield row
 
-    def _positions(self, dumped: DumpedTable) -> dict[int, str]:
+    def _positions(self, dumped: DumpTableReader) -> dict[int, str]:
         if dumped.feed is None:
             raise ConfigError(
                 f'dump {dumped.dump} has no positions in the feed of table "{self._table}"',

@@ -90,8 +90,8 @@ class FeedPage:
     Attributes:
         records: the changes; may be empty while the shard is open.
         next_iterator: continues after them; None once a closed shard has been read to its end.
-        behind_ms: batch time of the newest complete micro-batch minus that of the last change; 0 if the page
-            reaches the newest complete micro-batch or the end of the shard.
+        behind_ms: batch time of the newest complete micro-batch minus that of the last change, at least 1; 0 after
+            all changes of the shard.
         child_shards: the shards that continue a closed shard, once it has been read to its end.
     """
 
@@ -234,7 +234,7 @@ class FeedClient:
         if not is_end:
             last = records[-1].change
             following = records[-1].after(max(state.horizon_ms, last.time_ms) + PAGING_MS)
-            return FeedPage(records, following.to_token(), max(1, (state.mark_ms or 0) - last.time_ms))
+            return FeedPage(records, following.to_token(), state.behind_ms(last.time_ms))
         if shard.until_ms is not None and shard.until_ms <= state.end_ms:
             return FeedPage(records, None, 0, tuple(child.number for child in state.stream.children(shard.number)))
         return FeedPage(records, self._drained(state, shard, position).to_token(), 0)

@@ -16,7 +16,8 @@ class ShardLag(NamedTuple):
         shard: its number.
         owner: worker that has the lease; empty if there is none.
         is_ended: whether it has been read to its end.
-        behind_ms: batch time of the newest complete micro-batch minus that of the checkpoint; 0 after all changes.
+        behind_ms: batch time of the newest complete micro-batch minus that of the checkpoint, at least 1; 0 after
+            all changes of the shard.
         margin: fraction of the retention that is left until a change after the checkpoint expires; 1 if there is none.
         gaps: number of gaps in the shard that the group has skipped.
     """
@@ -59,4 +60,4 @@ def _distance(state: FeedState, shard: Shard | None, position: FeedPosition) -> 
     if time_ms >= end_ms:
         return 0, 1.0
     left = (max(time_ms, position.kept_until_ms) - state.horizon_ms) / state.stream.expiration_ms
-    return end_ms - time_ms, min(1.0, max(0.0, left))
+    return state.behind_ms(time_ms), min(1.0, max(0.0, left))

@@ -27,6 +27,10 @@ class FeedState:
         """The batch time after the newest complete micro-batch."""
         return 0 if self.mark_ms is None else self.mark_ms + 1
 
+    def behind_ms(self, time_ms: int) -> int:
+        """How far the newest complete micro-batch is ahead of a batch time with unread changes; at least 1."""
+        return max(1, self.end_ms - 1 - time_ms)
+
     def shard(self, table: str, number: int) -> Shard:
         """
         The shard of a number.

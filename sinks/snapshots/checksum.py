@@ -1,10 +1,9 @@
 """
 The checksum of a table: equal for two tables with the same rows, cells, values and times.
 
-It is the sum of a hash of each row, so rows may be added in any order, and the checksums of the parts of a table add up
-to that of the table. Source: the additive multiset hash of Clarke, Devadas, van Dijk, Gassend and Suh, "Incremental
-multiset hash functions and their application to memory integrity checking" (2003). It detects errors; it is not meant
-to withstand an attacker who chooses the rows.
+It is the sum of a hash of each row, so rows may be added in any order. Source: the additive multiset hash of Clarke,
+Devadas, van Dijk, Gassend and Suh, "Incremental multiset hash functions and their application to memory integrity
+checking" (2003). It detects errors; it is not meant to withstand an attacker who chooses the rows.
 """
 
 from collections.abc import Mapping
@@ -41,12 +40,6 @@ class TableChecksum:
         self.rows += 1
         self.cells += len(row.cells)
         self.digest = (self.digest + _hash_of(row)) % _MODULUS
-
-    def merge(self, other: "TableChecksum") -> None:
-        """Add the rows of another part of the table."""
-        self.rows += other.rows
-        self.cells += other.cells
-        self.digest = (self.digest + other.digest) % _MODULUS
 
     def to_json(self) -> dict[str, int | str]:
         """As plain data; the digest has 32 hexadecimal digits."""

@@ -15,7 +15,7 @@ from sinks.snapshots.rows import StashRow
 from sinks.snapshots.splits import Split
 
 
-class Change(StrEnum):
+class Difference(StrEnum):
     """What has become of a row."""
 
     ADDED = "added"
@@ -23,17 +23,17 @@ class Change(StrEnum):
     CHANGED = "changed"
 
 
-class RowChange(NamedTuple):
+class RowDifference(NamedTuple):
     """
     A row that differs.
 
     Attributes:
-        change: what has become of it.
+        kind: what has become of it.
         before: in the first dump; None if it was added.
         after: in the second dump; None if it was removed.
     """
 
-    change: Change
+    kind: Difference
     before: StashRow | None
     after: StashRow | None
 
@@ -45,7 +45,7 @@ class RowChange(NamedTuple):
         return row.key
 
 
-def diff_table(before: Dump, after: Dump, table: str) -> Generator[RowChange]:
+def diff_table(before: Dump, after: Dump, table: str) -> Generator[RowDifference]:
     """
     The rows of a table that differ between two dumps, in the order of their keys.
 
@@ -115,11 +115,11 @@ def _first_row(file: DumpFile) -> bytes:
     return b"" if file.described is None else file.described.first_row
 
 
-def _differences(old: Iterator[StashRow], new: Iterator[StashRow]) -> Generator[RowChange]:
+def _differences(old: Iterator[StashRow], new: Iterator[StashRow]) -> Generator[RowDifference]:
     for before, after in paired(old, new):
         if after is None:
-            yield RowChange(Change.REMOVED, before, None)
+            yield RowDifference(Difference.REMOVED, before, None)
         elif before is None:
-            yield RowChange(Change.ADDED, None, after)
+            yield RowDifference(Difference.ADDED, None, after)
         elif before.cells != after.cells:
-            yield RowChange(Change.CHANGED, before, after)
+            yield RowDifference(Difference.CHANGED, before, after)

@@ -17,7 +17,7 @@ from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.pipelines.state import state
 from ingest.kafka.settings import KafkaConnection, connection_of
 from ingest.kafka.tls import tls_context
-from ingest.sources.kafka import KafkaSourceSettings, default_group
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.master import DEFAULT_MASTER
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _source(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster
     yield _connected(connection, _needs(connection_of(settings), clusters))
     if not isinstance(settings, KafkaSourceSettings):
         return
-    name = settings.group or default_group(pipeline.name)
+    name = settings.group_of(pipeline.name)
     runs: dict[str, Callable[[], Found | Skipped]] = {
         "topic_rights": lambda: kafka.rights(settings, kafka.read_topics(settings), "READ", subject=subject),
         "group": partial(kafka.group, settings, name, subject=subject),

@@ -8,7 +8,7 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
-from ingest.service.bootstrap import BootstrapRequest, Source, TableOfStore, opened_bootstrap
+from ingest.service.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
 from ingest.service.stash import Stash
 from ingest.service.stash_plan import DumpSources
 from ingest.service.stash_request import StashRequest
@@ -90,7 +90,7 @@ def test_1c_14_copy_beside_a_writer_equals_the_source(configuration, tmp_path, e
     service.write(40)
     stash(configuration, service, store, exact=exact)
     request = BootstrapRequest("./dumps", None, "orders", TableOfStore("copies", "copy"), is_concurrent=is_concurrent)
-    source = Source(configuration, Catalog(), "orders")
+    source = SourceTable(configuration, Catalog(), "orders")
     with opened_bootstrap(configuration, Catalog(), request, source) as opened:
         opened.run.on_progress = lambda _progress: service.write() if service.random.random() < 0.5 else None
         opened.run.load()

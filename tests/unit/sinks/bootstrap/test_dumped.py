@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.api import Cell, ConfigError, FamilySpec, IntegrityError, Row
-from sinks.bootstrap.dumped import DumpedTable, positions_of
+from sinks.bootstrap.dumped import DumpTableReader, positions_of
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.snapshots.errors import StashCorruptError, UnknownTableError
@@ -31,7 +31,7 @@ def test_1c_13_bytes_are_the_same_after_a_dump_and_a_bootstrap(root, tmp_path, f
     make_dump(root, {"t": [ROWS[:2], ROWS[2:]]}, file_format=file_format)
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
     with StashReader(root).locked_view() as reader:
-        run = completed(bootstrap(DumpedTable(reader, "t"), store))
+        run = completed(bootstrap(DumpTableReader(reader, "t"), store))
         found = run.verify()
     assert found is not None
     assert found.is_equal
@@ -42,19 +42,19 @@ def test_1c_13_bytes_are_the_same_after_a_dump_and_a_bootstrap(root, tmp_path, f
 def test_what_a_dump_says_about_a_table(root):
     make_dump(root, {"t": [ROWS[:2], ROWS[2:]], "empty": []})
     with StashReader(root).locked_view() as reader:
-        found = DumpedTable(reader, "t")
+        found = DumpTableReader(reader, "t")
         assert (found.files, found.rows_total, found.feed) == (2, 4, None)
         assert found.families == {b"f": FamilySpec(b"f")}
         assert [row.key for row in found.rows(1)] == [row.key for row in ROWS[2:]]
-        assert DumpedTable(reader, "empty").files == 0
+        assert DumpTableReader(reader, "empty").files == 0
         with pytest.raises(UnknownTableError):
-            DumpedTable(reader, "other")
+            DumpTableReader(reader, "other")
 
 
 def test_columns_without_times_cannot_be_loaded(root):
     make_dump(root, {"t": [[ROWS[1]]]}, file_format=FileFormat.PARQUET, columns={"say": "f:say utf8"})
     with StashReader(root).locked_view() as reader, pytest.raises(ConfigError, match="without the times"):
-        DumpedTable(reader, "t")
+        DumpTableReader(reader, "t")
 
 
 def test_damaged_file_names_the_place_and_the_load_resumes_with_a_copy_of_it(root, tmp_path):
@@ -65,9 +65,9 @@ def test_damaged_file_names_the_place_and_the_load_resumes_with_a_copy_of_it(roo
     store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
     with StashReader(root).locked_view() as reader:
         with pytest.raises(StashCorruptError, match=file.name):
-            bootstrap(DumpedTable(reader, "t"), store).load()
+            bootstrap(DumpTableReader(reader, "t"), store).load()
         file.write_bytes(content)
-        run = completed(bootstrap(DumpedTable(reader, "t"), store))
+        run = completed(bootstrap(DumpTableReader(reader, "t"), store))
         assert run.progress.checksum.rows == len(ROWS)
         found = run.verify()
     assert found is not None

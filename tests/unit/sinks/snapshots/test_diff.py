@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.snapshots.diff import Change, diff_table
+from sinks.snapshots.diff import Difference, diff_table
 from sinks.snapshots.errors import StashCorruptError, UnknownTableError
 from sinks.snapshots.reader import StashReader
 from tests.support.dumps import START_MS, make_dump, row_of, rows_of
@@ -25,22 +25,22 @@ def test_differences_are_those_of_the_rows(before, after, cut):
     rows = [[row_of(key, q=value) for key, value in sorted(content.items())] for content in (before, after)]
     # of the second dump, each file has rows between those of the other
     old, new = dumps_of([rows[0][:cut], rows[0][cut:]], [rows[1][::2], rows[1][1::2]])
-    expected = dict.fromkeys(before.keys() - after.keys(), Change.REMOVED)
-    expected |= dict.fromkeys(after.keys() - before.keys(), Change.ADDED)
-    expected |= {key: Change.CHANGED for key in before.keys() & after.keys() if before[key] != after[key]}
+    expected = dict.fromkeys(before.keys() - after.keys(), Difference.REMOVED)
+    expected |= dict.fromkeys(after.keys() - before.keys(), Difference.ADDED)
+    expected |= {key: Difference.CHANGED for key in before.keys() & after.keys() if before[key] != after[key]}
     found = list(diff_table(old, new, "t"))
-    assert [(each.key, each.change) for each in found] == sorted(expected.items())
-    assert all((each.before is None, each.after is None) == _missing(each.change) for each in found)
+    assert [(each.key, each.kind) for each in found] == sorted(expected.items())
+    assert all((each.before is None, each.after is None) == _missing(each.kind) for each in found)
 
 
-def _missing(change):
-    return change is Change.ADDED, change is Change.REMOVED
+def _missing(kind):
+    return kind is Difference.ADDED, kind is Difference.REMOVED
 
 
 def test_other_time_of_a_cell_is_a_change():
     old, new = dumps_of([[row_of(b"k", q=b"v")]], [[row_of(b"k", time_ms=2_000, q=b"v")]])
     (found,) = diff_table(old, new, "t")
-    assert (found.change, found.before.version, found.after.version) == (Change.CHANGED, 1_000, 2_000)
+    assert (found.kind, found.before.version, found.after.version) == (Difference.CHANGED, 1_000, 2_000)
 
 
 def test_unknown_table():
