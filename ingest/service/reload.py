@@ -151,8 +151,17 @@ class Reloader:
         )
 
     def _check_session(self, configuration: Configuration, catalog: Catalog) -> None:
-        known = {pipeline.source.kind for pipeline in self._shared.configuration.pipelines.values()}
+        running = self._shared.configuration.pipelines.values()
+        known = {pipeline.source.kind for pipeline in running}
+        properties = {each for pipeline in running for each in pipeline.source.settings.java_properties().items()}
         for pipeline in configuration.pipelines.values():
+            missing = pipeline.source.settings.java_properties().items() - properties
+            if missing:
+                raise ConfigError(
+                    f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" needs Java processes with '
+                    + ", ".join(f"{name}={value}" for name, value in sorted(missing)),
+                    hint="restart the service",
+                )
             if pipeline.source.kind not in known and catalog.load("sources", pipeline.source.kind).jars():
                 raise ConfigError(
                     f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" needs jars that this Spark session '
@@ -223,6 +232,7 @@ def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
         pipeline.fingerprint,
         pipeline.trigger_every_s,
         pipeline.max_rate,
+        pipeline.replay,
         pipeline.error_budget,
         [(each.kind, each.settings) for each in components],
         [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],

@@ -59,6 +59,10 @@ def limited(content: dict[str, Any]) -> None:
     content["pipelines"]["a"]["max_rate"] = 100
 
 
+def kept_longer(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["replay"] = {"keep": "30d"}
+
+
 def other_host(content: dict[str, Any]) -> None:
     content["stores"]["one"]["hbase"]["host"] = "127.0.0.1"
 
@@ -73,6 +77,7 @@ def with_table(content: dict[str, Any]) -> None:
     (decorated, (True, False)),
     (slower, (True, False)),
     (limited, (True, False)),
+    (kept_longer, (True, False)),
     (other_host, (True, False)),
     (with_table, (True, False)),
 ])  # fmt: skip
@@ -99,11 +104,9 @@ def test_changes_of_what_pipelines_share_need_a_restart(tmp_path: Path, section:
     assert caught.value.hint == "restart the service"
 
 
-def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
-    old = configuration(tmp_path)
-    new = configuration(tmp_path, lambda content: content.update({"state_dir": str(tmp_path / "other")}))
-
-    control = Control(Pauses(tmp_path), old.pipelines)
+def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
+    """The status of a reload that is refused."""
+    control = Control(Pauses(folder), old.pipelines)
     shared: Any = SimpleNamespace(configuration=old)
     session: Any = None
     reloader = reloading.Reloader(
@@ -111,9 +114,30 @@ def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
     )
     reloader.begin(old.pipelines)
     assert reached(lambda: not reloader.is_working, 30)
-    status = control.reload_status
-    assert (status.phase, status.hint) == (Phase.REFUSED, "restart the service")
+    assert control.reload_status.phase is Phase.REFUSED
+    return control.reload_status
+
+
+def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
+    old = configuration(tmp_path)
+    new = configuration(tmp_path, lambda content: content.update({"state_dir": str(tmp_path / "other")}))
+    status = refused(tmp_path, old, new)
+    assert status.hint == "restart the service"
     assert "cannot be reloaded" in status.reason
+
+
+def with_tokens_from(url: str) -> Callable[[dict[str, Any]], None]:
+    sasl = {"mechanism": "oauthbearer", "token_url": url, "client_id": "c", "client_secret": "${WORD:canary}"}
+    source = {"kafka": {"brokers": "localhost:9092", "topics": ["t"], "security": {"sasl": sasl}}}
+    return lambda content: content["pipelines"]["a"].update({"source": source})
+
+
+def test_token_url_that_java_was_not_started_with_needs_a_restart(tmp_path: Path):
+    old = configuration(tmp_path, with_tokens_from("http://localhost:1/token"))
+    status = refused(tmp_path, old, configuration(tmp_path, with_tokens_from("http://localhost:2/token")))
+    assert 'source "kafka" of pipeline "a" needs Java processes with' in status.reason
+    assert "http://localhost:2/token" in status.reason
+    assert status.hint == "restart the service"
 
 
 class Reloader:
