@@ -152,7 +152,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         reloader = None
         if not options.once:
             read = partial(_read, configuration.path)
-            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt)
+            reloader = Reloader(
+                shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt, wait=wait
+            )
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
