@@ -112,7 +112,11 @@ class SourceSettings(Model):
         return False
 
     def java_properties(self) -> dict[str, str]:
-        """System properties that the Java processes of Spark need before they start."""
+        """
+        System properties that the Java processes of Spark need before they start.
+
+        If pipelines need several values of one property, it gets them joined with commas.
+        """
         return {}
 
 

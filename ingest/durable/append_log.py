@@ -98,6 +98,8 @@ def lines_of(path: StatePath) -> Iterator[bytes]:
                 content = _content(line)
                 if content is not None:
                     yield content
+                elif not line.endswith(b"\n"):
+                    return  # the end of the file at this moment; its writer may be within an append
                 elif not line.endswith(_CANCEL):
                     torn = number
             else:

@@ -77,7 +77,6 @@ class LivePipeline:
         name: of the pipeline.
         observer: publishes its state, and totals its durable batches.
         jars: required by its source in the Spark session.
-        java_properties: required by its source in the JVMs of the session.
         every_s: seconds between starts of batches; 0 for no pause.
     """
 
@@ -111,11 +110,10 @@ class LivePipeline:
         self.name = plan.pipeline
         self.observer = PipelineObserver(plan.pipeline, shared.health, shared.metrics, shared.activity, shared.follow)
         self.jars: Sequence[Path] = source.jars()
-        self.java_properties: Mapping[str, str] = source.settings.java_properties()
         self.every_s = 0.0 if shared.once else self._pipeline.trigger_every_s
 
     def attach(self, session: Session, ask: TimedCaller) -> None:
-        """Attach the pipeline to a Spark session that has its `jars` and `java_properties`; nothing is read yet."""
+        """Attach the pipeline to a Spark session that has its `jars` and Java properties; nothing is read yet."""
         self._session = session
         self._query = PipelineQuery(self.name, self._checkpoint, self._job(session), ask)
 

@@ -4,6 +4,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from ingest.api import ConfigError, IngestError
 from ingest.catalog import Catalog
@@ -15,6 +16,7 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -36,9 +38,10 @@ class Reloader:
         read: the checked file and its catalog.
         opened: closes the pipelines at the end of the service.
         unbuilt: pipeline -> why it could not be built; a reload that builds it again removes or replaces the error.
+        wait: for state on a cluster that does not answer while pipelines are built.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a service that it works with
         self,
         shared: Shared,
         read: Callable[[], tuple[Configuration, Catalog]],
@@ -48,6 +51,7 @@ class Reloader:
         ask: TimedCaller,
         opened: ExitStack,
         unbuilt: MutableMapping[str, BaseException],
+        wait: StateWait,
     ) -> None:
         self._shared = shared
         self._read = read
@@ -56,6 +60,7 @@ class Reloader:
         self._ask = ask
         self._opened = opened
         self._unbuilt = unbuilt
+        self._wait = wait
         self._running: frozenset[str] = frozenset()
         self._next: tuple[Shared, dict[str, Plan]] | None = None
         self._thread: threading.Thread | None = None
@@ -151,8 +156,17 @@ class Reloader:
         )
 
     def _check_session(self, configuration: Configuration, catalog: Catalog) -> None:
-        known = {pipeline.source.kind for pipeline in self._shared.configuration.pipelines.values()}
+        running = self._shared.configuration.pipelines.values()
+        known = {pipeline.source.kind for pipeline in running}
+        properties = {each for pipeline in running for each in pipeline.source.settings.java_properties().items()}
         for pipeline in configuration.pipelines.values():
+            missing = pipeline.source.settings.java_properties().items() - properties
+            if missing:
+                raise ConfigError(
+                    f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" needs Java processes with '
+                    + ", ".join(f"{name}={value}" for name, value in sorted(missing)),
+                    hint="restart the service",
+                )
             if pipeline.source.kind not in known and catalog.load("sources", pipeline.source.kind).jars():
                 raise ConfigError(
                     f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" needs jars that this Spark session '
@@ -176,11 +190,12 @@ class Reloader:
             self._unbuilt.pop(name, None)
             shared.metrics.add(name)
             try:
-                self._control.add(name)
-                pipeline = build_pipeline(shared, plans[name])
+                pipeline = self._wait.result(partial(self._pipeline, plans[name]), [name])
                 self._opened.callback(pipeline.close)
                 refuse_cluster(shared.stores.in_use(), str(self._session.sparkContext.master))
                 pipeline.attach(self._session, self._ask)
+            except StartStoppedError:
+                return
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
                 self._unbuilt[name] = error
                 failed[name] = str(error)
@@ -189,6 +204,10 @@ class Reloader:
             else:
                 self._built.append(pipeline)
         self._control.reload_status = dataclasses.replace(self.status, failed=failed)
+
+    def _pipeline(self, plan: Plan) -> LivePipeline:
+        self._control.add(plan.pipeline)
+        return build_pipeline(self._shared, plan)
 
 
 def refuse_changes(old: Configuration, new: Configuration) -> None:
@@ -223,6 +242,7 @@ def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
         pipeline.fingerprint,
         pipeline.trigger_every_s,
         pipeline.max_rate,
+        pipeline.replay,
         pipeline.error_budget,
         [(each.kind, each.settings) for each in components],
         [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],

@@ -12,6 +12,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable import StatePath
+from ingest.durable.lock import FolderLock
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -19,7 +20,7 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.access import access_of
-from ingest.service.client import write_url
+from ingest.service.client import url_file, write_url
 from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
@@ -41,7 +42,7 @@ from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
 from ingest.spark.session import close_session, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
-from ingest.spark.state import session_options, state_of
+from ingest.spark.state import java_properties, session_options, state_of
 from ingest.spark.streaming.checkpoint import Checkpoint, lock_all
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
@@ -151,7 +152,9 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         reloader = None
         if not options.once:
             read = partial(_read, configuration.path)
-            reloader = Reloader(shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt)
+            reloader = Reloader(
+                shared, read, control=control, session=session, ask=ask, opened=later, unbuilt=unbuilt, wait=wait
+            )
         supervisor = Supervisor(
             [Member(pipeline) for pipeline in pipelines],
             control,
@@ -260,8 +263,7 @@ def _builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Che
 def _session(configuration: Configuration, pipelines: Collection[LivePipeline]) -> Session:
     # spark-submit has added the jars
     jars = [] if is_submitted() else list(dict.fromkeys(jar for pipeline in pipelines for jar in pipeline.jars))
-    java_properties = {name: value for pipeline in pipelines for name, value in pipeline.java_properties.items()}
-    return open_session("attr2hbase", **session_options(configuration, jars, java_properties))
+    return open_session("attr2hbase", **session_options(configuration, jars, java_properties(configuration)))
 
 
 def _read(path: str) -> tuple[Configuration, Catalog]:
@@ -284,10 +286,11 @@ def _serve(
     configuration: Configuration, options: RunOptions, shared: Shared, control: Control, opened: ExitStack
 ) -> tuple[Duties, ConflictError | None]:
     """
-    Start the endpoint; a `--once` run continues without it if another process uses the port.
+    Start the endpoint. If another process uses the port, or another service the folder in which the commands find the
+    address, a `--once` run continues without it.
 
     Returns:
-        The duties that it controls, and the error if another process uses the port.
+        The duties that it controls, and the error if another process uses one of the two.
     """
     refusal = "this run ends once it has read the existing records" if options.once else ""
     duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
@@ -298,7 +301,15 @@ def _serve(
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)
+    folder = FolderLock(
+        url_file(configuration.local_dir).parent,
+        kind="folder of the commands",
+        hint="stop that service first, or give each service another state_dir (with state in HDFS: local_dir)",
+    )
     try:
+        # a second service must not take the address by which the commands find the running one
+        folder.acquire()
+        opened.callback(folder.release)
         endpoint.start()
     except ConflictError as error:
         if not options.once:

@@ -17,6 +17,7 @@ from ingest.spark.environment import FOLDER, INTERPRETER
 from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
 from ingest.spark.session import LOCAL, add_properties, quiet_properties
+from ingest.spark.state import java_properties
 
 _SCRIPT = "attr2hbase_submit.py"
 _PLAIN = frozenset((string.ascii_letters + string.digits + "._-/").encode())  # not escaped in a file of properties
@@ -71,11 +72,7 @@ def submit_command(
         name: value for name, value in spark.conf.items() if name not in configuration.secret_settings
     }
     settings = _interpreters(submission.archive, environment) | settings
-    java = {
-        name: value
-        for pipeline in configuration.pipelines.values()
-        for name, value in pipeline.source.settings.java_properties().items()
-    }
+    java = java_properties(configuration)
     add_properties(settings, "spark.driver.extraJavaOptions", quiet_properties() | java)
     add_properties(settings, "spark.executor.extraJavaOptions", java)
     command = [_spark_submit(environment), "--master", master, "--deploy-mode", "client", "--name", "attr2hbase"]

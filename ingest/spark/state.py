@@ -34,14 +34,21 @@ def state_of(configuration: Configuration) -> StatePath:
     from ingest.spark.jars import source_jars
     from ingest.spark.session import is_submitted, start_java
 
-    sources = [pipeline.source.settings for pipeline in configuration.pipelines.values()]
     # the session that may follow uses this JVM, whose class path has the jars
     jars = [] if is_submitted() else source_jars(configuration, Catalog(configuration.plugins))
-    java_properties = {name: value for source in sources for name, value in source.java_properties().items()}
-    start_java("attr2hbase", **session_options(configuration, jars, java_properties))
+    start_java("attr2hbase", **session_options(configuration, jars, java_properties(configuration)))
     conf = configuration.spark.conf
     settings = {name.removeprefix(_HADOOP): value for name, value in conf.items() if name.startswith(_HADOOP)}
     return hadoop_path(configuration.state_url, settings)
+
+
+def java_properties(configuration: Configuration) -> dict[str, str]:
+    """The system properties that the sources of all pipelines need; several values of one are joined with commas."""
+    values: dict[str, dict[str, None]] = {}
+    for pipeline in configuration.pipelines.values():
+        for name, value in pipeline.source.settings.java_properties().items():
+            values.setdefault(name, {})[value] = None
+    return {name: ",".join(found) for name, found in values.items()}
 
 
 def session_options(

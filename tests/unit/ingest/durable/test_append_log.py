@@ -1,6 +1,9 @@
 """Lines that only grow: durable, and a torn last line is removed."""
 
+import io
+from collections import deque
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +39,29 @@ def test_several_lines_in_one_append(path: Path):
     log.append(b"a", b"b")
     assert list(lines_of(path)) == [b"a", b"b"]
     log.close()
+
+
+class Growing(io.RawIOBase):
+    """A file to which a process appends while it is read: each read ends before the next append."""
+
+    def __init__(self, *appends: bytes) -> None:
+        self._reads = deque(read for content in appends for read in (content, b""))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._reads.popleft() if self._reads else b""
+        buffer[: len(read)] = read
+        return len(read)
+
+
+def test_line_that_is_just_being_written_is_not_damaged(path: Path, monkeypatch: pytest.MonkeyPatch):
+    append(path, b"first", b"second")
+    whole = path.read_bytes()
+    growing = io.BufferedReader(Growing(whole[:-3], whole[-3:] + whole))
+    monkeypatch.setattr(type(path), "open", lambda _path, _mode: growing)
+    assert list(lines_of(path)) == [b"first"]
 
 
 @pytest.mark.parametrize("length", range(1, 20))

@@ -13,13 +13,22 @@ from ingest.api import ConfigError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.observe.health import State
+from ingest.durable import file_errors
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import Metrics
+from ingest.plan.plan import Plan
 from ingest.service import reload as reloading
+from ingest.service import state_wait
 from ingest.service import supervisor as module
 from ingest.service.control import Control, Pauses, Phase, ReloadStatus
+from ingest.service.lifecycle import Stop
+from ingest.service.pipeline import Shared
 from ingest.service.reload import is_changed, refuse_changes
+from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from tests.support.remote_files import MemoryFiles
 from tests.support.supervised import Bench
 from tests.support.waiting import reached
 
@@ -59,6 +68,10 @@ def limited(content: dict[str, Any]) -> None:
     content["pipelines"]["a"]["max_rate"] = 100
 
 
+def kept_longer(content: dict[str, Any]) -> None:
+    content["pipelines"]["a"]["replay"] = {"keep": "30d"}
+
+
 def other_host(content: dict[str, Any]) -> None:
     content["stores"]["one"]["hbase"]["host"] = "127.0.0.1"
 
@@ -73,6 +86,7 @@ def with_table(content: dict[str, Any]) -> None:
     (decorated, (True, False)),
     (slower, (True, False)),
     (limited, (True, False)),
+    (kept_longer, (True, False)),
     (other_host, (True, False)),
     (with_table, (True, False)),
 ])  # fmt: skip
@@ -99,21 +113,98 @@ def test_changes_of_what_pipelines_share_need_a_restart(tmp_path: Path, section:
     assert caught.value.hint == "restart the service"
 
 
-def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
-    old = configuration(tmp_path)
-    new = configuration(tmp_path, lambda content: content.update({"state_dir": str(tmp_path / "other")}))
-
-    control = Control(Pauses(tmp_path), old.pipelines)
+def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
+    """The status of a reload that is refused."""
+    control = Control(Pauses(folder), old.pipelines)
     shared: Any = SimpleNamespace(configuration=old)
-    session: Any = None
+    unused: Any = None
     reloader = reloading.Reloader(
-        shared, lambda: (new, Catalog()), control=control, session=session, ask=session, opened=ExitStack(), unbuilt={}
+        shared,
+        lambda: (new, Catalog()),
+        control=control,
+        session=unused,
+        ask=unused,
+        opened=ExitStack(),
+        unbuilt={},
+        wait=unused,
     )
     reloader.begin(old.pipelines)
     assert reached(lambda: not reloader.is_working, 30)
-    status = control.reload_status
-    assert (status.phase, status.hint) == (Phase.REFUSED, "restart the service")
+    assert control.reload_status.phase is Phase.REFUSED
+    return control.reload_status
+
+
+def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
+    old = configuration(tmp_path)
+    new = configuration(tmp_path, lambda content: content.update({"state_dir": str(tmp_path / "other")}))
+    status = refused(tmp_path, old, new)
+    assert status.hint == "restart the service"
     assert "cannot be reloaded" in status.reason
+
+
+def with_tokens_from(url: str) -> Callable[[dict[str, Any]], None]:
+    sasl = {"mechanism": "oauthbearer", "token_url": url, "client_id": "c", "client_secret": "${WORD:canary}"}
+    source = {"kafka": {"brokers": "localhost:9092", "topics": ["t"], "security": {"sasl": sasl}}}
+    return lambda content: content["pipelines"]["a"].update({"source": source})
+
+
+def test_token_url_that_java_was_not_started_with_needs_a_restart(tmp_path: Path):
+    old = configuration(tmp_path, with_tokens_from("http://localhost:1/token"))
+    status = refused(tmp_path, old, configuration(tmp_path, with_tokens_from("http://localhost:2/token")))
+    assert 'source "kafka" of pipeline "a" needs Java processes with' in status.reason
+    assert "http://localhost:2/token" in status.reason
+    assert status.hint == "restart the service"
+
+
+def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_wait, "RETRY_S", 0.01)
+    files = MemoryFiles()
+    old, new = configuration(tmp_path), configuration(tmp_path, decorated)
+    metrics = Metrics(old.pipelines, dropped_lines=lambda: 0)
+    health = Health(old.pipelines, on_change=metrics.state)
+    shared = Shared(
+        old,
+        Catalog(),
+        metrics,
+        health,
+        Activity(),
+        SharedStores(old, ()),
+        once=False,
+        follow=lambda _name, _totals: None,
+    )
+    control = Control(Pauses(files.root()), old.pipelines)
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
+    ask: Any = None
+    unbuilt: dict[str, BaseException] = {}
+    reloader = reloading.Reloader(
+        shared,
+        lambda: (new, Catalog()),
+        control=control,
+        session=session,
+        ask=ask,
+        opened=ExitStack(),
+        unbuilt=unbuilt,
+        wait=state_wait.StateWait(files.root(), Stop(), health, once=False),
+    )
+
+    def build(_shared: Shared, plan: Plan) -> Any:
+        with file_errors(files.root()):
+            (files.root() / plan.pipeline).exists()
+        return SimpleNamespace(name=plan.pipeline, close=lambda: None, attach=lambda _session, _ask: None)
+
+    monkeypatch.setattr(reloading, "build_pipeline", build)
+    reloader.begin(old.pipelines)
+    assert reached(lambda: not reloader.is_working, 30)
+    files.is_away = True
+    reloader.build()
+    assert reached(lambda: health.snapshot()[0].state is State.BLOCKED, 30)
+    assert reloader.is_working
+    files.is_away = False
+    assert reached(lambda: not reloader.is_working, 30)
+    assert [pipeline.name for pipeline in reloader.take()] == ["a"]
+    assert (control.reload_status.phase, control.reload_status.failed, unbuilt) == (Phase.DONE, {}, {})
 
 
 class Reloader:

@@ -2,14 +2,16 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
 
-from ingest.api import CheckpointError, IngestError, StoreUnavailableError
+from ingest.api import CheckpointError, ConflictError, IngestError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.durable.lock import FolderLock
 from ingest.plan.plan import Plan
 from ingest.service import pipeline as pipeline_module
 from ingest.service import run as run_module
@@ -97,6 +99,41 @@ def test_run_ends_with_the_first_error_when_no_pipeline_can_start():
     with pytest.raises(CheckpointError, match="checkpoints/p/") as refused:
         run_file(Stop())
     assert (refused.value.hint or "").endswith("move it away and start again, which reads everything again")
+
+
+@pytest.fixture
+def running() -> Iterator[Path]:
+    """The file with the address of a service that runs with the same `state_dir`."""
+    address = Path("state", "control", "url")
+    with FolderLock(address.parent, kind="folder of the commands", hint=""):
+        address.write_text("http://127.0.0.1:1")
+        yield address
+
+
+def test_second_service_with_a_state_dir_is_refused_and_the_commands_reach_the_first(running: Path):
+    two_pipelines(damaged=())
+    with pytest.raises(ConflictError, match='folder of the commands "state/control" is in use by pid') as refused:
+        run_file(Stop())
+    assert "another state_dir" in (refused.value.hint or "")
+    assert running.read_text() == "http://127.0.0.1:1"
+
+
+def test_locked_checkpoint_is_reported_before_the_folder_of_the_commands(running: Path):
+    Path("pipeline.yaml").write_text(json.dumps(PLAIN))
+    with (
+        FolderLock(Path("state", "checkpoints", "p"), kind="checkpoint", hint=""),
+        pytest.raises(ConflictError, match=r"checkpoint .* is in use"),
+    ):
+        run_file(Stop())
+    assert running.read_text() == "http://127.0.0.1:1"
+
+
+def test_once_beside_a_service_runs_and_is_not_reached_by_the_commands(running: Path):
+    two_pipelines(damaged=())
+    catalog = Catalog()
+    with pytest.raises(IngestError, match="Java"):  # the start continued
+        run(load("pipeline.yaml", env={}, lookup=catalog), catalog, RunOptions(once=True), Stop())
+    assert running.read_text() == "http://127.0.0.1:1"
 
 
 @pytest.fixture
