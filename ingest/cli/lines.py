@@ -1,10 +1,12 @@
 """Lines of a file argument, or of stdin."""
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.api import NotFoundError
+from ingest.suggest import did_you_mean
 
 
 def shown(name: str) -> str:
@@ -28,7 +30,7 @@ def lines_of(name: str) -> Iterator[bytes]:
     except IsADirectoryError as error:
         raise NotFoundError(f'"{name}" is a folder', hint="give one of its files") from error
     except FileNotFoundError as error:
-        raise NotFoundError(f'there is no file "{name}"') from error
+        raise NotFoundError(f'there is no file "{name}"', hint=_near(name)) from error
 
 
 def content_of(name: str) -> bytes:
@@ -45,4 +47,13 @@ def content_of(name: str) -> bytes:
     except IsADirectoryError as error:
         raise NotFoundError(f'"{name}" is a folder', hint="give one of its files") from error
     except FileNotFoundError as error:
-        raise NotFoundError(f'there is no file "{name}"') from error
+        raise NotFoundError(f'there is no file "{name}"', hint=_near(name)) from error
+
+
+def _near(missing: str) -> str:
+    """A hint: the file of the same folder with a similar name, or where a relative path starts."""
+    path = Path(missing)
+    with contextlib.suppress(OSError):
+        if similar := did_you_mean(str(path), [str(other) for other in path.parent.iterdir()]):
+            return similar
+    return "a relative path starts at the working directory"

@@ -70,7 +70,7 @@ class NotRunningError(NotFoundError):
 
 
 class NoAnswerError(IngestError):
-    """A command was sent, and its answer did not arrive: the service may have accepted it."""
+    """A request was sent, and its answer did not arrive: the service may have accepted a command."""
 
     code = "no_answer"
 
@@ -294,16 +294,27 @@ class ServiceClient:
             with error:
                 raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
         except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            if method == "POST" and not isinstance(reason, ConnectionRefusedError):
-                raise NoAnswerError(
-                    f"{self.url} did not answer: {reason}; the service may have accepted the command",
-                    hint=f"see its state: ingest status {self._configuration.path}",
-                ) from error
-            raise NotRunningError(
-                f"no service answers at {self.url}: {reason}",
-                hint=f"start it: ingest run {self._configuration.path}",
-            ) from error
+            raise self._unanswered(method, getattr(error, "reason", None) or error) from error
+
+    def _unanswered(self, method: str, reason: object) -> IngestError:
+        file = self._configuration.path
+        text = getattr(reason, "strerror", None) or str(reason)
+        if isinstance(reason, ConnectionRefusedError):
+            return NotRunningError(f"no service answers at {self.url}: {text}", hint=f"start it: ingest run {file}")
+        if isinstance(reason, ssl.SSLCertVerificationError):  # nothing was sent
+            return ConflictError(
+                f"{self.url} has another certificate than the file: {reason.verify_message}",
+                hint="give the file of the running service, with its service: http: tls",
+            )
+        if method == "POST":
+            return NoAnswerError(
+                f"{self.url} did not answer: {text}; the service may have accepted the command",
+                hint=f"see its state: ingest status {file}",
+            )
+        return NoAnswerError(
+            f"{self.url} did not answer: {text}",
+            hint="the service may be suspended or its machine overloaded, or another program listens there",
+        )
 
     def _token(self) -> str:
         token = self._configuration.service.http.token

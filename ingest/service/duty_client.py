@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingest.api import ConflictError, IngestError, NotFoundError
-from ingest.service.client import NotRunningError, ServiceClient
+from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient
 
 POLL_S = 0.3
 AWAY_S = 10.0
@@ -47,6 +47,7 @@ class FollowedDuty:
 
         Raises:
             NotRunningError: the service has ended.
+            NoAnswerError: it runs and does not answer.
             ConflictError: the duty was cancelled, or the service stops.
             IngestError: it has failed, with its code, hint and exit code.
         """
@@ -72,9 +73,11 @@ class FollowedDuty:
         while True:
             try:
                 return self._client.duty(self._duty["id"])
-            except NotRunningError as error:
+            except (NotRunningError, NoAnswerError) as error:
                 if time.monotonic() >= deadline_s:
-                    raise NotRunningError(f"the service has ended: {error.message}", hint=self._resumes) from error
+                    has_ended = isinstance(error, NotRunningError)
+                    message = f"the service has ended: {error.message}" if has_ended else error.message
+                    raise type(error)(message, hint=self._resumes) from error
                 time.sleep(POLL_S)
             except NotFoundError as error:
                 raise NotRunningError("the service was restarted", hint=self._resumes) from error

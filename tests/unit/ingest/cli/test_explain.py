@@ -337,6 +337,10 @@ def test_missing_events_exit_with_3(ingest, pipeline):
     assert (result.code, result.err.splitlines()[0]) == (3, 'error: there is no file "absent.jsonl"')
 
 
+def test_missing_events_suggest_a_file_with_a_similar_name(ingest, pipeline):
+    assert 'hint: did you mean "events.jsonl"?' in ingest("explain", "pipeline.yaml", "--events", "event.jsonl").err
+
+
 def test_malformed_line_is_reported_with_its_place(ingest, pipeline):
     (pipeline / "bad.jsonl").write_text('{"body": "1:2"}\nnonsense\n')
     result = ingest("explain", "pipeline.yaml", "--events", "bad.jsonl")

@@ -174,8 +174,22 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
         with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
             client.replay("p", REPLAY)
         assert "ingest status" in str(caught.value.hint)
-        with pytest.raises(NotRunningError, match="no service answers"):  # a status changes nothing
+        with pytest.raises(NoAnswerError, match="did not answer: timed out") as caught:  # a status changes nothing
             client.status()
+        assert "suspended" in str(caught.value.hint)
+
+
+def test_file_without_the_certificate_of_the_service_is_refused(tmp_path: Path):
+    certificate = str(Authority(tmp_path / "authority").issue("server"))
+    made = Running(configuration(tmp_path, tls={"certificate": certificate, "key": certificate}))
+    try:
+        client = ServiceClient(configuration(tmp_path))
+        for request in (client.status, client.reload):  # nothing was sent
+            with pytest.raises(ConflictError, match="has another certificate than the file") as caught:
+                request()
+            assert "service: http: tls" in str(caught.value.hint)
+    finally:
+        made.endpoint.stop()
 
 
 def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path):

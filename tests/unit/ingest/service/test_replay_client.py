@@ -7,7 +7,7 @@ import pytest
 
 from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.service import duty_client as module
-from ingest.service.client import NotRunningError
+from ingest.service.client import NoAnswerError, NotRunningError
 from ingest.service.replay_client import ServiceReplay
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_state import ReplayTotals
@@ -97,6 +97,12 @@ def test_cancelled_replay_is_an_error():
 def test_service_that_ends_leaves_a_replay_to_resume(error: IngestError, message: str):
     with pytest.raises(NotRunningError, match=message) as caught:
         followed(Client(duty("running", 10), error))
+    assert "run the same command again" in str(caught.value.hint)
+
+
+def test_service_that_is_suspended_leaves_a_replay_to_resume():
+    with pytest.raises(NoAnswerError, match="did not answer") as caught:
+        followed(Client(duty("running", 10), NoAnswerError("did not answer")))
     assert "run the same command again" in str(caught.value.hint)
 
 
