@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgpack
 
 from ingest.api import BusyWait, SinkResult, WriteCounts
+from ingest.api.bodies import BodyCounts
 
 
 class TaskStatus(StrEnum):
@@ -100,6 +101,7 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
         counts = content["counts"]
         counts |= {name: Counter(counts[name]) for name in ("dropped", "dead_lettered")}
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
+        counts["bodies"] = {table: BodyCounts(*moved) for table, moved in counts["bodies"].items()}
         probe = content["probe"]
         receipts.append(
             Receipt(

@@ -1,4 +1,6 @@
-"""The tables that have the large values of another table."""
+"""The tables that have the large values of another table, and counts of the values that are moved there."""
+
+from typing import NamedTuple
 
 MAX_BLOCK_BYTES = 8 << 20
 """A block is a cell, and HBase refuses cells above 10 MiB by default (`hbase.client.keyvalue.maxsize`)."""
@@ -12,3 +14,22 @@ def body_tables(prefix: str) -> dict[str, str]:
         prefix: of their names.
     """
     return {f"{prefix}_meta": "m", f"{prefix}_value": "b", f"{prefix}_refs": "r"}
+
+
+class BodyCounts(NamedTuple):
+    """
+    Large values that were moved into a body store.
+
+    Attributes:
+        stored: values of which the store did not have the content.
+        stored_bytes: of these, before their compression.
+        deduplicated: values of which the store had the content.
+    """
+
+    stored: int = 0
+    stored_bytes: int = 0
+    deduplicated: int = 0
+
+    def plus(self, other: "BodyCounts") -> "BodyCounts":
+        """The sums of both."""
+        return BodyCounts(*(mine + others for mine, others in zip(self, other, strict=True)))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
+from ingest.api.bodies import BodyCounts
 from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
@@ -63,6 +64,7 @@ class WriteCounts:
         flush_s: duration of each call.
         busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
         busy_waits: the waits after these calls.
+        bodies: table -> its large values that were moved into its body store.
     """
 
     rows_sent: int = 0
@@ -73,6 +75,11 @@ class WriteCounts:
     flush_s: list[float] = field(default_factory=list)
     busy: int = 0
     busy_waits: list[BusyWait] = field(default_factory=list)
+    bodies: dict[str, BodyCounts] = field(default_factory=dict)
+
+    def add_bodies(self, table: str, counts: BodyCounts) -> None:
+        """Add large values of a table."""
+        self.bodies[table] = self.bodies.get(table, BodyCounts()).plus(counts)
 
     def add_written(self, other: "WriteCounts") -> None:
         """Add the counts of another task."""
@@ -84,6 +91,8 @@ class WriteCounts:
         self.flush_s.extend(other.flush_s)
         self.busy += other.busy
         self.busy_waits.extend(other.busy_waits)
+        for table, counts in other.bodies.items():
+            self.add_bodies(table, counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,11 @@ RECORD_SCHEMA = (
 """The columns of a source's frame, as Spark writes a schema: `Record` field by field; key and value may be null."""
 
 
+DEFAULT_EVENT_BYTES = 1 << 20
+MAX_EVENT_BYTES = 64 << 20
+"""A task holds an event several times; Kafka, too, is made for small records."""
+
+
 class Format(StrEnum):
     """The format of an event in a record's value."""
 
@@ -45,7 +50,7 @@ class Decoding:
     """
 
     format: Format = Format.RAW
-    max_event_bytes: int = 1 << 20
+    max_event_bytes: int = DEFAULT_EVENT_BYTES
     tombstones: Tombstones = Tombstones.DROP
 
 

@@ -9,6 +9,8 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.config.problems import Report
     from ingest.doctor.connecting import Check
 
 
@@ -28,7 +30,8 @@ def validate(
     """
     Check a pipeline file and show all problems, each with its location and a hint.
 
-    Decorators that use a local resource, such as a file, check that it exists.
+    It also compares `max_event_bytes` with the memory of this machine. Decorators that use a local resource, such as a
+    file, check that it exists.
 
     Example: ingest validate pipeline.yaml --connect --strict
     """
@@ -52,15 +55,16 @@ def validate(
 
         found = list(checks(configuration, catalog))
     failures = [check.error for check in found if check.error is not None]
-    warnings = len(configuration.report.warnings) + sum(check.loss is not None for check in found)
+    report = _with_large_events(configuration)
+    warnings = len(report.warnings) + sum(check.loss is not None for check in found)
     is_refused = strict and warnings > 0
     if out.is_json:
         about: dict[str, object] = {"connections": [_plain(check) for check in found]} if connect else {}
         of_plugins = used_plugins(configuration, catalog)
         about |= {"plugins": of_plugins} if of_plugins else {}
-        out.json({"valid": not failures and not is_refused, "problems": configuration.report.to_json()} | about)
+        out.json({"valid": not failures and not is_refused, "problems": report.to_json()} | about)
     else:
-        out.problems(configuration.report)
+        out.problems(report)
         print_plugins(out, configuration, catalog)
         for check in found:
             _show(out, check)
@@ -72,6 +76,19 @@ def validate(
     summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
     out.done(f"{file}: {summary}, {pipelines}, {tests}")
     out.next(f"ingest {'test' if configuration.tests else 'run --once'} {file}")
+
+
+def _with_large_events(configuration: "Configuration") -> "Report":
+    """The warnings of the file, and those about large events on this machine."""
+    import os
+    from dataclasses import replace
+
+    from ingest.doctor.pipelines.large_events import warnings_of
+    from ingest.doctor.pipelines.machine import machine_memory
+
+    report = configuration.report
+    found = warnings_of(configuration, machine_memory(), os.cpu_count() or 1)
+    return replace(report, problems=tuple(sorted({*report.problems, *found}, key=lambda each: each.location)))
 
 
 def _show(out: Output, check: "Check") -> None:

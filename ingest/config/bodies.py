@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Duration, Model, alias_rejection, option
 from ingest.api.bodies import MAX_BLOCK_BYTES, body_tables
+from ingest.config.time_of_day import PATTERN, seconds_of_day
 
 TABLE_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 """HBase's rule, with a namespace."""
@@ -47,6 +48,13 @@ class BodiesOptions(Model):
         default="24h",
         ge=60,
     )
+    sweep_at: str | None = option(
+        "Time of day, in UTC, at which a running service starts a sweep, as a duty. If left out, it starts none by "
+        "itself.",
+        default=None,
+        example="03:00",
+        pattern=PATTERN,
+    )
 
     @field_validator("name")
     @classmethod
@@ -55,6 +63,11 @@ class BodiesOptions(Model):
             hint = alias_rejection(name) or "use only letters, digits, _, - and ."
             raise PydanticCustomError("wrong_type", '"{name}" is not a valid name', {"name": name, "hint": hint})
         return name
+
+    @property
+    def sweep_at_s(self) -> int | None:
+        """Seconds from midnight to the start of the daily sweep; None without one."""
+        return seconds_of_day(self.sweep_at)
 
     def prefix(self, table: str) -> str:
         """The names of its tables begin with this."""

@@ -1,6 +1,5 @@
 """Options that do not belong to components: `service`, `spark`, `secrets` and the keys of a pipeline."""
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, field_validator, model_validator
@@ -16,6 +15,7 @@ from ingest.api import (
     option,
 )
 from ingest.config.http_tls import HttpTlsOptions
+from ingest.config.time_of_day import PATTERN, seconds_of_day
 from ingest.expressions import zone_of
 from ingest.formats.addresses import is_this_machine
 from ingest.kafka.settings import (
@@ -26,7 +26,6 @@ from ingest.kafka.settings import (
 )
 
 _MAX_PORT = 65_535
-_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
 def _share(value: object) -> float:
@@ -167,7 +166,7 @@ class StashOptions(Model):
         "Time of day, in UTC, at which the service starts a dump, as a duty. If left out, it starts none by itself.",
         default=None,
         example="02:00",
-        pattern=rf"^{_TIME_OF_DAY.pattern}$",
+        pattern=PATTERN,
     )
     keep: Duration = option(
         "After a dump, complete dumps older than this are removed, except the newest one and those that are pinned.",
@@ -210,8 +209,7 @@ class StashOptions(Model):
     @property
     def at_s(self) -> int | None:
         """Seconds from midnight to the start of the daily dump; None without one."""
-        found = _TIME_OF_DAY.fullmatch(self.at or "")
-        return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60
+        return seconds_of_day(self.at)
 
 
 class SparkOptions(Model):

@@ -23,7 +23,7 @@ class Scope(StrEnum):
     DUTY = "duty"
     """The kind of duty."""
     TABLE = "table"
-    """A table, of compactions, dumps and feeds."""
+    """A table, of compactions, dumps, feeds and bodies."""
     PROCESS = "process"
 
 
@@ -302,6 +302,59 @@ METRICS = (
         "gaps",
         "Gaps that a consumer group has skipped, because changes had expired.",
         ("group",),
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_bodies_stored_total",
+        Kind.COUNTER,
+        "bodies",
+        "Large values of events that were stored as new bodies, by all attempts.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_bodies_stored_bytes_total",
+        Kind.COUNTER,
+        "bytes",
+        "Size of these bodies before their compression.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_bodies_deduplicated_total",
+        Kind.COUNTER,
+        "bodies",
+        "Large values of events that were stored already, by an earlier event or an earlier attempt.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_bodies",
+        Kind.GAUGE,
+        "bodies",
+        "Bodies that the last sweep by the service has kept: referenced, unreferenced for less than `sweep_after`, "
+        "storing.",
+        ("state",),
+        scope=Scope.TABLE,
+    ),
+    Metric("ingest_bodies_swept_total", Kind.COUNTER, "bodies", "Bodies that sweeps have deleted.", scope=Scope.TABLE),
+    Metric(
+        "ingest_bodies_swept_bytes_total",
+        Kind.COUNTER,
+        "bytes",
+        "Size of the blocks that sweeps have deleted, as stored.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_body_sweep_last_success_timestamp_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "When a sweep of the bodies of the table last ended without an error, or the service began to repeat it "
+        "(epoch).",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_body_sweep_interval_seconds",
+        Kind.GAUGE,
+        "seconds",
+        "How often the service sweeps the bodies of the table: once a day with `bodies: {sweep_at: …}`.",
         scope=Scope.TABLE,
     ),
 )

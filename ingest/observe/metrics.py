@@ -3,78 +3,22 @@
 import threading
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 import prometheus_client as prometheus
 from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from ingest.api.bodies import BodyCounts
 from ingest.observe.health import State
 from ingest.observe.metric_table import METRICS, Kind, Metric, Scope, labels_of
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
+from ingest.observe.results import Compacted, GroupLag, Stashed, Swept
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
 OTHER = "other"
-
-
-class Compacted(NamedTuple):
-    """
-    The result of a compaction of a table.
-
-    Attributes:
-        rows_per_key_p50: median of the number of update rows of a row before it.
-        rows_per_key_p99: 99th percentile.
-        original_rows: those that it has read.
-        update_rows: those that it has read.
-        replaced: update rows that merged rows have replaced.
-        unmerged: windows of rows that could not be merged.
-        seconds: duration.
-        end_s: seconds since the epoch.
-    """
-
-    rows_per_key_p50: int
-    rows_per_key_p99: int
-    original_rows: int
-    update_rows: int
-    replaced: int
-    unmerged: int
-    seconds: float
-    end_s: float
-
-
-class Stashed(NamedTuple):
-    """
-    What a dump has of a table.
-
-    Attributes:
-        rows: number of rows.
-        size_bytes: of its files.
-        seconds: duration of the whole dump.
-        end_s: seconds since the epoch.
-    """
-
-    rows: int
-    size_bytes: int
-    seconds: float
-    end_s: float
-
-
-class GroupLag(NamedTuple):
-    """
-    How far a consumer group of a feed has come.
-
-    Attributes:
-        behind_s: of the shard that is furthest behind.
-        used: fraction of the expiration that its oldest unread change has used.
-        gaps: number of gaps that it has skipped.
-    """
-
-    behind_s: float
-    used: float
-    gaps: int
 
 
 class Metrics:
@@ -111,6 +55,7 @@ class Metrics:
         self._histograms: dict[str, prometheus.Histogram] = {}
         self._compacted: set[str] = set()
         self._stashed: set[str] = set()
+        self._swept: set[str] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
         for metric in METRICS:
@@ -145,6 +90,40 @@ class Metrics:
             waits = self._histograms["ingest_busy_wait_seconds"]
             for reason, seconds in counts.busy_waits:
                 waits.labels(pipeline, self._bounded("ingest_busy_wait_seconds", pipeline, reason)).observe(seconds)
+            for table, moved in counts.bodies.items():
+                self._add_bodies(table, moved)
+
+    def bodies_moved(self, table: str, counts: BodyCounts) -> None:
+        """Count large values that the driver has moved; `attempted` counts those of tasks."""
+        with self._lock:
+            self._add_bodies(table, counts)
+
+    def bodies_swept(self, table: str, swept: Swept) -> None:
+        """Record a sweep of a table that has ended without an error."""
+        with self._lock:
+            self._swept.add(table)
+            self._add("ingest_bodies_swept_total", table, swept.purged)
+            self._add("ingest_bodies_swept_bytes_total", table, swept.purged_bytes)
+            for state, number in swept.kept.items():
+                self._gauges["ingest_bodies"].labels(table, state).set(number)
+            self._gauges["ingest_body_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
+
+    def sweeps_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
+        """
+        Set how often the service sweeps the bodies of its tables.
+
+        Args:
+            intervals_s: by table.
+            at_s: the present time; a new table counts as swept now.
+        """
+        with self._lock:
+            gauge = self._gauges["ingest_body_sweep_interval_seconds"]
+            gauge.clear()  # a table that a reload has removed must not keep its last value
+            for table, seconds in intervals_s.items():
+                gauge.labels(table).set(seconds)
+                if table not in self._swept:
+                    self._swept.add(table)
+                    self._gauges["ingest_body_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
 
     def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
         """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
@@ -334,6 +313,11 @@ class Metrics:
 
     def _add(self, name: str, label: str, amount: float) -> None:
         self._counters[name].labels(label).inc(amount)
+
+    def _add_bodies(self, table: str, counts: BodyCounts) -> None:
+        self._add("ingest_bodies_stored_total", table, counts.stored)
+        self._add("ingest_bodies_stored_bytes_total", table, counts.stored_bytes)
+        self._add("ingest_bodies_deduplicated_total", table, counts.deduplicated)
 
     def _add_tally(self, name: str, pipeline: str, tally: Tally[str]) -> None:
         for value, amount in tally.items():

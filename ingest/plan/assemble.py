@@ -296,7 +296,7 @@ def store_writer(
     feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
 ) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
-    from sinks.bodies.moving import moving
+    from sinks.bodies.moving import MovedValues, moving
     from sinks.bodies.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.row_reader import SeparateReader
@@ -306,13 +306,15 @@ def store_writer(
     staging: StagingWriter | None = None
     reader: RowReader | None = None
     senders: list[Sender]
+    moved = MovedValues()
     if target.capabilities.written_by_driver:
         staging = staging_writer(target if isinstance(target, FileStore) else None, bodies)
         senders = [DirectSender(staging)]
         reader = SeparateReader(type(target).reader(component.settings))
     else:
         senders = [
-            ThreadSender(moving(live_store(component), bodies)) for _ in range(component.settings.worker_connections)
+            ThreadSender(moving(live_store(component), bodies, moved))
+            for _ in range(component.settings.worker_connections)
         ]
     mutator = BufferedMutator(
         senders,
@@ -324,6 +326,7 @@ def store_writer(
         updates={table: live_merging(each) for table, each in updates.items()},
         feeds=feeds,
         reader=reader,
+        add_bodies=moved.take_into,
     )
     return mutator, staging
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from ingest.api import ConfigError, Store
+from ingest.api import ConfigError, Row, Store
 from ingest.catalog import Catalog
 from ingest.config.bodies import BodiesOptions
 from ingest.config.model import Configuration, Pipeline, Table
@@ -13,6 +13,40 @@ from ingest.plan.tables import declared_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.moving import LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
+from sinks.bodies.resolving import resolved
+
+
+class BodiesOfTable(NamedTuple):
+    """
+    The body store of a table, as plain data.
+
+    Attributes:
+        name: prefix of the names of its tables.
+    """
+
+    name: str
+    options: BodyOptions
+
+    def resolved(self, store: Store[Any], row: Row) -> Row:
+        """
+        A row of the table with large values in place of the pointers to their bodies.
+
+        Args:
+            store: of the table, open.
+            row: as read.
+
+        Raises:
+            NotFoundError: a body does not exist.
+            BodyCorruptError: a body is damaged.
+        """
+        return resolved(BodyStore(store, self.name, self.options), row)
+
+
+def bodies_of(configuration: Configuration, table: str) -> BodiesOfTable | None:
+    """The body store of a table; None if the file declares none."""
+    declared = configuration.tables.get(table)
+    bodies = None if declared is None else declared.options.bodies
+    return None if bodies is None else BodiesOfTable(bodies.prefix(table), options_of(bodies))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ BODY_CODES: dict[str, tuple[type[IngestError], str]] = {
         "A block of a stored body is missing or damaged, or the body has another hash than its id.",
     ),
     "body_gone": (NotFoundError, "A body was swept: nothing referred to it for the time `sweep_after`."),
+    "body_missing": (NotFoundError, "A pointer is copied into a table that does not have its body."),
     "body_not_stored": (NotFoundError, "A body is being stored, or its writer was killed."),
     "hash_mismatch": (ConfigError, "The bytes to store have another SHA-256 than the caller says."),
 }

@@ -80,6 +80,7 @@ REMEDIES: Mapping[str, str] = {
     "bodies_differ": "Declare the options that the message names, or another `name` of the body store.",
     "body_corrupt": "Restore the rows that `ingest body fsck` names from a backup.",
     "body_gone": "Store the body again, then mark it.",
+    "body_missing": "Declare `bodies` of the target, and load the tables of its body store first, of the same dump.",
     "body_not_stored": "Wait until it is stored, or store it again.",
     "hash_mismatch": "Check the source; nothing was stored.",
     "buckets_changed": "Run `ingest table apply FILE --adopt TABLE`, which checks the rows and records the number; the "

@@ -5,7 +5,9 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 from ingest.api import ConflictError
+from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline, Table
+from ingest.observe.results import Swept
 from ingest.plan.assemble import plan_of
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import owned_store
@@ -68,6 +70,9 @@ class BodySweepDuty(Duty):
                     start = sweep.run(start, PAGE_BODIES)
                 total.add(sweep.counts)
                 run.report(Progress(total.bodies, 0 if start is not None else total.bodies, asdict(total)))
+        kept = {"referenced": total.referenced, "unreferenced": total.young, "storing": total.storing}
+        swept = Swept(total.purged, total.purged_bytes, kept, now_ms() / 1000)
+        run.context.shared.metrics.bodies_swept(self.subject, swept)
 
     def _declared(self, configuration: Configuration) -> Table:
         table = table_with_bodies(configuration, self.subject)

@@ -9,8 +9,11 @@ from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.durable import private_files
+from ingest.plan.bodies import bodies_of
 from ingest.plan.stores import unopened_reader, unopened_store
 from ingest.suggest import did_you_mean
+from sinks.bodies.copying import CopiedPointers
+from sinks.bodies.options import BodyOptions
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
 from sinks.bootstrap.following import FeedFollower
@@ -127,6 +130,7 @@ def opened_bootstrap(
         UnknownTableError: the dump does not know the table.
         ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
         ConflictError: another process has locked the store, or the target has a feed.
+        MissingBodyError: a row points to a body that the target does not have; raised by `Bootstrap.load`.
         TrimmedError: changes since the dump have expired.
         StoreError: a store is unavailable.
     """
@@ -136,7 +140,10 @@ def opened_bootstrap(
         dumped = DumpTableReader(reader, request.dumped)
         following = None if source is None else _following(opened, source, dumped, request, configuration)
         store = unopened_store(configuration.stores[request.target.store], catalog)
-        target = TargetTable(store, request.target.table, families=dumped.families)
+        bodies = bodies_of(configuration, request.target.table)
+        name, options = (None, BodyOptions()) if bodies is None else bodies
+        pointers = CopiedPointers(request.target.table, name, options)
+        target = TargetTable(store, request.target.table, families=dumped.families, before_write=pointers)
         opened.callback(target.close)
         if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
             raise ConflictError(

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from ingest.clock import now_ms
-from ingest.observe.metrics import Compacted
+from ingest.observe.results import Compacted
 from ingest.plan.assemble import plan_of
 from ingest.plan.updates import live_merging
 from ingest.service.compaction import CompactionResult, TableCompaction

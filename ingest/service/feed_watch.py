@@ -6,7 +6,8 @@ from typing import Any
 from ingest.api import IngestError, Store
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
-from ingest.observe.metrics import GroupLag, Metrics
+from ingest.observe.metrics import Metrics
+from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
 from ingest.service.duties import Duties
 from ingest.service.periodic import Periodic

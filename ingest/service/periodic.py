@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+DAY_S = 86_400
+
 
 class Periodic:
     """
@@ -37,3 +39,9 @@ class Periodic:
     def _run(self) -> None:
         while not self._ended.wait(self._interval_s):
             self._call()
+
+
+def next_time_s(at_s: int, now_s: float) -> float:
+    """The next moment after now with this time of day, in seconds since the epoch."""
+    today = now_s // DAY_S * DAY_S + at_s
+    return today if today > now_s else today + DAY_S

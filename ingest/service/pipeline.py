@@ -276,7 +276,7 @@ def build_pipeline(
         )
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
-        committers = committers_of(shared.configuration, plan, stores, owned.feeds)
+        committers = committers_of(shared.configuration, plan, stores, owned.feeds, shared.metrics.bodies_moved)
         for committer in committers.values():
             opened.callback(committer.close)
         dead_letters = dead_letter_queue(shared.configuration, pipeline)

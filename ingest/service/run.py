@@ -20,6 +20,7 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.access import access_of
+from ingest.service.body_sweep_schedule import BodySweepSchedule
 from ingest.service.client import url_file, write_url
 from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control, Pauses
@@ -295,6 +296,7 @@ def _serve(
     refusal = "this run ends once it has read the existing records" if options.once else ""
     duties = Duties(shared.metrics, hide=configuration.masks.hide, refusal=refusal)
     if not options.once:
+        opened.enter_context(BodySweepSchedule(duties, shared.metrics))
         opened.enter_context(CompactionSchedule(duties, shared.metrics))
         opened.enter_context(StashSchedule(duties, shared.metrics))
         opened.enter_context(FeedWatch(duties, shared.metrics))

@@ -7,7 +7,7 @@ from typing import Any
 from ingest.api import Store, StoreSettings
 from ingest.clock import now_ms
 from ingest.config.model import Component
-from ingest.observe.metrics import Stashed
+from ingest.observe.results import Stashed
 from ingest.plan.reading import reading_plan
 from ingest.service.duty import Duty, DutyReporter, DutyRun
 from ingest.service.pipeline import Shared

@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.duties import Duties
-from ingest.service.periodic import Periodic
+from ingest.service.periodic import DAY_S, Periodic, next_time_s
 from ingest.service.stash_duty import StashDuty
 from ingest.service.stash_plan import tables_of
 from ingest.service.stash_request import StashRequest
@@ -18,7 +18,6 @@ from sinks.snapshots.root import open_root, root_errors
 
 POLL_S = 1.0
 JOIN_S = 1.0  # the root may be on a file system that does not answer
-DAY_S = 86_400
 _log = logger(__name__)
 
 
@@ -86,12 +85,6 @@ def daily_dump(configuration: Configuration) -> DailyDump | None:
     if stash is None or stash.at_s is None:
         return None
     return DailyDump(stash.at_s, tuple(tables_of(configuration, ())), StashRequest.of_options(stash))
-
-
-def next_time_s(at_s: int, now_s: float) -> float:
-    """The next moment after now with this time of day, in seconds since the epoch."""
-    today = now_s // DAY_S * DAY_S + at_s
-    return today if today > now_s else today + DAY_S
 
 
 def _last_s(daily: DailyDump, now_s: float) -> Mapping[str, float]:

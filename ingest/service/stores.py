@@ -2,17 +2,18 @@
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
+from ingest.api.bodies import BodyCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import Plan
-from sinks.bodies.moving import LargeValues, moving
+from sinks.bodies.moving import LargeValues, MovedValues, moving
 from sinks.bodies.staging import BodyCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.table_records import ensure_declared, record_updates
@@ -163,7 +164,11 @@ def refuse_cluster(stores: Mapping[str, DriverStore], master: str) -> None:
 
 
 def committers_of(
-    configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore], feeds: OwnedFeeds | None = None
+    configuration: Configuration,
+    plan: Plan,
+    stores: Mapping[str, DriverStore],
+    feeds: OwnedFeeds | None = None,
+    on_bodies: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
 ) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
@@ -173,6 +178,7 @@ def committers_of(
         plan: of the pipeline.
         stores: the driver's.
         feeds: of the tables that the sinks write; None without any.
+        on_bodies: called with a table and the counts of its large values that the driver has stored.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
@@ -185,7 +191,7 @@ def committers_of(
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
             if bodies:
-                committers[name] = BodyCommitter(committers[name], store, bodies)
+                committers[name] = BodyCommitter(committers[name], store, bodies, on_bodies)
         else:
             committers[name] = StoreCommitter(
                 store,
@@ -208,7 +214,7 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
 
 
 def _sender(component: Component[StoreSettings], bodies: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), bodies))
+    return ThreadSender(moving(live_store(component), bodies, MovedValues()))
 
 
 def staging_folder(configuration: Configuration, store: str, pipeline: str, *, is_replay: bool = False) -> Path:

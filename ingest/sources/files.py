@@ -4,6 +4,7 @@ import glob
 from pathlib import Path
 
 from ingest.api import ByteSize, Decoding, Format, LocalPath, SourceSettings, option
+from ingest.api.source import MAX_EVENT_BYTES
 
 
 class FilesSourceSettings(SourceSettings):
@@ -11,7 +12,7 @@ class FilesSourceSettings(SourceSettings):
 
     path: LocalPath = option("A file, a folder or a glob.", example="/var/log/app/*.log", min_length=1)
     format: Format = option("How a line holds an event: raw, json or flume_avro.", default="raw", strict=False)
-    max_event_bytes: ByteSize = option("A longer line fails.", default="1MiB", ge=1)
+    max_event_bytes: ByteSize = option("A longer line fails.", default="1MiB", ge=1, le=MAX_EVENT_BYTES)
 
     @property
     def decoding(self) -> Decoding:

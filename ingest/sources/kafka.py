@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Decoding, Format, SourceSettings, Tombstones, option
+from ingest.api.source import MAX_EVENT_BYTES
 from ingest.kafka.settings import KafkaConnection
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -140,7 +141,7 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     max_events_per_batch: int = option(
         "Maximum number of events in one micro-batch; a restart repeats at most one micro-batch.", default=200_000, ge=1
     )
-    max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1)
+    max_event_bytes: ByteSize = option("A record with a larger value fails.", default="1MiB", ge=1, le=MAX_EVENT_BYTES)
     format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
     tombstones: Tombstones = option(
         "Records without a value: drop, error, or delete the row their key names.", default="drop", strict=False

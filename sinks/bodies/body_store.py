@@ -142,6 +142,10 @@ class BodyStore:
         check_references([reference])
         self._tables.references.mark(body, reference)
 
+    def mark_cell(self, body: bytes, reference: bytes) -> None:
+        """Refer to a body by the reference of a cell (`sinks.bodies.pointers`); as `References.mark`."""
+        self._tables.references.mark(body, reference)
+
     def unmark(self, body: bytes, reference: bytes) -> None:
         """Remove a reference; as `References.unmark`."""
         self._tables.references.unmark(body, reference)

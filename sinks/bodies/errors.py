@@ -27,6 +27,12 @@ class HashMismatchError(ConfigError):
     code = "hash_mismatch"
 
 
+class MissingBodyError(NotFoundError):
+    """A pointer cannot be copied: the target does not have its body."""
+
+    code = "body_missing"
+
+
 class BodiesDifferError(SchemaError):
     """
     A body store has bodies that were stored with another block size or compression than declared.

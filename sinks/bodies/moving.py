@@ -1,15 +1,18 @@
 """Moves large values of the rows that a task writes into a body store, and writes pointers in their place."""
 
 import dataclasses
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteRejectedError
+from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteCounts, WriteRejectedError
+from ingest.api.bodies import BodyCounts
 from ingest.clock import now_ms
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference, is_large
+from sinks.bodies.writing import StoredBody
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,6 +31,26 @@ class LargeValues:
     threshold: int
 
 
+class MovedValues:
+    """Counts the large values that are moved; called by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = WriteCounts()
+
+    def add(self, table: str, stored: StoredBody) -> None:
+        """Count a value of a table."""
+        counts = BodyCounts(1, stored.length) if stored.is_new else BodyCounts(deduplicated=1)
+        with self._lock:
+            self._counts.add_bodies(table, counts)
+
+    def take_into(self, counts: WriteCounts) -> None:
+        """Add what was counted since the last call of this method to the counts of a task."""
+        with self._lock:
+            counts.add_written(self._counts)
+            self._counts = WriteCounts()
+
+
 class BodyMovingStore:
     """
     A store that several processes may write, for the tasks and probes of a pipeline.
@@ -38,12 +61,19 @@ class BodyMovingStore:
     Args:
         store: not yet open.
         tables: name of a table -> which of its values are moved.
+        moved: counts them.
         clock_ms: milliseconds since the epoch.
     """
 
     def __init__(
-        self, store: Store[Any], tables: Mapping[str, LargeValues], *, clock_ms: Callable[[], int] = now_ms
+        self,
+        store: Store[Any],
+        tables: Mapping[str, LargeValues],
+        moved: MovedValues,
+        *,
+        clock_ms: Callable[[], int] = now_ms,
     ) -> None:
+        self._moved = moved
         self._store = store
         self._tables = tables
         self._clock_ms = clock_ms
@@ -81,7 +111,7 @@ class BodyMovingStore:
         if rule is None:
             self._store.apply(table, mutations)
         else:
-            self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, rule)))
+            self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table, rule)))
 
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""
@@ -95,7 +125,7 @@ class BodyMovingStore:
         """As `Store.families`."""
         return self._store.families(table)
 
-    def _move(self, rule: LargeValues, row: bytes, column: bytes, value: bytes) -> Pointer:
+    def _move(self, table: str, rule: LargeValues, row: bytes, column: bytes, value: bytes) -> Pointer:
         bodies = self._prepared.get(rule.name)
         if bodies is None:
             bodies = self._bodies_of(rule)
@@ -107,15 +137,16 @@ class BodyMovingStore:
             # a table of the body store was dropped: the pipeline is blocked until it exists, as by its own table
             self._prepared.clear()
             raise NoTableError(error.message) from error
+        self._moved.add(table, stored)
         return Pointer(stored.id, stored.length)
 
     def _bodies_of(self, rule: LargeValues) -> BodyStore:
         return BodyStore(self._store, rule.name, rule.options, clock_ms=self._clock_ms)
 
 
-def moving(store: Store[Any], tables: Mapping[str, LargeValues]) -> Store[Any] | BodyMovingStore:
+def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedValues) -> Store[Any] | BodyMovingStore:
     """The store, or if large values of its tables are moved, one that does so."""
-    return BodyMovingStore(store, tables) if tables else store
+    return BodyMovingStore(store, tables, moved) if tables else store
 
 
 def with_pointers(

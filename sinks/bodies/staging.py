@@ -8,17 +8,18 @@ and the file `references`, a line of JSON for each cell.
 import base64
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store
+from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store, WriteCounts
+from ingest.api.bodies import BodyCounts
 from ingest.durable import file_errors, make_folder, open_private
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import LargeValues, with_pointers
+from sinks.bodies.moving import LargeValues, MovedValues, with_pointers
 from sinks.bodies.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
@@ -93,9 +94,17 @@ class BodyCommitter(Committer):
         committer: of the same store.
         store: of the driver.
         tables: name of a table -> which of its values are moved.
+        on_stored: called with a table and the counts of its large values that were stored.
     """
 
-    def __init__(self, committer: Committer, store: DriverStore, tables: Mapping[str, LargeValues]) -> None:
+    def __init__(
+        self,
+        committer: Committer,
+        store: DriverStore,
+        tables: Mapping[str, LargeValues],
+        on_stored: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
+    ) -> None:
+        self._on_stored = on_stored
         self._committer = committer
         self._store = store
         self._tables = tables
@@ -120,7 +129,9 @@ class BodyCommitter(Committer):
         """Store the large values of the attempt and the references of their cells, then commit the rows."""
         files = [result.staged.path for result in map(StoreResult.unpacked, results) if result.staged is not None]
         with self._store.held() as store:
-            store_staged(store, files, self._tables)
+            stored = store_staged(store, files, self._tables)
+        for table, counts in stored.items():
+            self._on_stored(table, counts)
         self._committer.commit(batch, results)
 
     def abort(self, batch: Batch) -> None:
@@ -140,9 +151,11 @@ class BodyCommitter(Committer):
         self._committer.close()
 
 
-def store_staged(store: Store[Any], files: Iterable[str], tables: Mapping[str, LargeValues]) -> None:
+def store_staged(
+    store: Store[Any], files: Iterable[str], tables: Mapping[str, LargeValues]
+) -> Mapping[str, BodyCounts]:
     """
-    Store the large values that tasks have staged; may be repeated.
+    Store the large values that tasks have staged; may be repeated. Returns the counts of each table.
 
     Args:
         store: open for writing.
@@ -154,6 +167,7 @@ def store_staged(store: Store[Any], files: Iterable[str], tables: Mapping[str, L
         StoreError: the store is unavailable.
     """
     stores: dict[str, BodyStore] = {}
+    moved, counts = MovedValues(), WriteCounts()
     for path, staged in chain.from_iterable(map(_staged_beside, files)):
         rule = tables[staged.table]
         bodies = stores.get(rule.name)
@@ -164,7 +178,9 @@ def store_staged(store: Store[Any], files: Iterable[str], tables: Mapping[str, L
             content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != staged.body:
             raise IntegrityError(f"the staged file {path} is damaged", hint="check the disk; the batch runs again")
-        bodies.put_value(content, base64.b64decode(staged.reference))
+        moved.add(staged.table, bodies.put_value(content, base64.b64decode(staged.reference)))
+    moved.take_into(counts)
+    return counts.bodies
 
 
 def _folder_of(path: str) -> Path:

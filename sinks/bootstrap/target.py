@@ -1,6 +1,6 @@
 """The table that a bootstrap writes, in any store."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +35,8 @@ class TargetTable:
         families: name of a family -> its options, for families that the table does not have yet.
         retry: how often a call is repeated.
         buffer_bytes: of mutations.
+        before_write: returns what is called with the open store before a mutation is buffered, and may be repeated;
+            None for nothing.
 
     Attributes:
         table: its name.
@@ -49,7 +51,9 @@ class TargetTable:
         families: Mapping[bytes, FamilySpec] = MappingProxyType({}),
         retry: Retry = LONG_RETRY,
         buffer_bytes: int = BUFFER_BYTES,
+        before_write: Callable[[Mutation], Callable[[Store[Any]], None] | None] = lambda _mutation: None,
     ) -> None:
+        self._before_write = before_write
         self.table = table
         self.store = ReopeningStore(store, retry)
         self._options = families
@@ -92,6 +96,8 @@ class TargetTable:
         """
         for mutation in mutations:
             self._ensure_families(mutation)
+            if (prepare := self._before_write(mutation)) is not None:
+                self.store.call(prepare)
             if self._known:  # else it deletes a row of a table without families
                 self._buffer.add(self.table, mutation)
 

@@ -179,6 +179,7 @@ def _memory(configuration: "Configuration") -> Found:
         machine.machine_memory(),
         machine.driver_heap(spark.driver_memory, spark.conf),
         machine.task_slots(spark.master or DEFAULT_MASTER, os.cpu_count() or 1),
+        max(each.source.settings.decoding.max_event_bytes for each in configuration.pipelines.values()),
     )
 
 

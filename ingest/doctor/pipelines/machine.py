@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ingest.amounts import size
 from ingest.api import NotFoundError
+from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.doctor.examination import Finding, Found, Severity
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.versions import Version, numbers_of, rated
@@ -28,6 +29,7 @@ _DRIVER_HEAP = 1 * _GIB  # Spark's default
 _JVM_OVERHEAD = 384 * _MIB  # Spark's minimum for everything besides the heap
 _JVM_OVERHEAD_FRACTION = 0.1
 _PYTHON = 256 * _MIB  # of the driver, and of each worker at full rate
+_EVENT_COPIES = 4  # of a large event in a worker: the record, its body, its cell, and what is written
 _FULL = 0.8  # of the machine
 _JAVA_TIMEOUT_S = 20.0
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)(?:\.(\d+)\.(\d+))?')
@@ -110,7 +112,7 @@ def read_open_files() -> OpenFiles:
     return OpenFiles(*limits)
 
 
-def memory(machine: int, heap: int, slots: int) -> Found:
+def memory(machine: int, heap: int, slots: int, event_bytes: int = DEFAULT_EVENT_BYTES) -> Found:
     """
     The memory that the driver and the workers of one machine need, compared with that of the machine.
 
@@ -118,9 +120,10 @@ def memory(machine: int, heap: int, slots: int) -> Found:
         machine: bytes of memory.
         heap: of the driver's JVM.
         slots: tasks that run at a time on this machine; 0 if they run elsewhere.
+        event_bytes: size of the largest event.
     """
     jvm = heap + max(_JVM_OVERHEAD, int(_JVM_OVERHEAD_FRACTION * heap))
-    needed = jvm + _PYTHON * (1 + slots)
+    needed = jvm + _PYTHON * (1 + slots) + slots * _EVENT_COPIES * max(0, event_bytes - DEFAULT_EVENT_BYTES)
     text = f"about {size(needed)} of {size(machine)} needed"
     if needed <= _FULL * machine:
         return Found(text)

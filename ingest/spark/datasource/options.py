@@ -12,7 +12,19 @@ from ingest.suggest import did_you_mean
 
 _TABLE_OPTIONS = frozenset({"config", "store", "table", "columns"})
 _READ_OPTIONS = frozenset(
-    {"start", "stop", "prefix", "fuzzy", "start_time", "end_time", "versions", "minPartitions", "push_filters", "raw"}
+    {
+        "start",
+        "stop",
+        "prefix",
+        "fuzzy",
+        "start_time",
+        "end_time",
+        "versions",
+        "minPartitions",
+        "push_filters",
+        "raw",
+        "bodies",
+    }
 )
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
 _DUMP_OPTIONS = frozenset({"stash", "dump", "pin"})
@@ -73,6 +85,7 @@ class ReadOptions:
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
         is_raw: of a table with deferred updates, the rows are its update rows.
+        with_bodies: pointers to bodies are replaced by the large values.
     """
 
     columns: DeclaredColumns
@@ -81,6 +94,7 @@ class ReadOptions:
     min_partitions: int = 1
     push_filters: bool = False
     is_raw: bool = False
+    with_bodies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +193,8 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         raise ConfigError(
             f'a column is named "{UPDATE_ROW}", as that with the interval of an update row', hint="give it another name"
         )
-    return ReadOptions(columns, scan, versions is not None, partitions, _flag(options, "push_filters"), is_raw)
+    flags = {"push_filters": _flag(options, "push_filters"), "with_bodies": _flag(options, "bodies")}
+    return ReadOptions(columns, scan, versions is not None, partitions, is_raw=is_raw, **flags)
 
 
 def write_options(options: Mapping[str, str], *, is_streaming: bool) -> WriteOptions:

@@ -14,7 +14,8 @@ import yaml
 
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS
-from ingest.observe.metrics import Compacted, GroupLag, Metrics, Stashed
+from ingest.observe.metrics import Metrics
+from ingest.observe.results import Compacted, GroupLag, Stashed
 from ingest.receipt import Counts
 from tests.support.promql import Labels, Scrapes, firing, parse
 

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from ingest.api import BusyWait, SinkResult
+from ingest.api.bodies import BodyCounts
 from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
 
 
@@ -11,6 +12,8 @@ def test_counts_of_tasks_are_added():
     total.add(Counts(read=2, stored=1, dropped=Counter(a=1, b=1), dead_lettered=Counter(x=1), rows_sent=4, cells=5))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2], busy=2))
     total.add(Counts(busy=3, busy_waits=[BusyWait("RpcThrottlingException", 0.5)]))
+    for moved in (BodyCounts(1, 100, 0), BodyCounts(1, 50, 2)):
+        total.add(Counts(bodies={"t": moved}))
     assert total == Counts(
         records=3,
         failed=0.25,
@@ -26,6 +29,7 @@ def test_counts_of_tasks_are_added():
         flush_s=[0.1, 0.2],
         busy=5,
         busy_waits=[BusyWait("RpcThrottlingException", 0.5)],
+        bodies={"t": BodyCounts(2, 150, 2)},
     )
 
 
@@ -35,12 +39,18 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
         status=TaskStatus.STOP,
         code="stopped_by_event",
         message='the family "\udcff" may not be written',
-        counts=Counts(dropped=Counter({"\udcff": 1}), busy=4, busy_waits=[BusyWait("store_busy", 0.25)]),
+        counts=Counts(
+            dropped=Counter({"\udcff": 1}),
+            busy=4,
+            busy_waits=[BusyWait("store_busy", 0.25)],
+            bodies={"t": BodyCounts(1, 2)},
+        ),
         results={"logs": SinkResult(b"\xff", run_again=True)},
         probe=("logs", b"\x00"),
     )
     (received,) = receipts_of(sent.rows())
     assert (received.status, received.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
     assert (received.counts.dropped, received.counts.busy) == (Counter({"\\udcff": 1}), 4)
+    assert received.counts.bodies == {"t": BodyCounts(1, 2)}
     assert received.counts.busy_waits == [BusyWait("store_busy", 0.25)]
     assert (received.results, received.probe) == (sent.results, sent.probe)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import ingest as product
-from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.api import ConfigError, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
+from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import BodyMovingStore, LargeValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
 from sinks.bodies.options import BodyOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -196,7 +197,9 @@ def test_large_values_are_shown_on_request(ingest, file):
     for table in ("events", "plain"):
         store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=1000), 100)}
-    BodyMovingStore(store, rules).apply("events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)])
+    BodyMovingStore(store, rules, MovedValues()).apply(
+        "events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)]
+    )
     store.close()
     for command in (("get", "p.yaml", "events", "r"), ("scan", "p.yaml", "events")):
         pointer, small = ingest(*command, "--output", "json").json["cells"]
@@ -204,6 +207,16 @@ def test_large_values_are_shown_on_request(ingest, file):
         assert small == ["f", "small", 5, "1"]
         large, small = ingest(*command, "--output", "json", "--bodies").json["cells"]
         assert (large, small) == (["f", "large", 5, "v" * 2_000], ["f", "small", 5, "1"])
+    # the data source of Spark, as a task reads it
+    for options, first in (({}, b"\x00BP\x01"), ({"bodies": "true"}, b"vvvv")):
+        source = TableDataSource({"config": str(file), "table": "events", **options})
+        reader = source.reader(source.schema())
+        (row,) = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+        cells = dict(row["cells"])
+        assert (cells["f:large"][:4], cells["f:small"]) == (first, b"1")
+    plain = TableDataSource({"config": str(file), "table": "plain", "bodies": "true"})
+    with pytest.raises(ConfigError, match="no body store"):
+        plain.reader(plain.schema()).partitions()
     for table in ("plain", "events_bodies_meta"):
         result = ingest("scan", "p.yaml", table, "--bodies")
         assert (result.code, "has no body store" in result.err) == (2, True)

@@ -6,10 +6,12 @@ from collections import Counter
 import pytest
 
 from ingest.api import BusyWait
+from ingest.api.bodies import BodyCounts
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
-from ingest.observe.metrics import MAX_LABEL_VALUES, Compacted, Metrics
+from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
+from ingest.observe.results import Compacted, Swept
 from ingest.receipt import Counts
 
 REQUIRED = {
@@ -119,6 +121,29 @@ def test_last_compaction_of_a_table():
         'ingest_compaction_seconds{table="t"}': 4,
         'ingest_compaction_last_end_timestamp_seconds{table="t"}': 200,
         'ingest_compaction_interval_seconds{table="t"}': 300,
+    }
+
+
+def test_2c4_bodies_of_a_table():
+    metrics = fresh("ticks")
+    metrics.sweeps_scheduled({"t": 86_400.0}, at_s=50.0)
+    assert samples(metrics)['ingest_body_sweep_last_success_timestamp_seconds{table="t"}'] == 50
+    moved = Counts()
+    moved.add_bodies("t", BodyCounts(2, 3_000, 1))
+    metrics.attempted("ticks", moved)
+    metrics.bodies_moved("t", BodyCounts(deduplicated=4))
+    metrics.bodies_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
+    metrics.sweeps_scheduled({"t": 86_400.0}, at_s=150.0)
+    assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
+        'ingest_bodies_stored_total{table="t"}': 2,
+        'ingest_bodies_stored_bytes_total{table="t"}': 3_000,
+        'ingest_bodies_deduplicated_total{table="t"}': 5,
+        'ingest_bodies_swept_total{table="t"}': 3,
+        'ingest_bodies_swept_bytes_total{table="t"}': 900,
+        'ingest_bodies{state="referenced",table="t"}': 7,
+        'ingest_bodies{state="unreferenced",table="t"}': 1,
+        'ingest_body_sweep_last_success_timestamp_seconds{table="t"}': 100,
+        'ingest_body_sweep_interval_seconds{table="t"}': 86_400,
     }
 
 

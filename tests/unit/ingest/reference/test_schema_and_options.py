@@ -90,6 +90,7 @@ class TestPages:
             ("bodies.read_ahead", "size", "4MiB"),
             ("bodies.compression", "none, lz4, zstd", "none"),
             ("bodies.sweep_after", "duration", "24h"),
+            ("bodies.sweep_at", "text", "none"),
             ("feed", "mapping", "none"),
             ("feed.expiration", "duration", "24h"),
             ("feed.shards", "whole number", "4"),

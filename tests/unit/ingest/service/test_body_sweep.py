@@ -85,6 +85,13 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
     assert (result["bodies"], result["purged"], result["referenced"]) == (BODIES, BODIES - 1, 1)
     assert (reports[-1].done, reports[-1].total) == (BODIES, BODIES)
     assert len(reports) == BODIES // page + 1
+    text = shared.metrics.render()[1].decode()
+    for line in (
+        'ingest_bodies_swept_total{table="events"} 6.0',
+        'ingest_bodies_swept_bytes_total{table="events"} 6.0',
+        'ingest_bodies{state="referenced",table="events"} 1.0',
+    ):
+        assert line in text
     assert not shared.stores.in_use()["local"]._lock.locked()
 
 

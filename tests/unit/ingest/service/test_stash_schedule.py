@@ -9,9 +9,10 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
+from ingest.service.periodic import DAY_S, next_time_s
 from ingest.service.stash_duty import StashDuty
 from ingest.service.stash_request import StashRequest
-from ingest.service.stash_schedule import DAY_S, StashSchedule, daily_dump, next_time_s
+from ingest.service.stash_schedule import StashSchedule, daily_dump
 from tests.support.stashes import FILE, TABLE, dumped, written
 
 AT = f'{{root: dumps, tables: ["{TABLE}"], at: "02:00", keep: 3d}}'

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.api import IntegrityError, Record, Scan
+from ingest.api import IntegrityError, Record, Scan, WriteCounts
+from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -56,13 +57,14 @@ def configuration(tmp_path: Path) -> Configuration:
     return written(tmp_path)
 
 
-def run(configuration: Configuration, at_ms: int, *values: str, calls: int | None = None) -> None:
-    """Run a micro-batch in this process; the driver is killed after this many writes."""
+def run(configuration: Configuration, at_ms: int, *values: str, calls: int | None = None) -> WriteCounts:
+    """Run a micro-batch in this process, and count its bodies; the driver is killed after this many writes."""
     from contextlib import ExitStack
 
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in enumerate(values)]
     batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
+    moved = WriteCounts()
     with ExitStack() as opened:
         stores = SharedStores(configuration, [plan]).used_by(plan, opened)
         if calls is not None:
@@ -71,11 +73,12 @@ def run(configuration: Configuration, at_ms: int, *values: str, calls: int | Non
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores)
+        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies)
         for committer in committers.values():
             committer.recover()
         counts, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records))
-    assert (counts.stored, dead_letters) == (len(values), [])
+    assert (counts.stored, counts.bodies, dead_letters) == (len(values), {}, [])
+    return moved
 
 
 def found(configuration: Configuration) -> tuple[dict[bytes, str], int, int]:
@@ -96,9 +99,9 @@ def found(configuration: Configuration) -> tuple[dict[bytes, str], int, int]:
             store.close()
 
 
-def test_large_values_are_stored_once(configuration):
-    for at_ms in (1_000, 1_000, 2_000):
-        run(configuration, at_ms, LARGE, SMALL, OTHER, LARGE)
+def test_2c4_large_values_are_stored_once(configuration):
+    moved = [run(configuration, at_ms, LARGE, SMALL, OTHER, LARGE).bodies for at_ms in (1_000, 1_000, 2_000)]
+    assert [each["events"] for each in moved] == [BodyCounts(2, 2_502_000, 1), BodyCounts(0, 0, 3), BodyCounts(0, 0, 3)]
     assert found(configuration) == ({b"0": LARGE, b"1": SMALL, b"2": OTHER, b"3": LARGE}, 4, 3)
     assert list(Path(configuration.local_dir).rglob("*.bodies")) == []
 
@@ -125,7 +128,7 @@ def test_damaged_file_is_refused_before_rows_are_applied(configuration, monkeypa
     def damaged(store, files, tables):
         (body,) = (path for path in Path(f"{next(iter(files))}.bodies").iterdir() if path.name != "references")
         body.write_bytes(b"damaged")
-        store_staged(store, files, tables)
+        return store_staged(store, files, tables)
 
     monkeypatch.setattr("sinks.bodies.staging.store_staged", damaged)
     applied = []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.amounts import size
 from ingest.api import NotFoundError
 from ingest.doctor.examination import Severity
 from ingest.doctor.pipelines import machine
@@ -86,6 +87,12 @@ class TestMemory:
     def test_need_is_compared_with_the_machine(self, total, expected):
         """1 GiB of heap, 384 MiB of JVM, and three Python processes."""
         assert severities(machine.memory(total, GIB, 2)) == expected
+
+    def test_large_events_are_counted_for_each_task(self):
+        needed = 1408 * MIB + 3 * 256 * MIB + 2 * 4 * 63 * MIB
+        found = machine.memory(4 * GIB, GIB, 2, event_bytes=64 * MIB)
+        assert f"about {size(needed)} of" in found.text
+        assert [severities(machine.memory(each, GIB, 2, 64 * MIB)) for each in (4 * GIB, 3 * GIB)] == [[], ["warning"]]
 
     def test_smaller_heap_is_proposed_if_one_fits(self):
         (finding,) = machine.memory(8 * GIB, 8 * GIB, 2).findings

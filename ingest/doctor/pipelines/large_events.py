@@ -1,0 +1,44 @@
+"""Warnings about `max_event_bytes`: the memory of the tasks, and the dead letters of large events."""
+
+from collections.abc import Iterator
+
+from ingest.amounts import size
+from ingest.api import OnError
+from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.config.model import Configuration
+from ingest.config.problems import Kind, Problem, Severity
+from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
+from ingest.doctor.pipelines import machine
+from ingest.spark.master import DEFAULT_MASTER
+
+_LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
+
+
+def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) -> Iterator[Problem]:
+    """
+    Warnings about the pipelines whose events may be larger than by default.
+
+    Args:
+        configuration: of the pipelines.
+        machine_bytes: memory of this machine.
+        cores: of this machine.
+    """
+    spark = configuration.spark
+    heap = machine.driver_heap(spark.driver_memory, spark.conf)
+    slots = machine.task_slots(spark.master or DEFAULT_MASTER, cores)
+    for pipeline in configuration.pipelines.values():
+        event_bytes = pipeline.source.settings.decoding.max_event_bytes
+        place = pipeline.source.place("max_event_bytes")
+        if event_bytes <= DEFAULT_EVENT_BYTES:
+            continue
+        if slots and (found := machine.memory(machine_bytes, heap, slots, event_bytes)).findings:
+            message = f"{slots} tasks with events of {size(event_bytes)}: {found.text}, on this machine"
+            hint = "lower `max_event_bytes`, the task slots (`spark.master`) or `spark.driver_memory`"
+            yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)
+        if pipeline.on_error is OnError.DEAD_LETTER and event_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
+            message = (
+                f"the dead letter of an event of {size(event_bytes)} exceeds {size(MAX_DEAD_LETTER_BYTES)}, the limit "
+                "of a micro-batch, and stops the pipeline"
+            )
+            hint = "lower `max_event_bytes` below 48MiB, or set `on_error: drop`"
+            yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)

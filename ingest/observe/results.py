@@ -1,0 +1,78 @@
+"""What metrics record of tables."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Compacted(NamedTuple):
+    """
+    The result of a compaction of a table.
+
+    Attributes:
+        rows_per_key_p50: median of the number of update rows of a row before it.
+        rows_per_key_p99: 99th percentile.
+        original_rows: those that it has read.
+        update_rows: those that it has read.
+        replaced: update rows that merged rows have replaced.
+        unmerged: windows of rows that could not be merged.
+        seconds: duration.
+        end_s: seconds since the epoch.
+    """
+
+    rows_per_key_p50: int
+    rows_per_key_p99: int
+    original_rows: int
+    update_rows: int
+    replaced: int
+    unmerged: int
+    seconds: float
+    end_s: float
+
+
+class Stashed(NamedTuple):
+    """
+    What a dump has of a table.
+
+    Attributes:
+        rows: number of rows.
+        size_bytes: of its files.
+        seconds: duration of the whole dump.
+        end_s: seconds since the epoch.
+    """
+
+    rows: int
+    size_bytes: int
+    seconds: float
+    end_s: float
+
+
+class GroupLag(NamedTuple):
+    """
+    How far a consumer group of a feed has come.
+
+    Attributes:
+        behind_s: of the shard that is furthest behind.
+        used: fraction of the expiration that its oldest unread change has used.
+        gaps: number of gaps that it has skipped.
+    """
+
+    behind_s: float
+    used: float
+    gaps: int
+
+
+class Swept(NamedTuple):
+    """
+    The result of a sweep of the bodies of a table.
+
+    Attributes:
+        purged: bodies that were deleted.
+        purged_bytes: of their blocks as stored.
+        kept: a state -> number of bodies that were kept.
+        end_s: seconds since the epoch.
+    """
+
+    purged: int
+    purged_bytes: int
+    kept: Mapping[str, int]
+    end_s: float

@@ -1,0 +1,108 @@
+"""Events of up to 64 MiB: what `validate` says, and what a task needs for ten that are refused."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ingest
+from ingest.api.errors import ConfigInvalidError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.doctor.pipelines.large_events import warnings_of
+
+GIB = 1 << 30
+FILE = """
+version: 1
+spark: {master: "local[4]"}
+stores: {local: {rocksdb: {path: ./store}}}
+pipelines:
+  p:
+    source: {files: {path: ./in, max_event_bytes: SIZE}}
+    decorators: [{max_size: {max_bytes: 1KiB}}, {value: {attribute: 2hb_, value: "%{offset}"}}]
+    sinks: [{attr2hbase: {table: events, write_body: "f:body"}}]
+    on_error: ACTION
+"""
+
+
+def written(folder: Path, size: str, action: str = "drop") -> Configuration:
+    file = folder / "p.yaml"
+    file.write_text(FILE.replace("SIZE", size).replace("ACTION", action))
+    return load(str(file), env={}, lookup=Catalog())
+
+
+def messages(configuration: Configuration, machine_bytes: int) -> list[str]:
+    return [str(each) for each in warnings_of(configuration, machine_bytes, 2)]
+
+
+def test_tasks_times_event_size_is_compared_with_the_memory(tmp_path):
+    assert messages(written(tmp_path, "1MiB"), GIB) == []
+    assert messages(written(tmp_path, "64MiB"), 16 * GIB) == []
+    (found,) = messages(written(tmp_path, "64MiB"), 3 * GIB)
+    assert re.search(
+        r"p\.yaml:7:51: doubtful: warning: 4 tasks with events of 64\S* MiB: about 3\.6\S* GiB of 3", found
+    )
+
+
+def test_dead_letter_that_stops_the_pipeline(tmp_path):
+    assert messages(written(tmp_path, "48MiB", "dead_letter"), 64 * GIB) == []
+    (found,) = messages(written(tmp_path, "49MiB", "dead_letter"), 64 * GIB)
+    assert "stops the pipeline" in found
+    assert "on_error: drop" in found
+
+
+def test_more_than_64_mib_is_refused(tmp_path):
+    with pytest.raises(ConfigInvalidError, match="out-of-range"):
+        written(tmp_path, "65MiB")
+
+
+PROGRAM = """
+import sys
+from contextlib import ExitStack
+from ingest.api import Record
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.plan.assemble import live_task, plan_of
+from ingest.service.stores import SharedStores, committers_of
+
+def most_resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) >> 10
+
+class Records:
+    def __iter__(self):
+        for offset in range(10):
+            yield Record("in/a.log", 0, offset, None, b"%d" % offset * (64 << 20), 500)
+
+configuration = load(sys.argv[1], env={}, lookup=Catalog())
+plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
+with ExitStack() as opened:
+    committers = committers_of(configuration, plan, SharedStores(configuration, [plan]).used_by(plan, opened))
+    for committer in committers.values():
+        committer.recover()
+    before = most_resident()
+    batch = MicroBatch("1000", 1000, "1", splits=(("in/a.log", 0, 0),))
+    counts, _ = run_until_durable(batch, committers, InProcessHost(live_task(plan), Records()))
+    print(counts.dropped.total(), most_resident() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_ten_refused_events_of_64_mib_in_one_batch(tmp_path):
+    written(tmp_path, "64MiB")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "p.yaml")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(ingest.__file__).parents[1])},
+    )
+    dropped, grown_mib = map(int, done.stdout.split()[-2:])
+    assert dropped == 10
+    assert grown_mib < 4 * 64

@@ -1,0 +1,75 @@
+"""Pointers that a bootstrap writes: their bodies are marked with the cells of the target."""
+
+import pytest
+
+from ingest.api import Cell, FamilySpec, Put, Row, TableSpec
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.copying import CopiedPointers
+from sinks.bodies.errors import MissingBodyError
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer
+from sinks.bodies.resolving import resolved
+from sinks.bodies.tables import CHECKSUM, DATA
+from sinks.bootstrap.puts import puts_of
+from sinks.bootstrap.target import TargetTable
+from sinks.memory import MemoryStore
+
+OPTIONS = BodyOptions(block_bytes=1000)
+LARGE = b"v" * 2_500
+
+
+@pytest.fixture
+def store(clock) -> MemoryStore:
+    made = MemoryStore(clock_ms=clock)
+    made.open()
+    return made
+
+
+@pytest.fixture
+def bodies(store, clock) -> BodyStore:
+    made = BodyStore(store, "t_bodies", OPTIONS, owner="t", clock_ms=clock)
+    made.prepare()
+    return made
+
+
+def target(store, name: str | None) -> TargetTable:
+    found = TargetTable(store, "t", before_write=CopiedPointers("t", name, OPTIONS))
+    found.create(TableSpec("t", (FamilySpec(b"f"),), buckets=4))
+    return found
+
+
+def row(bodies: BodyStore) -> Row:
+    stored = bodies.put_bytes(LARGE)
+    return Row(b"r", (Cell(b"f", b"q", 5, Pointer(stored.id, stored.length).to_value()),))
+
+
+def test_copied_pointers_keep_their_bodies(store, bodies, clock):
+    """The target has buckets, so the references of the source would name other rows."""
+    copied = row(bodies)
+    found = target(store, "t_bodies")
+    found.add(puts_of(copied))
+    found.flush()
+    for _ in range(3):
+        clock.advance(25 * 3600)
+        assert bodies.sweep().referenced == 1
+    (read,) = found.store.rows("t")
+    assert resolved(bodies, read).cells[0].value == LARGE
+
+
+@pytest.mark.parametrize("name", [None, "t_bodies"])
+def test_pointer_without_its_body_is_refused(store, bodies, name):
+    gone = Row(b"r", (Cell(b"f", b"q", 5, Pointer(b"\x01" * 32, 5).to_value()),))
+    found = target(store, name)
+    with pytest.raises(MissingBodyError, match="01" * 32):
+        found.add(puts_of(gone))
+    assert list(found.store.rows("t")) == []
+
+
+def test_block_that_looks_like_a_pointer_is_copied(store, bodies):
+    """A value that begins as a pointer is itself a body."""
+    pointer = Pointer(b"\x01" * 32, 5).to_value()
+    found = target(store, None)
+    assert CopiedPointers("t", None, OPTIONS)(Put(b"r", {DATA: pointer, CHECKSUM: b"1234"}, 5)) is None
+    found.add([Put(b"r", {b"f:q": b"small"}, 5)])
+    found.flush()
+    assert [cell.value for each in found.store.rows("t") for cell in each.cells] == [b"small"]
