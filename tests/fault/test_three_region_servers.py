@@ -95,7 +95,14 @@ class Agitator:
 @pytest.mark.seeds(1)
 @pytest.mark.usefixtures("protocol")
 def test_ten_minutes_of_three_region_servers(ledger_run: LedgerRuns, cluster: HBase) -> None:
-    run = ledger_run("F10 F11 three region servers", store="hbase", hbase=cluster, store_options={"timeout": "60s"})
+    run = ledger_run(
+        "F10 F11 three region servers",
+        store="hbase",
+        hbase=cluster,
+        store_options={"timeout": "60s"},
+        # the checkpoint has the times of 1,000 batches, and the audit needs all
+        pipeline={"trigger": {"every": "1s"}},
+    )
     with Admin(cluster.server) as admin:
         while len(admin.regions(run.table)) < REGIONS:
             admin.ask("split", run.table)
