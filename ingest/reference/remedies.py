@@ -45,6 +45,7 @@ REMEDIES: Mapping[str, str] = {
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
     "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
+    "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",
     "bad_address": "Choose another `on_invalid`, or correct the producer; then replay the dead letters.",
