@@ -4,10 +4,12 @@ from ingest import api
 from ingest.api import Disposition, IngestError, NotFoundError
 from ingest.api.files import ReferenceFileError
 from ingest.plugins.guard import OutOfMemoryError
+from ingest.reference.archive_codes import ARCHIVE_CODES
 from ingest.reference.body_codes import BODY_CODES
 from ingest.reference.dump_codes import DUMP_CODES
 
 CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
+    **ARCHIVE_CODES,
     **BODY_CODES,
     **DUMP_CODES,
     "abandoned": (

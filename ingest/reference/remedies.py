@@ -45,6 +45,7 @@ REMEDIES: Mapping[str, str] = {
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
     "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
+    "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",
     "bad_address": "Choose another `on_invalid`, or correct the producer; then replay the dead letters.",
@@ -52,6 +53,7 @@ REMEDIES: Mapping[str, str] = {
     "bad_batch": _FIX_DATA,
     "bad_cef": _FIX_DATA,
     "bad_csv": _FIX_DATA,
+    "bad_column": "Change the type of the column, guard with `when`, or correct the producer; then replay.",
     "bad_database": "Put an undamaged database in its place; then replay the dead letters.",
     "bad_encoding": "Set the encoding of the value, or guard with `when`.",
     "bad_envelope": "Use format raw and the decorator `json`, or correct the producer.",
@@ -134,6 +136,7 @@ REMEDIES: Mapping[str, str] = {
     "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
     "letter.",
     "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
+    "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",
     "lifecycle": "Report the bug.",
     "locked": "Stop the other process, or choose another name. With state in HDFS, a start takes over from a lost "
@@ -154,6 +157,7 @@ REMEDIES: Mapping[str, str] = {
     "no_match": "Correct the pattern, or choose another `on_no_match`; then replay the dead letters.",
     "no_parts": "Choose another `on_empty`, or guard the decorator with `when`.",
     "no_row_key": "Set the row key for every event, or configure the sink to drop such events.",
+    "no_event_time": "Set the time with the decorator `timestamp`, or set `on_no_time: default_partition`.",
     "no_exchange": "Use a local file system, such as ext4 or xfs, for `state_dir`; in HDFS move the checkpoint away "
     "and start with --start-from.",
     "no_table": "Create the table with `ingest table apply`; the service resumes by itself.",
@@ -187,6 +191,7 @@ REMEDIES: Mapping[str, str] = {
     "source": _SEE_MESSAGE,
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
+    "staged_file_lost": "Exclude `_tmp` of the archive from the removal of old files; start the service again.",
     "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "stash_corrupt": "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines.",
     "stash_not_available": "Choose a complete dump of `ingest stash ls`, or make one with `ingest stash run`.",

@@ -1,0 +1,160 @@
+"""The batches of a partition, and the pointer to the one that readers read."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import (
+    CURRENT,
+    KEEP,
+    STARTED,
+    SUCCESS,
+    EntryKind,
+    PartitionRule,
+    batch_folder,
+    batch_id_of,
+    kind_in_partition,
+)
+from sinks.snapshots.root import Entry, Root
+
+_MOST_POINTER_BYTES = 64
+
+
+class ArchiveBatch(NamedTuple):
+    """
+    A batch of a partition.
+
+    Attributes:
+        id: about the second in which it was created, epoch UTC; rises within a partition.
+        is_complete: readers may be pointed at it.
+        is_kept: it is never removed.
+    """
+
+    id: int
+    is_complete: bool
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """
+    A partition of an archived table.
+
+    Attributes:
+        root: of the table.
+        folder: of the partition, as `PartitionRule.folder_of`.
+    """
+
+    root: Root
+    folder: str
+
+    def path(self, batch_id: int, name: str = "") -> str:
+        """The path of a batch, or of a file in it, below the root."""
+        return f"{self.folder}/{batch_folder(batch_id)}/{name}".rstrip("/")
+
+    def batch_ids(self) -> list[int]:
+        """All batches, complete or not, ascending."""
+        return sorted(found for name in self._names() if (found := batch_id_of(name)) is not None)
+
+    def batches(self) -> list[ArchiveBatch]:
+        """The same, with their markers."""
+        return [self.batch(each) for each in self.batch_ids()]
+
+    def batch(self, batch_id: int) -> ArchiveBatch:
+        """The markers of a batch; one that does not exist is not complete."""
+        exists = self.root.exists
+        return ArchiveBatch(batch_id, exists(self.path(batch_id, SUCCESS)), exists(self.path(batch_id, KEEP)))
+
+    def foreign(self) -> list[str]:
+        """Names in its folder that this product has not written."""
+        return [
+            entry.name
+            for entry in self._entries()
+            if kind_in_partition(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN
+        ]
+
+    def current(self) -> int | None:
+        """
+        The batch that readers read; None if the partition has none yet.
+
+        Raises:
+            ArchiveCorruptError: `_CURRENT` names no batch, or one that is not complete.
+        """
+        try:
+            content = self.root.read(f"{self.folder}/{CURRENT}", _MOST_POINTER_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        found = batch_id_of(content.decode(errors="replace").removesuffix("\n"))
+        if found is None or not self.root.exists(self.path(found, SUCCESS)):
+            raise ArchiveCorruptError(
+                f'"{self.folder}/{CURRENT}" in "{self.root}" names no complete batch: {content!r}',
+                hint="'ingest archive history' lists the batches; 'ingest archive point' selects one",
+            )
+        return found
+
+    def create(self, now_s: int, owner: str) -> int:
+        """
+        Create a batch that is not complete, and return its id: the time, or more than every other id.
+
+        Of several processes, each gets a batch of its own.
+
+        Args:
+            now_s: epoch UTC.
+            owner: what creates it, for `history`.
+        """
+        batch_id = max([now_s, *(each + 1 for each in self.batch_ids()[-1:])])
+        while True:
+            self.root.make_folder(self.path(batch_id))
+            try:
+                self.root.create(self.path(batch_id, STARTED), f"{owner}\n".encode())
+            except FileExistsError:
+                batch_id += 1
+            else:
+                return batch_id
+
+    def owner(self, batch_id: int) -> str:
+        """What has created a batch; "" if that is not known."""
+        try:
+            return self.root.read(self.path(batch_id, STARTED)).decode(errors="replace").strip()
+        except FileNotFoundError:
+            return ""
+
+    def complete(self, batch_id: int) -> None:
+        """Mark a batch as complete."""
+        self.root.write(self.path(batch_id, SUCCESS), b"")
+
+    def point(self, batch_id: int) -> None:
+        """Make a complete batch the one that readers read."""
+        self.root.write(f"{self.folder}/{CURRENT}", pointer(batch_id))
+
+    def point_first(self, batch_id: int) -> int:
+        """The same, unless the partition has a current batch already; returns the current batch."""
+        try:
+            self.root.create(f"{self.folder}/{CURRENT}", pointer(batch_id))
+        except FileExistsError:
+            return self.current() or batch_id
+        return batch_id
+
+    def _names(self) -> list[str]:
+        return [entry.name for entry in self._entries() if entry.is_folder]
+
+    def _entries(self) -> list[Entry]:
+        try:
+            return self.root.entries(self.folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def partitions(root: Root, rule: PartitionRule) -> dict[str, Partition]:
+    """The partitions of a table: value -> partition, sorted; none if there is no table."""
+    try:
+        entries = root.entries("")
+    except FileNotFoundError:
+        return {}
+    values = ((rule.value_in(entry.name), entry.name) for entry in entries if entry.is_folder)
+    return {value: Partition(root, folder) for value, folder in values if value is not None}
+
+
+def pointer(batch_id: int) -> bytes:
+    """The content of `_CURRENT`."""
+    return f"{batch_folder(batch_id)}\n".encode()

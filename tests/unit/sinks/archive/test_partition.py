@@ -1,0 +1,112 @@
+"""Batches of a partition, its pointer, and the markers of re-runs."""
+
+from pathlib import Path
+
+import pytest
+
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import CURRENT, KEEP, PartitionRule
+from sinks.archive.partition import ArchiveBatch, Partition, partitions
+from sinks.archive.reruns import STALE_MS, Answer, Marker, answer_of, answers, markers, put_answer, put_marker
+from sinks.archive.reruns import remove_marker as remove
+from sinks.snapshots.local_root import LocalRoot
+from sinks.snapshots.root import Root
+
+NOW_S = 1449784608
+MARKER = Marker("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return LocalRoot(tmp_path / "customer")
+
+
+@pytest.fixture
+def partition(root: Root) -> Partition:
+    return Partition(root, "dt=20151210")
+
+
+class TestPartition:
+    def test_without_a_batch(self, partition: Partition) -> None:
+        assert partition.current() is None
+        assert partition.batches() == []
+        assert partition.foreign() == []
+        assert partition.owner(NOW_S) == ""
+
+    def test_3c5_batches_of_one_second_have_different_ids(self, partition: Partition) -> None:
+        assert [partition.create(NOW_S, "a"), partition.create(NOW_S, "b")] == [NOW_S, NOW_S + 1]
+        assert [partition.owner(NOW_S), partition.owner(NOW_S + 1)] == ["a", "b"]
+
+    def test_3c6_clock_set_back_gives_a_larger_id(self, partition: Partition) -> None:
+        partition.create(NOW_S, "a")
+        assert partition.create(NOW_S - 3600, "b") == NOW_S + 1
+
+    def test_folder_created_by_another_process_meanwhile_is_not_shared(self, partition: Partition) -> None:
+        partition.create(NOW_S, "a")
+
+        class Late(Partition):
+            def batch_ids(self) -> list[int]:
+                return []
+
+        assert Late(partition.root, partition.folder).create(NOW_S, "b") == NOW_S + 1
+
+    def test_pointer_and_markers(self, partition: Partition) -> None:
+        first = partition.create(NOW_S, "a")
+        assert not partition.batch(first).is_complete
+        partition.complete(first)
+        assert partition.point_first(first) == first
+        second = partition.create(NOW_S, "b")
+        partition.complete(second)
+        assert partition.point_first(second) == first
+        partition.point(second)
+        partition.root.write(partition.path(first, KEEP), b"")
+        assert partition.current() == second
+        assert partition.batches() == [
+            ArchiveBatch(first, is_complete=True, is_kept=True),
+            ArchiveBatch(second, is_complete=True, is_kept=False),
+        ]
+
+    @pytest.mark.parametrize("content", [b"", b"batch_id=1449784609\n", b"\xff", b"x" * 1_000_000])
+    def test_damaged_pointer(self, partition: Partition, content: bytes) -> None:
+        partition.create(NOW_S, "a")
+        partition.root.write(f"{partition.folder}/{CURRENT}", content)
+        with pytest.raises(ArchiveCorruptError, match="_CURRENT"):
+            partition.current()
+
+    def test_foreign_names(self, partition: Partition) -> None:
+        for name in ("batch_id= 1449847129", "batchid=1", "batch_id=abc"):
+            partition.root.make_folder(f"{partition.folder}/{name}")
+        assert partition.foreign() == ["batch_id= 1449847129", "batch_id=abc", "batchid=1"]
+        assert partition.batches() == []
+
+    def test_partitions_of_a_table(self, root: Root) -> None:
+        assert partitions(root, PartitionRule()) == {}
+        for folder in ("dt=20151210", "_tmp", "x=1"):
+            root.make_folder(folder)
+        assert partitions(root, PartitionRule()) == {"20151210": Partition(root, "dt=20151210")}
+
+
+class TestReruns:
+    def test_marker_has_an_effect_until_it_is_stale(self, root: Root) -> None:
+        put_marker(root, MARKER)
+        assert list(markers(root, MARKER.heartbeat_ms + STALE_MS)) == [MARKER]
+        assert list(markers(root, MARKER.heartbeat_ms + STALE_MS + 1)) == []
+
+    @pytest.mark.parametrize("content", [b"", b"[]", b"{}"])
+    def test_damaged_marker_is_ignored(self, root: Root, content: bytes) -> None:
+        put_marker(root, MARKER)
+        root.write("_reruns/r1.json", content)
+        assert list(markers(root, 0)) == []
+
+    def test_answers(self, root: Root) -> None:
+        assert answers(root, "r1") == []
+        put_marker(root, MARKER)
+        put_marker(root, MARKER._replace(id="r10"))
+        assert answer_of(root, "r1", "p+a") is None
+        put_answer(root, "r1", Answer("p+a", 7))
+        put_answer(root, "r1", Answer("p.q+a", 8))
+        put_answer(root, "r10", Answer("p+a", 9))
+        assert answers(root, "r1") == [Answer("p+a", 7), Answer("p.q+a", 8)]
+        remove(root, "r1")
+        assert answers(root, "r1") == []
+        assert [marker.id for marker in markers(root, 0)] == ["r10"]
