@@ -10,12 +10,13 @@ of tables with deferred updates.
 
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 
-    BUILTIN_SINKS        name of a sink -> its mapper
+    BUILTIN_SINKS        name of a sink -> its class
     BUILTIN_STORES       name of a store -> its options, its class
     BUILTIN_PROCESSORS   name of a processor -> its class
 """
 
 BUILTIN_SINKS: dict[str, str] = {
+    "archive": "sinks.archive.sink:Archive",
     "attr2hbase": "sinks.mapping.attr2hbase:Attr2HBase",
     "hbase": "sinks.mapping.hbase:HBase",
 }

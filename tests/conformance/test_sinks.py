@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.archives import bodies_in
 
 from ingest.api import (
     Capabilities,
@@ -28,10 +29,13 @@ from ingest.api import (
     WriteCounts,
 )
 from ingest.testing.sinks import SinkContract, SinkKit
+from sinks.archive.layout import ArchiveFormat
+from sinks.archive.sink import Archive
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.snapshots.local_root import LocalRoot
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.mutator import BufferedMutator
@@ -68,6 +72,34 @@ class TestPlugin(SinkContract):
     @pytest.fixture
     def kit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SinkKit:
         return lines_kit(tmp_path, monkeypatch)
+
+
+class TestArchive(SinkContract):
+    @pytest.fixture(params=list(ArchiveFormat))
+    def kit(self, tmp_path: Path, request: pytest.FixtureRequest) -> SinkKit:
+        folder = tmp_path / "t"
+
+        def event(number: int) -> Event:
+            return Event(b"event %d" % number, {"n": b"%d" % number}, timestamp_ms=1_000)
+
+        return SinkKit(
+            Archive(
+                Archive.settings_class().model_validate(
+                    {
+                        "root": str(tmp_path),
+                        "table": "t",
+                        "format": request.param,
+                        "columns": {"body": "%{body}", "n": {"value": "%{n}", "type": "int32"}},
+                    }
+                )
+            ),
+            tmp_path / "state",
+            visible=lambda: bodies_in(LocalRoot(folder)),
+            seen=lambda event: event.body,
+            staged=lambda: [path for path in folder.glob("_tmp/**/*") if path.is_file()],
+            event=event,
+            refused=replace(event(0), attributes={"n": b"x"}),
+        )
 
 
 class StoreWriter(SinkWriter):

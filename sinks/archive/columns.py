@@ -1,0 +1,117 @@
+"""The columns of an archive: from an event to a row."""
+
+import math
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from ingest.api import Event, MappingError, Model, option
+from ingest.decorating.choices import OnMissing
+from ingest.expressions import Template
+
+Row = tuple[object, ...]
+"""A value for each column, in their order; None if there is none."""
+
+
+class ColumnType(StrEnum):
+    """The type of a column."""
+
+    UTF8 = "utf8"
+    BINARY = "binary"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT64 = "float64"
+    TIME = "time"
+    """Milliseconds since the epoch, in UTC."""
+
+
+class ColumnOptions(Model):
+    """A column of the files."""
+
+    value: Template = option("Template of the value.", example="%{temp}")
+    type: ColumnType = option(
+        "Type of the column: text (`utf8`), bytes (`binary`), a number (`int32`, `int64`, `float64`), or milliseconds "
+        "since the epoch (`time`).",
+        default="utf8",
+        strict=False,
+    )
+    on_missing: OnMissing = option(
+        "If the event lacks an attribute of the template: the attribute is `empty` text, the column is null (`unset`), "
+        "or the event fails (`error`).",
+        default="unset",
+        strict=False,
+    )
+
+
+class Column(NamedTuple):
+    """A column of the files."""
+
+    name: str
+    column_type: ColumnType
+
+
+PLACE = (
+    Column("_topic", ColumnType.UTF8),
+    Column("_partition", ColumnType.INT32),
+    Column("_offset", ColumnType.INT64),
+    Column("_fan_out", ColumnType.INT64),
+    Column("_time", ColumnType.TIME),
+)
+"""Columns of every row: the origin of the event, which identifies it, and its time, null if it has none."""
+
+
+def columns_of(declared: Mapping[str, ColumnOptions]) -> tuple[Column, ...]:
+    """All columns, in the order of the values of a row."""
+    return PLACE + tuple(Column(name, each.type) for name, each in declared.items())
+
+
+def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], Row]:
+    """
+    The function that makes the row of an event.
+
+    It raises MappingError for a value that is not of the type of its column, and ExpressionError as its templates.
+    """
+    parts = [(name, each.value.renderer(each.on_missing), _READ[each.type]) for name, each in declared.items()]
+
+    def row_of(event: Event) -> Row:
+        values: list[object] = [*event.origin, event.timestamp_ms]
+        for name, render, read in parts:
+            text = render(event)
+            try:
+                values.append(None if text is None else read(text))
+            except ValueError as error:
+                raise MappingError(
+                    f'column "{name}": {error}', code="bad_column", hint="change the type, or guard with `when`"
+                ) from error
+        return tuple(values)
+
+    return row_of
+
+
+def _whole_number(bits: int) -> Callable[[bytes], int]:
+    most = 1 << (bits - 1)
+
+    def read(text: bytes) -> int:
+        number = int(text)
+        if not -most <= number < most:
+            raise ValueError(f"{number} does not fit into {bits} bits")
+        return number
+
+    return read
+
+
+def _float(text: bytes) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no number")
+    return number
+
+
+_READ: Mapping[ColumnType, Callable[[bytes], object]] = {
+    ColumnType.UTF8: bytes.decode,
+    ColumnType.BINARY: bytes,
+    ColumnType.INT32: _whole_number(32),
+    ColumnType.INT64: _whole_number(64),
+    ColumnType.FLOAT64: _float,
+    ColumnType.TIME: _whole_number(64),
+}

@@ -1,0 +1,242 @@
+"""The driver's half of the sink: it moves the files of a micro-batch into place, and answers re-runs."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Self
+
+import orjson
+
+from ingest.api import Batch, Committer, IngestError, IntegrityError
+from ingest.clock import now_ms
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import STARTED, SUCCESS, WRITERS, PartName, staging_folder, writer_digits
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import Answer, Marker, answer_of, markers, put_answer
+from sinks.archive.task_writer import StagedPart
+from sinks.snapshots.root import Root, root_errors
+
+POLL_S = 3.0
+"""Between looks for markers of re-runs, which are answered within ten seconds."""
+_COPIED_BYTES = 1 << 20
+
+
+class LastCommit(NamedTuple):
+    """
+    The micro-batch that a sink committed last, or was about to.
+
+    Attributes:
+        batch: its name; "" if there is none.
+        files: paths below the root that it, or an earlier run of it, may have written.
+    """
+
+    batch: str = ""
+    time_ms: int = 0
+    files: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        return orjson.dumps(self._asdict())
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> Self:
+        """
+        The inverse of `to_bytes`.
+
+        Raises:
+            ArchiveCorruptError: it is not.
+        """
+        try:
+            found = orjson.loads(content)
+            return cls(str(found["batch"]), int(found["time_ms"]), tuple(map(str, found["files"])))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ArchiveCorruptError(
+                f'"{path}" is damaged: {error}',
+                hint="restore it from a copy; without it, a micro-batch that was not acknowledged may be there twice",
+            ) from error
+
+
+class ArchiveCommitter(Committer):
+    """
+    Moves files from the staging folder to the current batches of their partitions.
+
+    Steps of a commit: read the markers of re-runs; record the files that the micro-batch will have; remove those of an
+    earlier run of it that it no longer has; create the first batch of partitions that have none; move the files. Each
+    step may be repeated.
+
+    Args:
+        root: of the table.
+        writer: name of the sink, unique among those that write to the table.
+        suffix: end of the names of the files.
+        is_replay: dead letters or a time range are replayed; such a process does not answer markers while it is idle.
+        clock_ms: milliseconds since the epoch.
+        poll_s: between looks for markers.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        writer: str,
+        suffix: str,
+        *,
+        is_replay: bool = False,
+        clock_ms: Callable[[], int] = now_ms,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self._root = root
+        self._writer = writer
+        self._suffix = suffix
+        self._is_replay = is_replay
+        self._clock_ms = clock_ms
+        self._poll_s = poll_s
+        self._started_s = 0
+        self._last = LastCommit()
+        self._first_twice_ms = 0  # the batch time that a marker is answered with
+        self._answers: dict[str, int] = {}
+        self._lock = threading.Lock()  # between reading the markers for a commit, and answering them
+        self._ending = threading.Event()
+        self._poller: threading.Thread | None = None
+
+    def recover(self) -> None:
+        """Remove what an earlier process staged, and begin to answer markers."""
+        with root_errors(self._root):
+            self._root.remove_tree(staging_folder(self._writer))
+            with contextlib.suppress(FileNotFoundError):
+                path = self._record_path
+                self._last = LastCommit.from_bytes(self._root.read(path), path)
+        self._started_s = self._clock_ms() // 1000
+        # it may run again, and was then written to no batch of a re-run
+        self._first_twice_ms = self._last.time_ms
+        self._answers = {}
+        self.answer_markers()
+        if self._poller is None and not self._is_replay:
+            self._ending.clear()
+            self._poller = threading.Thread(target=self._poll, name="archive-markers", daemon=True)
+            self._poller.start()
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
+        """The staging folder of the attempt."""
+        return staging_folder(self._writer, batch.attempt).encode()
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Move the files of all tasks into place."""
+        with root_errors(self._root):
+            reruns = self._markers_for(batch)
+            digits = writer_digits(self._writer, batch.name)
+            targets: dict[str, list[str]] = {}
+            for rank, result in enumerate(results):
+                name = str(PartName(batch.time_ms, rank, digits, self._suffix))
+                for part in _staged_in(result):
+                    partition = Partition(self._root, part.partition)
+                    ids = [self._current(partition), *_rerun_ids(partition, reruns)]
+                    targets[part.path] = [partition.path(each, name) for each in dict.fromkeys(ids)]
+            files = tuple(sorted(path for paths in targets.values() for path in paths))
+            earlier = self._last.files if self._last.batch == batch.name else ()
+            self._record(LastCommit(batch.name, batch.time_ms, tuple(sorted({*files, *earlier}))))
+            for path in sorted(set(earlier) - set(files)):
+                self._root.remove_file(path)
+            for path, paths in targets.items():
+                self._place(path, paths)
+            self._remove_staged(batch)
+
+    def abort(self, batch: Batch) -> None:
+        """Remove the files of an attempt."""
+        with root_errors(self._root):
+            self._remove_staged(batch)
+
+    def close(self) -> None:
+        """Stop answering markers."""
+        self._ending.set()
+        poller, self._poller = self._poller, None
+        if poller is not None:
+            poller.join()
+
+    def answer_markers(self) -> None:
+        """Answer the markers that are not answered yet; called every few seconds."""
+        with root_errors(self._root), self._lock:
+            for marker in markers(self._root, self._clock_ms()):
+                self._answer(marker)
+
+    def _poll(self) -> None:
+        while not self._ending.wait(self._poll_s):
+            with contextlib.suppress(IngestError):  # a commit reports it; the next look may succeed
+                self.answer_markers()
+
+    def _markers_for(self, batch: Batch) -> list[Marker]:
+        """
+        The markers whose batches get the files of this micro-batch too.
+
+        They are read before the pointers: a re-run switches the pointer before it removes its marker.
+        """
+        with self._lock:
+            found = list(markers(self._root, self._clock_ms()))
+            self._first_twice_ms = batch.time_ms
+            chosen = [marker for marker in found if self._answer(marker) <= batch.time_ms or self._is_replay]
+            self._first_twice_ms = batch.time_ms + 1
+        return chosen
+
+    def _answer(self, marker: Marker) -> int:
+        known = self._answers.get(marker.id)
+        if known is not None:
+            return known
+        answer = answer_of(self._root, marker.id, self._writer)
+        if answer is None:
+            answer = Answer(self._writer, self._first_twice_ms)
+            put_answer(self._root, marker.id, answer)
+        self._answers[marker.id] = answer.from_ms
+        return answer.from_ms
+
+    def _current(self, partition: Partition) -> int:
+        current = partition.current()
+        if current is not None:
+            return current
+        newest = partition.batch_ids()[-1:]
+        if newest and partition.owner(newest[0]) == self._writer:  # killed before it set the pointer
+            batch_id = newest[0]
+        else:
+            batch_id = partition.create(self._started_s, self._writer)
+        partition.complete(batch_id)
+        found = partition.point_first(batch_id)
+        if found != batch_id:  # another stream has created the first batch meanwhile
+            self._root.remove_file(partition.path(batch_id, SUCCESS))
+            self._root.remove_tree(partition.path(batch_id))
+        return found
+
+    def _place(self, path: str, targets: Sequence[str]) -> None:
+        """Move a staged file to the first of its targets, after it was copied to the others."""
+        if not self._root.exists(path):
+            if all(map(self._root.exists, targets)):
+                return  # an earlier call of this commit has moved it
+            raise IntegrityError(
+                f'the staged file "{path}" in "{self._root}" is gone',
+                code="staged_file_lost",
+                hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
+            )
+        for target in targets[1:]:
+            with self._root.open(path) as source, self._root.new_file(target) as file:
+                shutil.copyfileobj(source, file, _COPIED_BYTES)
+        self._root.remove_file(targets[0])  # of an earlier run of the micro-batch
+        self._root.rename(path, targets[0])
+
+    def _record(self, commit: LastCommit) -> None:
+        self._root.make_folder(WRITERS)
+        self._root.write(self._record_path, commit.to_bytes())
+        self._last = commit
+
+    def _remove_staged(self, batch: Batch) -> None:
+        self._root.remove_tree(staging_folder(self._writer, batch.attempt))
+
+    @property
+    def _record_path(self) -> str:
+        return f"{WRITERS}/{self._writer}.json"
+
+
+def _staged_in(result: bytes) -> Iterable[StagedPart]:
+    return [StagedPart(*each) for each in orjson.loads(result)]
+
+
+def _rerun_ids(partition: Partition, reruns: Iterable[Marker]) -> list[int]:
+    """The batches that re-runs of a partition write; one that was removed gets nothing."""
+    ids = [marker.batch_id for marker in reruns if marker.partition == partition.folder]
+    return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]

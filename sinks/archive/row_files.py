@@ -1,0 +1,87 @@
+"""Files of rows, as Parquet by pyarrow or as lines of JSON compressed with gzip."""
+
+import gzip
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ingest.api.notation import to_notation
+from ingest.formats.times import moment
+from sinks.archive.columns import Column, ColumnType, Row
+from sinks.archive.layout import ArchiveFormat
+
+_TYPES = {
+    ColumnType.UTF8: pa.string(),
+    ColumnType.BINARY: pa.binary(),
+    ColumnType.INT32: pa.int32(),
+    ColumnType.INT64: pa.int64(),
+    ColumnType.FLOAT64: pa.float64(),
+    ColumnType.TIME: pa.timestamp("ms", tz="UTC"),
+}
+_GZIP_LEVEL = 6
+
+
+class RowFile(ABC):
+    """A file of rows that is being written. Order: any number of `write`, then `close`."""
+
+    @abstractmethod
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write rows."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write the end of the file; the file object stays open."""
+
+
+class _ParquetFile(RowFile):
+    def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
+        self._schema = pa.schema([(column.name, _TYPES[column.column_type]) for column in columns])
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+
+    def write(self, rows: Sequence[Row]) -> None:
+        columns = [
+            pa.array(values, each.type) for values, each in zip(zip(*rows, strict=True), self._schema, strict=True)
+        ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _JsonFile(RowFile):
+    def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        # without a time and a name, so equal rows give equal bytes
+        self._file = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        lines = [
+            orjson.dumps({column.name: _json(column, value) for column, value in zip(self._columns, row, strict=True)})
+            for row in rows
+        ]
+        self._file.write(b"\n".join(lines) + b"\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def new_row_file(file: BinaryIO, file_format: ArchiveFormat, columns: Sequence[Column]) -> RowFile:
+    """
+    A file of rows.
+
+    Args:
+        file: open for writing.
+        file_format: of the file.
+        columns: in the order of the values of a row.
+    """
+    return _ParquetFile(file, columns) if file_format is ArchiveFormat.PARQUET else _JsonFile(file, columns)
+
+
+def _json(column: Column, value: object) -> object:
+    if column.column_type is ColumnType.TIME and isinstance(value, int):
+        return moment(value)
+    return to_notation(value) if isinstance(value, bytes) else value

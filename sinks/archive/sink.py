@@ -1,0 +1,158 @@
+"""The sink `archive`."""
+
+from enum import StrEnum
+
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
+from ingest.api import Committer, Duration, Example, Sink, SinkContext, SinkSettings, SinkWriter, option
+from sinks.archive.columns import ColumnOptions, columns_of, row_maker
+from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
+from sinks.snapshots.root import Root, open_root, root_errors
+
+_BODY = {"body": {"value": "%{body}", "type": "binary"}}
+
+
+class OnNoTime(StrEnum):
+    """The action for an event without a time that names a partition."""
+
+    ERROR = "error"
+    DEFAULT_PARTITION = "default_partition"
+
+
+class ArchiveSettings(SinkSettings):
+    """Options of the archive sink."""
+
+    root: str = option(
+        "Folder or URL of the archive, as for dumps; the driver and all workers reach it.",
+        example="webhdfs://namenode:9870/archive",
+    )
+    table: str = option("Name of the table: its folder below the root.", example="customer")
+    partition: dict[str, str] = option(
+        "Column of the partitions, and the pattern of its value: `%Y`, `%m`, `%d` and `%H` of the event time in UTC.",
+        default={"dt": "%Y%m%d"},
+        min_length=1,
+        max_length=1,
+    )
+    format: ArchiveFormat = option(
+        "Format of the files: `parquet`, or lines of JSON compressed with gzip (`json`).",
+        default="parquet",
+        strict=False,
+    )
+    columns: dict[str, ColumnOptions] = option(
+        "Columns of the files besides `_topic`, `_partition`, `_offset`, `_fan_out` and `_time`; a template alone is a "
+        "column of text. By default the body as `body`.",
+        default=_BODY,
+        example={"user": "%{json.user}", "amount": {"value": "%{json.amount}", "type": "float64"}},
+    )
+    late: Duration = option(
+        "An event whose time is earlier than this before the batch time fails as `late_event`.", default="7d"
+    )
+    on_no_time: OnNoTime = option(
+        "If an event has no time after 1970: it fails as `no_event_time` (`error`), or goes to the partition that Hive "
+        "and Spark read as null (`default_partition`).",
+        default="error",
+        strict=False,
+    )
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _with_templates_alone(cls, columns: object) -> object:
+        if not isinstance(columns, dict):
+            return columns
+        return {name: {"value": each} if isinstance(each, str) else each for name, each in columns.items()}
+
+    @field_validator("columns")
+    @classmethod
+    def _own_names(cls, columns: dict[str, ColumnOptions]) -> dict[str, ColumnOptions]:
+        for name in columns:
+            if not name or name.startswith("_") or name.lower() == "batch_id":
+                raise PydanticCustomError("not_one_of", '"{name}" is reserved; choose another name', {"name": name})
+        return columns
+
+    @field_validator("partition")
+    @classmethod
+    def _names_partitions(cls, partition: dict[str, str]) -> dict[str, str]:
+        problem = PartitionRule(*next(iter(partition.items()))).problem
+        if problem is not None:
+            raise PydanticCustomError("wrong_type", "{problem}", {"problem": problem})
+        return partition
+
+    @field_validator("table")
+    @classmethod
+    def _is_a_folder(cls, table: str) -> str:
+        if not is_table_name(table):
+            hint = "write letters, digits, dots, dashes and underscores"
+            raise PydanticCustomError(
+                "wrong_type", '"{table}" is no name of a table; {hint}', {"table": table, "hint": hint}
+            )
+        return table
+
+    @property
+    def rule(self) -> PartitionRule:
+        """How event times name partitions."""
+        return PartitionRule(*next(iter(self.partition.items())))
+
+    def open_table(self) -> Root:
+        """
+        The files of the table.
+
+        Raises:
+            ConfigError: the URL has no file system here.
+        """
+        return open_root(f"{self.root.rstrip('/')}/{self.table}")
+
+
+class Archive(Sink[ArchiveSettings]):
+    """
+    Write each event once as a row of a file, in a partition by its time.
+
+    A partition is a folder, `dt=20151210`, with batches, `batch_id=1449784608`, of which `_CURRENT` names the one that
+    readers read. The stream adds files to it. `ingest archive rerun` writes a partition again, as another batch, and
+    then moves the pointer; meanwhile the stream writes to both, so no event is missing.
+
+    The files of a micro-batch have its batch time in their names. They are moved into place when all tasks have
+    written, before the acknowledgement. If the micro-batch runs again, it replaces its own files.
+
+    Each row has the origin of its event: `_topic`, `_partition`, `_offset`, `_fan_out`, and its time: `_time`.
+    """
+
+    kind = "archive"
+    examples = (
+        Example("the body of each event", settings="{root: ./archive, table: customer}"),
+        Example(
+            "typed columns, in hours",
+            settings="{root: ./archive, table: payments, partition: {hour: '%Y%m%d%H'}, "
+            "columns: {user: '%{user}', amount: {value: '%{amount}', type: float64}}}",
+        ),
+    )
+
+    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer provides the staging folder
+        """Writes the files of a task."""
+        from sinks.archive.task_writer import ArchiveWriter
+
+        settings = self.settings
+        return ArchiveWriter(
+            settings.open_table(),
+            settings.rule,
+            settings.format,
+            columns_of(settings.columns),
+            row_maker(settings.columns),
+            late_ms=int(settings.late * 1000),
+            keeps_no_time=settings.on_no_time is OnNoTime.DEFAULT_PARTITION,
+        )
+
+    def committer(self, context: SinkContext) -> Committer:
+        """Moves the files of a micro-batch into place."""
+        from sinks.archive.committing import ArchiveCommitter
+
+        root, suffix = self.settings.open_table(), self.settings.format.suffix
+        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay)
+
+    def check(self, context: SinkContext) -> str:  # noqa: ARG002 - the same for every pipeline
+        """The number of partitions; the table's folder is created by the first micro-batch."""
+        from sinks.archive.partition import partitions
+
+        root = self.settings.open_table()
+        with root_errors(root):
+            return f"partitions: {len(partitions(root, self.settings.rule))}"
