@@ -134,7 +134,9 @@ def _pipeline(options: Mapping[str, Any]) -> Schema:
 def _with_variables(schema: Any) -> Any:
     """The schema with `${VAR}` allowed for all values, also those that are not text."""
     if isinstance(schema, Mapping):
-        if schema.get("type") in {"integer", "number", "boolean"} or "enum" in schema or "pattern" in schema:
+        value_type = schema.get("type", "")  # a mapping is the option `type` among other options
+        scalars = ("integer", "number", "boolean")
+        if value_type in scalars or "enum" in schema or "pattern" in schema:
             kept = {key: value for key, value in schema.items() if key in {"description", "default", "title"}}
             rest = {key: value for key, value in schema.items() if key not in kept}
             return {**kept, "anyOf": [rest, _VARIABLE]}

@@ -44,6 +44,7 @@ from sinks.writing.staging import StagingWriter
 from sinks.writing.store_committer import StoreCommitter
 from sinks.writing.store_sink import StoreSink
 from sinks.writing.writer import Writer
+from tests.support.archives import bodies_in
 from tests.support.sinks import LINES
 
 DECLARED = {"t": TableSpec("t", (FamilySpec(b"declared"),))}
