@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.archives import bodies_in
 
 from ingest.api import (
     Capabilities,
