@@ -53,8 +53,9 @@ def rerun(  # noqa: PLR0913 - the options of the command
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     archived = archived_table(configuration, table)
-    times = (None if each is None else moment_of(each) for each in (from_, to))
-    run = ArchiveRerun(configuration, catalog, archived, RerunRequest(dt, *times, exclusive=exclusive, is_kept=keep))
+    start_ms, end_ms = (None if each is None else moment_of(each) for each in (from_, to))
+    request = RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep)
+    run = ArchiveRerun(configuration, catalog, archived, request)
     with private_files(), out.progress("records") as advance:
 
         def show(counts: Counts) -> None:
