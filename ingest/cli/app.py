@@ -6,6 +6,9 @@ import typer
 
 from ingest import __version__
 from ingest.cli import (
+    archive,
+    archive_cleanup,
+    archive_rerun,
     body,
     bootstrap,
     compact,
@@ -96,6 +99,7 @@ def application() -> typer.Typer:
         register(group, verb, verb.__name__)
     group = _group(commands, "stash", "Dump tables into files, read dumps, and load them.", "Store")
     _register_stash(group)
+    _register_archive(_group(commands, "archive", "Write partitions of archives again, and select batches.", "Store"))
     _add_feed(commands)
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
@@ -116,6 +120,16 @@ def _add_feed(commands: typer.Typer) -> None:
     register(group, feed.groups, "groups")
     register(group, feed.split, "split")
     register(group, feed.merge, "merge")
+
+
+def _register_archive(group: typer.Typer) -> None:
+    register(group, archive_rerun.rerun, "rerun")
+    register(group, archive.history, "history")
+    register(group, archive.point, "point")
+    register(group, archive.keep, "keep")
+    register(group, archive.unkeep, "unkeep")
+    register(group, archive_cleanup.cleanup, "cleanup")
+    register(group, archive.register, "register")
 
 
 def _register_stash(group: typer.Typer) -> None:

@@ -12,6 +12,7 @@ Names of the files and folders of an archived table.
         _STARTED                         who has created the batch
         _SUCCESS                         it is complete; without it no reader may be pointed at it
         _KEEP                            the user keeps it: it is never removed
+        _SUPERSEDED                      since when it is not current any more
         part-0001449784612345-00000-5f0c9a31.parquet
 
 `batch_id` is no column of the table, and files whose names begin with "_" or "." are invisible to Spark. So a query of
@@ -29,6 +30,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 CURRENT, STARTED, SUCCESS, KEEP = "_CURRENT", "_STARTED", "_SUCCESS", "_KEEP"
+SUPERSEDED = "_SUPERSEDED"
 TMP, WRITERS, RERUNS = "_tmp", "_writers", "_reruns"
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 """Value of the partition of events without a time, which Hive and Spark read as null."""
@@ -165,7 +167,7 @@ def kind_in_batch(name: str, *, is_folder: bool) -> EntryKind:
     """What an entry of the folder of a batch is."""
     if is_folder:
         return EntryKind.FOREIGN
-    if name in {STARTED, SUCCESS, KEEP}:
+    if name in {STARTED, SUCCESS, KEEP, SUPERSEDED}:
         return EntryKind.MARKER
     return EntryKind.FOREIGN if PartName.parsed(name) is None else EntryKind.PART
 

@@ -1,0 +1,192 @@
+"""`ingest archive history`, `point`, `keep`, `unkeep` and `register`: batches of archived tables."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.amounts import counted, size
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.archived_tables import ArchivedTable
+
+ArchiveTableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the archived table.")]
+DtOption = Annotated[
+    str | None, typer.Option("--dt", metavar="VALUE", help="Only the partition of this value, as 20151210.")
+]
+OneDtOption = Annotated[str, typer.Option("--dt", metavar="VALUE", help="Value of the partition, as 20151210.")]
+BatchOption = Annotated[str, typer.Option("--batch", metavar="ID", help="Id of the batch, as 1449784608.")]
+
+
+def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: DtOption = None) -> None:
+    """
+    List the batches of an archived table.
+
+    "current" is the batch that readers read, "writing" one that a re-run writes, "incomplete" one whose re-run has
+    failed; "foreign" names were not written by this product. With a metastore, a partition whose SQL location is
+    another batch than the current one is reported; "ingest archive point" corrects it.
+
+    Example: ingest archive history pipeline.yaml customer --dt 20151210
+    """
+    from ingest.clock import now_ms
+    from ingest.formats.times import moment
+    from ingest.service.archive_sql import sql_paths
+    from sinks.archive.cleanup import BatchStatus, states_of
+    from sinks.snapshots.root import root_errors
+
+    configuration, archived = _opened(out, file, table)
+    located = sql_paths(configuration, archived)
+    rows: list[tuple[str, ...]] = []
+    differing: list[str] = []
+    with root_errors(archived.root):
+        for partition in archived.partitions(dt):
+            value = archived.rule.value_in(partition.folder) or ""
+            for state in states_of(partition, now_ms()):
+                path = f"{partition.folder}/{state.name}"
+                is_located = located.get(value) == path
+                if state.status is BatchStatus.CURRENT and value in located and not is_located:
+                    differing.append(f"{partition.folder}: current is {state.name}, SQL reads {located[value]}")
+                since = "" if state.superseded_ms is None else moment(state.superseded_ms)
+                if out.is_json:
+                    out.json(
+                        {
+                            "partition": value,
+                            "batch": state.name,
+                            "status": state.status.value,
+                            "kept": state.is_kept,
+                            "sql": is_located,
+                            "files": state.files,
+                            "bytes": state.size_bytes,
+                            "superseded": since or None,
+                            "owner": state.owner,
+                        }
+                    )
+                marks = [*(["kept"] if state.is_kept else []), *(["SQL"] if is_located else [])]
+                status = ", ".join([state.status.value, *marks])
+                rows.append((path, status, f"{state.files:,}", size(state.size_bytes), since, state.owner))
+    if rows and not out.is_json:
+        out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
+    for each in differing:
+        out.note(f"differs: {each}", "yellow")
+    out.done(counted(len(rows), "batch", "batches"))
+    if differing:
+        out.next(f"ingest archive point {file} {table} --dt {differing[0].partition('=')[2].partition(':')[0]}")
+
+
+def point(
+    out: Output,
+    file: FileArgument,
+    table: ArchiveTableArgument,
+    *,
+    dt: OneDtOption,
+    batch: Annotated[
+        str | None,
+        typer.Option("--batch", metavar="ID", help="Id of a complete batch; by default the current one, for SQL."),
+    ] = None,
+) -> None:
+    """
+    Make a complete batch of a partition the one that readers read, also in the metastore of the file.
+
+    Without --batch, only the SQL location follows the current batch, as after a failure of the metastore.
+
+    Example: ingest archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
+    """
+    from ingest.clock import now_ms
+    from ingest.service.archive_sql import current_paths, follow
+    from ingest.service.archived_tables import batch_id_from
+    from sinks.archive.switching import switch
+    from sinks.snapshots.root import root_errors
+
+    configuration, archived = _opened(out, file, table)
+    with root_errors(archived.root):
+        partition = archived.partition(dt)
+        before = None
+        if batch is not None:
+            before = switch(partition, batch_id_from(batch), now_ms())
+        current = current_paths(archived, dt)
+    changed = follow(configuration, archived, current)
+    if out.is_json:
+        out.json({"partition": dt, "before": before, "current": partition.current(), "sql_changed": changed})
+    path = current.get(dt, "no batch")
+    out.done(f"readers read {path}" + ("" if changed is None else f"; {counted(changed, 'SQL location')} changed"))
+
+
+def keep(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption) -> None:
+    """
+    Keep a batch from being removed by a cleanup, until "ingest archive unkeep".
+
+    Example: ingest archive keep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    """
+    _mark(out, file, table, dt, batch, is_kept=True)
+
+
+def unkeep(
+    out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt: OneDtOption, batch: BatchOption
+) -> None:
+    """
+    Allow a cleanup to remove a batch again.
+
+    Example: ingest archive unkeep pipeline.yaml customer --dt 20151210 --batch 1449784608
+    """
+    _mark(out, file, table, dt, batch, is_kept=False)
+
+
+def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> None:
+    """
+    Create the table in the metastore of the file, and point its partitions at the current batches; safe to repeat.
+
+    Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for a session of your
+    own. Never run MSCK REPAIR TABLE: it registers all batches of a partition.
+
+    Example: ingest archive register pipeline.yaml customer
+    """
+    from ingest.service.archive_sql import current_paths, follow, statements
+    from sinks.snapshots.root import root_errors
+
+    configuration, archived = _opened(out, file, table)
+    with root_errors(archived.root):
+        current = current_paths(archived)
+    changed = follow(configuration, archived, current)
+    if changed is None:
+        for statement in statements(archived, current):
+            if out.is_json:
+                out.json({"statement": statement})
+            else:
+                out.line(f"{statement};")
+        out.done(f"{counted(len(current), 'partition')}; the file names no metastore, so the statements are printed")
+        return
+    if out.is_json:
+        out.json({"table": table, "partitions": len(current), "changed": changed})
+    out.done(f"{counted(len(current), 'partition')}, {counted(changed, 'location')} changed")
+
+
+def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:
+    from ingest.api import NotFoundError
+    from ingest.service.archived_tables import batch_id_from
+    from sinks.archive.cleanup import keep, unkeep
+    from sinks.snapshots.root import root_errors
+
+    _, archived = _opened(out, file, table)
+    batch_id = batch_id_from(batch)
+    with root_errors(archived.root):
+        partition = archived.partition(dt)
+        if batch_id not in partition.batch_ids():
+            raise NotFoundError(
+                f'"{partition.folder}" has no batch {batch_id}',
+                code="no_archive_batch",
+                hint="'ingest archive history' lists the batches",
+            )
+        (keep if is_kept else unkeep)(partition, batch_id)
+    if out.is_json:
+        out.json({"partition": dt, "batch": batch_id, "kept": is_kept})
+    out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")
+
+
+def _opened(out: Output, file: str, table: str) -> "tuple[Configuration, ArchivedTable]":
+    from ingest.cli.loading import loaded
+    from ingest.service.archived_tables import archived_table
+
+    configuration, _ = loaded(out, file)
+    return configuration, archived_table(configuration, table)

@@ -1,0 +1,78 @@
+"""`ingest archive cleanup`: remove superseded batches."""
+
+from typing import Annotated
+
+import typer
+
+from ingest.amounts import counted, size
+from ingest.cli.archive import ArchiveTableArgument, DtOption
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output
+
+
+def cleanup(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    table: ArchiveTableArgument,
+    *,
+    dt: DtOption = None,
+    older_than: Annotated[
+        str,
+        typer.Option("--older-than", metavar="DURATION", help="How long ago a batch must have stopped being current."),
+    ] = "7d",
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Also remove batches whose re-run has failed, unchanged for that time.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed; remove nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Allow less than 24h: a query may lose files.")] = False,
+) -> None:
+    """
+    Remove complete batches that stopped being current long ago.
+
+    A batch stays if it is current, if the metastore of the file names it, if a re-run writes it, or if "ingest archive
+    keep" keeps it. Names that this product has not written are reported as foreign and never removed.
+
+    Example: ingest archive cleanup pipeline.yaml customer --older-than 7d --dry-run
+    """
+    from ingest.api import ConfigError
+    from ingest.cli.loading import loaded
+    from ingest.clock import now_ms
+    from ingest.formats.durations import milliseconds
+    from ingest.service.archive_sql import sql_paths
+    from ingest.service.archived_tables import archived_table
+    from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
+    from sinks.snapshots.root import root_errors
+
+    age_ms = milliseconds("--older-than", older_than)
+    if age_ms < MIN_AGE_MS and not force:
+        raise ConfigError(
+            f"--older-than {older_than} is less than 24h: a query that started before the switch may still read",
+            hint="add --force if none does",
+        )
+    configuration, _ = loaded(out, file)
+    archived = archived_table(configuration, table)
+    located = set(sql_paths(configuration, archived).values())
+
+    def show(path: str) -> None:
+        if out.is_json:
+            out.json({"path": path, "removed": not dry_run})
+        else:
+            out.line(path)
+
+    with root_errors(archived.root):
+        plan = plan_cleanup(archived.partitions(dt), now_ms(), age_ms, located=located, incomplete=incomplete)
+        if dry_run:
+            for path in files_to_remove(plan):
+                show(path)
+            removed = [state for _, state in plan.batches]
+        else:
+            removed = clean_up(plan, now_ms(), show)
+    for path in plan.foreign:
+        out.note(f"foreign: {path}", "yellow")
+    for path, reason in sorted(plan.kept.items()):
+        out.note(f"kept: {path}: {reason}", "dim")
+    amount = size(sum(state.size_bytes for state in removed))
+    verb = "would be removed" if dry_run else "removed"
+    out.done(f"{counted(len(removed), 'batch', 'batches')} {verb}, {amount}")
+    if dry_run and removed:
+        out.next(f"ingest archive cleanup {file} {table} --older-than {older_than}")

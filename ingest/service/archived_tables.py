@@ -1,0 +1,138 @@
+"""The archived tables of a configuration, and the pipelines that write them."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ingest.api import ConfigError, NotFoundError
+from ingest.config.model import Component, Configuration, Pipeline, names_of
+from ingest.formats.times import milliseconds_of
+from sinks.archive.layout import NO_TIME, PartitionRule, batch_id_of
+from sinks.archive.partition import Partition, partitions
+from sinks.archive.sink import ArchiveSettings
+from sinks.snapshots.root import Root
+
+
+class ArchiveSink(NamedTuple):
+    """
+    A sink that writes an archived table.
+
+    Attributes:
+        name: of the sink in its pipeline.
+    """
+
+    pipeline: Pipeline
+    name: str
+    component: Component[ArchiveSettings]
+
+
+class ArchivedTable(NamedTuple):
+    """
+    An archived table.
+
+    Attributes:
+        name: of the table.
+        sinks: that write it; not empty. They agree about partitions, format and columns.
+        root: its files.
+    """
+
+    name: str
+    sinks: tuple[ArchiveSink, ...]
+    root: Root
+
+    @property
+    def settings(self) -> ArchiveSettings:
+        """Of its first sink."""
+        return self.sinks[0].component.settings
+
+    @property
+    def rule(self) -> PartitionRule:
+        """How event times name partitions."""
+        return self.settings.rule
+
+    def partition(self, value: str) -> Partition:
+        """
+        A partition that exists.
+
+        Raises:
+            NotFoundError: `no_archive_batch`: there is none of this value.
+            OSError: of the file system.
+        """
+        found = partitions(self.root, self.rule).get(value)
+        if found is None:
+            raise NotFoundError(
+                f'the archive "{self.root}" has no partition {self.rule.column}={value}',
+                code="no_archive_batch",
+                hint="'ingest archive history' lists the partitions",
+            )
+        return found
+
+    def partitions(self, value: str | None) -> list[Partition]:
+        """The partition of a value, or all of them; raises as `partition`."""
+        return [*partitions(self.root, self.rule).values()] if value is None else [self.partition(value)]
+
+
+def archived_table(configuration: Configuration, table: str) -> ArchivedTable:
+    """
+    An archived table, by its name.
+
+    Raises:
+        NotFoundError: no sink writes it.
+        ConfigError: its sinks disagree about where or how.
+    """
+    found = [sink for sink in _archive_sinks(configuration) if sink.component.settings.table == table]
+    if not found:
+        names = sorted({sink.component.settings.table for sink in _archive_sinks(configuration)})
+        raise NotFoundError(
+            f'no sink of the file archives a table "{table}"',
+            hint=f"it archives {', '.join(names)}" if names else "add a sink `archive` to a pipeline",
+        )
+    first = found[0].component.settings
+    for other in found[1:]:
+        for option in ("root", "partition", "format", "columns"):
+            if getattr(other.component.settings, option) != getattr(first, option):
+                raise ConfigError(
+                    f'{other.component.location}: the sinks of the table "{table}" differ in `{option}`',
+                    hint="give both the same, or archive into two tables",
+                )
+    return ArchivedTable(table, tuple(found), first.open_table())
+
+
+def check_value(rule: PartitionRule, value: str) -> None:
+    """
+    Check that an event time can give a partition this value.
+
+    Raises:
+        ConfigError: none can.
+    """
+    try:
+        time = datetime.strptime(value, rule.pattern).replace(tzinfo=UTC)
+        is_value = rule.value_of(milliseconds_of(time)) == value
+    except ValueError:
+        is_value = value == NO_TIME
+    if not is_value:
+        raise ConfigError(
+            f'"{value}" is no value of {rule.column}, whose pattern is {rule.pattern}',
+            hint=f"write it as in {rule.value_of(1449705600000)}",
+        )
+
+
+def batch_id_from(text: str) -> int:
+    """
+    The id of a batch, as a user writes it: `1449784608` or `batch_id=1449784608`.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    found = batch_id_of(text if text.startswith("batch_id=") else f"batch_id={text}")
+    if found is None:
+        raise ConfigError(f'"{text}" is no batch', hint="write its id, as in --batch 1449784608")
+    return found
+
+
+def _archive_sinks(configuration: Configuration) -> list[ArchiveSink]:
+    return [
+        ArchiveSink(pipeline, name, sink)  # type: ignore[arg-type] # the settings have been checked
+        for pipeline in configuration.pipelines.values()
+        for name, sink in zip(names_of(pipeline.sinks), pipeline.sinks, strict=True)
+        if isinstance(sink.settings, ArchiveSettings)
+    ]

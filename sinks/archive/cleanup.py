@@ -1,0 +1,276 @@
+"""
+Which batches of an archived table are removed, and their removal.
+
+A batch is removed if it is complete, no pointer and no SQL location names it, it has no `_KEEP`, no process writes it,
+and it stopped being current long enough ago. Only files of this product are removed; others are reported as foreign,
+and stay with their folders.
+
+`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and markers are read
+again; a batch that is in use now gets its `_SUCCESS` back.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ingest import failpoint
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import markers
+from sinks.archive.switching import superseded_ms
+
+MIN_AGE_MS = 24 * 3_600_000
+"""Queries that read a batch may run for long after it was superseded; a shorter age needs a confirmation."""
+
+
+class BatchStatus(StrEnum):
+    """What a batch, or another entry of the folder of a partition, is."""
+
+    CURRENT = "current"
+    """Readers read it."""
+    COMPLETE = "complete"
+    """Readers may be pointed at it."""
+    WRITING = "writing"
+    """A re-run writes it."""
+    INCOMPLETE = "incomplete"
+    """Its process has ended before it was complete; readers are never pointed at it."""
+    FOREIGN = "foreign"
+    """Not written by this product."""
+
+
+class BatchState(NamedTuple):
+    """
+    A batch of a partition, or another entry of its folder.
+
+    Attributes:
+        name: of the entry.
+        batch_id: None for a foreign entry.
+        status: of it.
+        is_kept: whether it has `_KEEP`.
+        superseded_ms: since when it is not current, ms since the epoch; None for the current one, or if unknown.
+        size_bytes: of the files of rows.
+        files: their number.
+        owner: what has created it.
+    """
+
+    name: str
+    batch_id: int | None
+    status: BatchStatus
+    is_kept: bool = False
+    superseded_ms: int | None = None
+    size_bytes: int = 0
+    files: int = 0
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupPlan:
+    """
+    What a cleanup removes.
+
+    Attributes:
+        batches: of which partition, oldest first.
+        kept: path -> why it stays although it is old enough.
+        foreign: paths that this product has not written.
+    """
+
+    batches: tuple[tuple[Partition, BatchState], ...]
+    kept: dict[str, str]
+    foreign: tuple[str, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all files of rows that it removes."""
+        return sum(state.size_bytes for _, state in self.batches)
+
+
+def states_of(partition: Partition, now_ms: int) -> list[BatchState]:
+    """The entries of a partition, foreign ones last; a damaged pointer makes no batch current."""
+    current = _current(partition)
+    written = _written(partition, now_ms)
+    found = []
+    for batch in partition.batches():
+        is_current = batch.id == current
+        status = (
+            BatchStatus.CURRENT
+            if is_current
+            else BatchStatus.WRITING
+            if batch.id in written
+            else BatchStatus.COMPLETE
+            if batch.is_complete
+            else BatchStatus.INCOMPLETE
+        )
+        parts = [
+            entry
+            for entry in partition.root.entries(partition.path(batch.id))
+            if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART
+        ]
+        since_ms = None if is_current else superseded_ms(partition, batch.id)
+        found.append(
+            BatchState(
+                batch_folder(batch.id),
+                batch.id,
+                status,
+                batch.is_kept,
+                since_ms,
+                sum(part.size for part in parts),
+                len(parts),
+                partition.owner(batch.id),
+            )
+        )
+    return [*found, *(BatchState(name, None, BatchStatus.FOREIGN) for name in partition.foreign())]
+
+
+def plan_cleanup(
+    partitions: Collection[Partition],
+    now_ms: int,
+    age_ms: int,
+    *,
+    located: Collection[str] = (),
+    incomplete: bool = False,
+) -> CleanupPlan:
+    """
+    What a cleanup removes now.
+
+    Args:
+        partitions: of the table.
+        now_ms: ms since the epoch.
+        age_ms: how long a batch must have been superseded.
+        located: paths of batches, below the root, that SQL locations name.
+        incomplete: also remove batches whose re-run has failed, if nothing in them has changed for that time.
+
+    Raises:
+        OSError: of the file system.
+    """
+    removed: list[tuple[Partition, BatchState]] = []
+    kept: dict[str, str] = {}
+    foreign: list[str] = []
+    for partition in partitions:
+        states = states_of(partition, now_ms)
+        has_current = any(state.status is BatchStatus.CURRENT for state in states)
+        for state in states:
+            path = f"{partition.folder}/{state.name}"
+            if state.status is BatchStatus.FOREIGN:
+                foreign.append(path)
+            elif state.batch_id is not None and _may_be_removed(partition, state, incomplete=incomplete):
+                foreign += _foreign_files(partition, state.batch_id)
+                if state.superseded_ms is None or now_ms - state.superseded_ms < age_ms:
+                    continue
+                if reason := _why_kept(state, has_current=has_current, is_located=path in located):
+                    kept[path] = reason
+                else:
+                    removed.append((partition, state))
+    return CleanupPlan(tuple(removed), kept, tuple(sorted(foreign)))
+
+
+def clean_up(
+    plan: CleanupPlan, now_ms: int, on_removed: Callable[[str], object] = lambda _path: None
+) -> list[BatchState]:
+    """
+    Remove what a plan says.
+
+    Args:
+        plan: of `plan_cleanup`.
+        now_ms: ms since the epoch.
+        on_removed: called with the path of each file that was removed.
+
+    Returns:
+        The batches that were removed; one that is in use since the plan was made stays.
+
+    Raises:
+        OSError: of the file system; the next cleanup removes the rest.
+    """
+    removed = []
+    for partition, state in plan.batches:
+        assert state.batch_id is not None  # noqa: S101 - for mypy: a foreign entry is in no plan
+        folder, root = partition.path(state.batch_id), partition.root
+        was_complete = root.exists(f"{folder}/{SUCCESS}")
+        root.remove_file(f"{folder}/{SUCCESS}")
+        failpoint.point("archive_hidden")()
+        is_kept = root.exists(f"{folder}/{KEEP}")
+        if is_kept or _pointed(partition) == state.name or state.batch_id in _written(partition, now_ms):
+            if was_complete:
+                root.write(f"{folder}/{SUCCESS}", b"")
+            continue
+        on_removed(f"{folder}/{SUCCESS}")
+        for path in _files(partition, state.batch_id):
+            root.remove_file(path)
+            on_removed(path)
+        if not root.entries(folder):
+            root.remove_folder(folder)
+        removed.append(state)
+    return removed
+
+
+def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
+    """The paths of the files that `clean_up` removes, in its order."""
+    for partition, state in plan.batches:
+        assert state.batch_id is not None  # noqa: S101 - for mypy, as above
+        yield partition.path(state.batch_id, SUCCESS)
+        yield from _files(partition, state.batch_id)
+
+
+def keep(partition: Partition, batch_id: int) -> None:
+    """Keep a batch from being removed, until `unkeep`."""
+    partition.root.write(partition.path(batch_id, KEEP), b"")
+
+
+def unkeep(partition: Partition, batch_id: int) -> None:
+    """The inverse of `keep`."""
+    partition.root.remove_file(partition.path(batch_id, KEEP))
+
+
+def _may_be_removed(partition: Partition, state: BatchState, *, incomplete: bool) -> bool:
+    """Whether the kind of a batch is removed; one without `_SUCCESS` was hidden by a cleanup that was then killed."""
+    if state.status is not BatchStatus.INCOMPLETE:
+        return state.status is BatchStatus.COMPLETE
+    is_hidden = state.batch_id is not None and partition.root.exists(partition.path(state.batch_id, SUPERSEDED))
+    return (incomplete or is_hidden) and _pointed(partition) != state.name
+
+
+def _why_kept(state: BatchState, *, has_current: bool, is_located: bool) -> str:
+    if not has_current:
+        return "the partition has no current batch"
+    if state.is_kept:
+        return f"it has {KEEP}"
+    return "an SQL location names it" if is_located else ""
+
+
+def _files(partition: Partition, batch_id: int) -> list[str]:
+    """The files of this product in a batch without `_SUCCESS`; `_STARTED`, which shows whose it is, comes last."""
+    folder = partition.path(batch_id)
+    names = [
+        entry.name
+        for entry in partition.root.entries(folder)
+        if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN and entry.name != SUCCESS
+    ]
+    return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name == STARTED, name))]
+
+
+def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
+    folder = partition.path(batch_id)
+    for entry in partition.root.entries(folder):
+        if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
+            yield f"{folder}/{entry.name}"
+
+
+def _current(partition: Partition) -> int | None:
+    try:
+        return partition.current()
+    except ArchiveCorruptError:
+        return None
+
+
+def _pointed(partition: Partition) -> str:
+    """The name in the pointer, also of a batch whose `_SUCCESS` is hidden."""
+    try:
+        return partition.root.read(f"{partition.folder}/{CURRENT}", 64).decode(errors="replace").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _written(partition: Partition, now_ms: int) -> set[int]:
+    """The batches that a re-run writes now."""
+    return {each.batch_id for each in markers(partition.root, now_ms) if each.partition == partition.folder}

@@ -1,0 +1,145 @@
+"""
+A batch that this process writes beside the stream: its marker with heartbeats, and the switch at its end.
+
+See `reruns` for how a stream and this process agree.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from ingest.api import ConflictError
+from ingest.clock import now_ms
+from ingest.durable.lock import this_process
+from sinks.archive.cleanup import keep
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import STALE_MS, Answer, Marker, answers, markers, put_marker, remove_marker
+from sinks.archive.switching import switch
+from sinks.snapshots.root import root_errors
+
+BEAT_S = 30.0
+"""Between heartbeats: many fit into the time after which a marker has no effect."""
+
+
+class Rerun:
+    """
+    A new batch of a partition, within a `with` block: streams write to it too until the block ends.
+
+    Args:
+        partition: whose batch it is.
+        activity: for messages, as in "rerun".
+        exclusive: refuse to start if another process writes a batch of this partition.
+        clock_ms: milliseconds since the epoch.
+
+    Attributes:
+        batch_id: of the batch.
+        before: the batch that `finish` has superseded.
+
+    Raises:
+        ConflictError: `archive_rerun_runs`: with `exclusive`, another process writes a batch of the partition.
+    """
+
+    batch_id: int
+    before: int | None = None
+
+    def __init__(
+        self, partition: Partition, activity: str, *, exclusive: bool = False, clock_ms: Callable[[], int] = now_ms
+    ) -> None:
+        self.partition = partition
+        self._activity = activity
+        self._exclusive = exclusive
+        self._clock_ms = clock_ms
+        self._beaten_ms = 0
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="archive-rerun", daemon=True)
+
+    def __enter__(self) -> Self:
+        root = self.partition.root
+        owner = f"{self._activity}, {this_process()}"
+        with root_errors(root):
+            self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
+            self._marker = Marker(
+                f"{self.partition.folder.partition('=')[0]}-{self.batch_id}-{_digits(self.partition.folder)}",
+                self.partition.folder,
+                self.batch_id,
+                owner,
+                self._clock_ms(),
+            )
+            self._renew()
+            try:
+                self._check_others()
+            except ConflictError:
+                remove_marker(root, self._marker.id)
+                raise
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._ending.set()
+        self._thread.join()
+        with contextlib.suppress(OSError):  # the marker becomes stale
+            remove_marker(self.partition.root, self._marker.id)
+
+    def answer(self, writer: str) -> Answer | None:
+        """The answer of a stream; None if it has not answered."""
+        with root_errors(self.partition.root):
+            found = answers(self.partition.root, self._marker.id)
+        return next((each for each in found if each.writer == writer), None)
+
+    def finish(self, *, is_kept: bool = False) -> bool:
+        """
+        Complete the batch and make it current, unless a newer one is.
+
+        Args:
+            is_kept: no cleanup removes it.
+
+        Returns:
+            Whether it is current now.
+
+        Raises:
+            ConflictError: `lease_lost`: this process was suspended, so streams may not have written to the batch.
+        """
+        root = self.partition.root
+        with root_errors(root):
+            if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
+                raise ConflictError(
+                    f'the marker of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
+                    code="lease_lost",
+                    hint="this process was suspended; start the command again",
+                )
+            if is_kept:
+                keep(self.partition, self.batch_id)
+            self.partition.complete(self.batch_id)
+            newest = max(each.id for each in self.partition.batches() if each.is_complete)
+            if newest > self.batch_id and self.partition.current() == newest:
+                return False
+            self.before = switch(self.partition, self.batch_id, self._clock_ms())
+        return True
+
+    def _check_others(self) -> None:
+        if not self._exclusive:
+            return
+        for other in markers(self.partition.root, self._clock_ms()):
+            if other.partition == self.partition.folder and other.batch_id < self.batch_id:
+                raise ConflictError(
+                    f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
+                    code="archive_rerun_runs",
+                    hint="wait until it has ended, or leave out --exclusive: the newer one then becomes current",
+                )
+
+    def _renew(self) -> None:
+        now_ms = self._clock_ms()
+        put_marker(self.partition.root, self._marker._replace(heartbeat_ms=now_ms))
+        if not self._beaten_ms or now_ms - self._beaten_ms <= STALE_MS // 2:
+            self._beaten_ms = now_ms  # else it was ineffective in between: `finish` refuses
+
+    def _beat(self) -> None:
+        while not self._ending.wait(BEAT_S):
+            with contextlib.suppress(OSError):  # no answer: the next heartbeat may succeed
+                self._renew()
+
+
+def _digits(text: str) -> str:
+    """Letters and digits of a folder's name, as an id has them."""
+    return "".join(each if each.isalnum() and each.isascii() else "-" for each in text)

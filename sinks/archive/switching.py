@@ -1,0 +1,74 @@
+"""
+Moves the pointer of a partition to another complete batch, so that readers never find a batch that is being removed.
+
+1. `_SUPERSEDED`, with the time, is written into the batch that stops being current.
+2. `_CURRENT` is replaced, at once.
+3. `_SUCCESS` of the new batch is looked up again. A cleanup removes it first and then looks at `_CURRENT`, so one of
+   the two sees the other: the pointer returns, or the cleanup leaves the batch.
+"""
+
+from ingest import failpoint
+from ingest.api import NotFoundError
+from ingest.formats.times import iso_milliseconds, moment
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import SUCCESS, SUPERSEDED, batch_folder
+from sinks.archive.partition import Partition
+
+
+def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
+    """
+    Make a complete batch the one that readers read; the older batch stays.
+
+    Args:
+        partition: that has it.
+        batch_id: of the batch.
+        now_ms: ms since the epoch; from it on, the older batch counts as superseded.
+
+    Returns:
+        The batch that was current before; None for none, or one that cannot be read.
+
+    Raises:
+        NotFoundError: `no_archive_batch`: the batch is not complete or not there; the pointer is unchanged.
+        OSError: of the file system.
+    """
+    _check_complete(partition, batch_id)
+    try:
+        before = partition.current()
+    except ArchiveCorruptError:
+        before = None
+    if before == batch_id:
+        return before
+    if before is not None:
+        partition.root.write(partition.path(before, SUPERSEDED), f"{moment(now_ms)}\n".encode())
+    failpoint.point("archive_superseded")()
+    partition.point(batch_id)
+    failpoint.point("archive_switched")()
+    if not partition.root.exists(partition.path(batch_id, SUCCESS)):
+        if before is not None:
+            partition.point(before)
+        _check_complete(partition, batch_id)
+    partition.root.remove_file(partition.path(batch_id, SUPERSEDED))
+    return before
+
+
+def superseded_ms(partition: Partition, batch_id: int) -> int | None:
+    """
+    When a batch stopped being current, ms since the epoch; of one that never was, when it was completed.
+
+    Of one that is not complete, the newest change of a file; None if the file system has no times.
+    """
+    try:
+        return iso_milliseconds(partition.root.read(partition.path(batch_id, SUPERSEDED)).strip())
+    except (FileNotFoundError, ValueError):
+        pass
+    times = {entry.name: entry.modified_ms for entry in partition.root.entries(partition.path(batch_id))}
+    return times.get(SUCCESS, max(times.values(), default=0)) or None
+
+
+def _check_complete(partition: Partition, batch_id: int) -> None:
+    if not partition.batch(batch_id).is_complete:
+        raise NotFoundError(
+            f'"{partition.folder}/{batch_folder(batch_id)}" in "{partition.root}" is no complete batch',
+            code="no_archive_batch",
+            hint="'ingest archive history' lists the batches",
+        )

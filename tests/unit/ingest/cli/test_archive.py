@@ -1,0 +1,122 @@
+"""`ingest archive`: batches of archived tables, without a metastore."""
+
+import os
+
+import pytest
+
+from sinks.archive.layout import SUCCESS
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.switching import switch
+from sinks.snapshots.local_root import LocalRoot
+
+FIRST_S, SECOND_S = 1449784608, 1449847129
+PART = "part-0001449784612345-00000-5f0c9a31.parquet"
+FILE = """
+version: 1
+pipelines:
+  logs:
+    source: {kafka: {topics: [t], brokers: localhost:1}}
+    sinks:
+      - archive:
+          {root: ./archive, table: customer, columns: {user: '%{user}', amount: {value: '%{amount}', type: int64}}}
+"""
+OF_TABLE = ("pipeline.yaml", "customer")
+
+
+@pytest.fixture
+def partition(folder) -> Partition:
+    (folder / "pipeline.yaml").write_text(FILE)
+    partition = Partition(LocalRoot(folder / "archive" / "customer"), "dt=20151210")
+    for now_s in (FIRST_S, SECOND_S):
+        batch_id = partition.create(now_s, "test")
+        partition.root.write(partition.path(batch_id, PART), b"rows")
+        partition.complete(batch_id)
+    partition.point(FIRST_S)
+    return partition
+
+
+def test_history(ingest, partition):
+    late = partition.create(SECOND_S, "archive rerun")
+    (partition.root._folder / partition.folder / "batchid=1").mkdir()
+    put_marker(partition.root, Marker("r", partition.folder, SECOND_S, "test", 1 << 60))
+    lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
+    assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
+        (f"batch_id={FIRST_S}", "current", 1, "test"),
+        (f"batch_id={SECOND_S}", "writing", 1, "test"),
+        (f"batch_id={late}", "incomplete", 0, "archive rerun"),
+        ("batchid=1", "foreign", 0, ""),
+    ]
+    text = ingest("archive", "history", *OF_TABLE)
+    assert (text.code, "foreign" in text.out, "4 batches" in text.err) == (0, True, True)
+
+
+def test_3c12_point(ingest, partition):
+    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S, "--output", "json")
+    assert result.json == {"partition": "20151210", "before": FIRST_S, "current": SECOND_S, "sql_changed": None}
+    assert partition.current() == SECOND_S
+    assert ingest("archive", "point", *OF_TABLE, "--dt", "20151210").code == 0
+    refused = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S + 7)
+    assert (refused.code, "is no complete batch" in refused.err, partition.current()) == (3, True, SECOND_S)
+
+
+def test_3c11_keep_and_unkeep(ingest, partition):
+    assert ingest("archive", "keep", *OF_TABLE, "--dt", "20151210", "--batch", f"batch_id={SECOND_S}").code == 0
+    assert partition.batch(SECOND_S).is_kept
+    assert ingest("archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S).code == 0
+    assert not partition.batch(SECOND_S).is_kept
+
+
+def test_3c10_cleanup(ingest, partition):
+    switch(partition, SECOND_S, SECOND_S * 1000)
+    partition.create(SECOND_S, "failed")
+    dry = ingest("archive", "cleanup", *OF_TABLE, "--dry-run").out.splitlines()
+    assert dry == [partition.path(FIRST_S, name) for name in (SUCCESS, "_SUPERSEDED", PART, "_STARTED")]
+    refused = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h")
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    done = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h", "--force", "--dt", "20151210")
+    assert (done.code, done.out.splitlines()) == (0, dry)
+    assert partition.batch_ids() == [SECOND_S, SECOND_S + 1]
+    now = partition.root._folder.stat().st_mtime - 8 * 86_400
+    for entry in partition.root.entries(partition.path(SECOND_S + 1)):
+        os.utime(partition.root._folder / partition.path(SECOND_S + 1, entry.name), (now, now))
+    assert ingest("archive", "cleanup", *OF_TABLE, "--incomplete").code == 0
+    assert partition.batch_ids() == [SECOND_S]
+
+
+def test_register_prints_statements_without_a_metastore(ingest, partition, folder):
+    result = ingest("archive", "register", *OF_TABLE)
+    location = f"{folder.as_uri()}/archive/customer"
+    columns = "`_topic` string, `_partition` int, `_offset` bigint, `_fan_out` bigint, `_time` timestamp, `user` string"
+    path = f"{location}/dt=20151210/batch_id={FIRST_S}"
+    create = f"CREATE TABLE IF NOT EXISTS `customer` ({columns}, `amount` bigint, `dt` string) USING parquet"
+    assert result.out.splitlines() == [
+        f"{create} PARTITIONED BY (`dt`) LOCATION '{location}';",
+        f"ALTER TABLE `customer` ADD IF NOT EXISTS PARTITION (`dt` = '20151210') LOCATION '{path}';",
+        f"ALTER TABLE `customer` PARTITION (`dt` = '20151210') SET LOCATION '{path}';",
+        "REFRESH TABLE `customer`;",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("history", "pipeline.yaml", "other"), 3, "it archives customer"),
+        (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
+        (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
+        (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
+        (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
+        (
+            (
+                "rerun",
+                *OF_TABLE,
+                *("--dt", "20151210", "--from", "2026-01-01", "--to", "x", "--keep", "--exclusive"),
+            ),
+            2,
+            "is not a time",
+        ),
+    ],
+)
+def test_refusals(ingest, partition, arguments, code, message):
+    result = ingest("archive", *arguments)
+    assert (result.code, message in result.err) == (code, True)

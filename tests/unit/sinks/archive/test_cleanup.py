@@ -1,0 +1,145 @@
+"""The pointer of a partition, and which batches a cleanup removes."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.api import NotFoundError
+from sinks.archive.cleanup import BatchStatus, clean_up, files_to_remove, keep, plan_cleanup, states_of, unkeep
+from sinks.archive.layout import SUCCESS, SUPERSEDED
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.switching import superseded_ms, switch
+from sinks.snapshots.local_root import LocalRoot
+
+FIRST_S, SECOND_S = 1449784608, 1449847129
+DAY_MS = 86_400_000
+WEEK_MS = 7 * DAY_MS
+NOW_MS = SECOND_S * 1000
+PART = "part-0001449784612345-00000-5f0c9a31.parquet"
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    partition = Partition(LocalRoot(tmp_path), "dt=20151210")
+    for now_s in (FIRST_S, SECOND_S):
+        batch_id = partition.create(now_s, "test")
+        partition.root.write(partition.path(batch_id, PART), b"rows")
+        partition.complete(batch_id)
+    partition.point(FIRST_S)
+    return partition
+
+
+def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
+    return [state.name for _, state in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+
+
+class TestSwitch:
+    def test_3c2_older_batch_stays(self, partition: Partition) -> None:
+        assert switch(partition, SECOND_S, NOW_MS) == FIRST_S
+        assert partition.current() == SECOND_S
+        assert partition.root.read(partition.path(FIRST_S, PART)) == b"rows"
+        assert superseded_ms(partition, FIRST_S) == NOW_MS
+
+    def test_3c12_to_an_incomplete_or_missing_batch_is_refused(self, partition: Partition) -> None:
+        incomplete = partition.create(SECOND_S, "test")
+        for batch_id in (incomplete, SECOND_S + 100):
+            with pytest.raises(NotFoundError) as caught:
+                switch(partition, batch_id, NOW_MS)
+            assert (caught.value.code, caught.value.exit_code) == ("no_archive_batch", 3)
+            assert partition.current() == FIRST_S
+
+    def test_back_to_an_older_batch(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        switch(partition, FIRST_S, NOW_MS + 1)
+        assert partition.current() == FIRST_S
+        assert not partition.root.exists(partition.path(FIRST_S, SUPERSEDED))
+
+    def test_same_batch_changes_nothing(self, partition: Partition) -> None:
+        assert switch(partition, FIRST_S, NOW_MS) == FIRST_S
+        assert not partition.root.exists(partition.path(FIRST_S, SUPERSEDED))
+
+    def test_damaged_pointer_is_replaced(self, partition: Partition) -> None:
+        partition.root.write(f"{partition.folder}/_CURRENT", b"junk")
+        assert switch(partition, SECOND_S, NOW_MS) is None
+        assert partition.current() == SECOND_S
+
+
+class TestCleanup:
+    def test_3c10_age_counts_since_the_batch_was_superseded(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        assert removed(partition, NOW_MS + WEEK_MS - 1) == []
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        planned = list(files_to_remove(plan))
+        assert partition.root.exists(planned[0])
+        found: list[str] = []
+        assert [state.name for state in clean_up(plan, NOW_MS, found.append)] == [f"batch_id={FIRST_S}"]
+        assert found == planned
+        assert found[0] == partition.path(FIRST_S, SUCCESS)
+        assert partition.batch_ids() == [SECOND_S]
+
+    def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        keep(partition, FIRST_S)
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        assert (plan.batches, plan.kept) == ((), {f"dt=20151210/batch_id={FIRST_S}": "it has _KEEP"})
+        unkeep(partition, FIRST_S)
+        assert removed(partition, NOW_MS + WEEK_MS) == [f"batch_id={FIRST_S}"]
+
+    def test_3c7_location_of_sql_keeps_a_batch(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        assert removed(partition, NOW_MS + WEEK_MS, located={f"dt=20151210/batch_id={FIRST_S}"}) == []
+
+    def test_batch_that_became_current_again_stays(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        switch(partition, FIRST_S, NOW_MS + WEEK_MS)
+        assert clean_up(plan, NOW_MS + WEEK_MS) == []
+        assert partition.current() == FIRST_S
+
+    def test_batch_that_was_kept_since_stays(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        keep(partition, FIRST_S)
+        assert clean_up(plan, NOW_MS + WEEK_MS) == []
+        assert partition.batch(FIRST_S).is_complete
+
+    def test_batch_that_a_killed_cleanup_has_hidden_is_removed(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        partition.root.remove_file(partition.path(FIRST_S, SUCCESS))
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        clean_up(plan, NOW_MS + WEEK_MS)
+        assert partition.batch_ids() == [SECOND_S]
+
+    def test_3c4_incomplete_batch_stays_unless_requested(self, partition: Partition) -> None:
+        late = partition.create(SECOND_S, "re-run 1")
+        now_ms = (partition.root.entries(partition.path(late))[0].modified_ms) + WEEK_MS
+        partition.point(SECOND_S)
+        keep(partition, FIRST_S)
+        assert removed(partition, now_ms) == []
+        assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
+        status = {state.batch_id: (state.status, state.owner) for state in states_of(partition, now_ms)}
+        assert status[late] == (BatchStatus.INCOMPLETE, "re-run 1")
+
+    def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        put_marker(partition.root, Marker("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
+        assert removed(partition, NOW_MS + WEEK_MS) == []
+
+    def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
+        switch(partition, SECOND_S, NOW_MS)
+        names = ["batch_id= 1449847129", "batch_id=abc", "batchid=1"]
+        for name in names:
+            partition.root.make_folder(f"{partition.folder}/{name}")
+        partition.root.write(partition.path(FIRST_S, "mine.txt"), b"")
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        foreign = [f"dt=20151210/{name}" for name in names]
+        assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
+        clean_up(plan, NOW_MS + WEEK_MS)
+        assert all(partition.root.exists(path) for path in plan.foreign)
+        assert [state.name for state in states_of(partition, NOW_MS) if state.batch_id is None] == names
+
+    def test_partition_without_a_pointer_loses_nothing(self, partition: Partition) -> None:
+        partition.root.remove_file(f"{partition.folder}/_CURRENT")
+        plan = plan_cleanup([partition], NOW_MS + 100 * WEEK_MS * 10, WEEK_MS)
+        assert (plan.batches, set(plan.kept.values())) == ((), {"the partition has no current batch"})

@@ -1,0 +1,157 @@
+"""A batch that a process writes beside the stream, and small files joined."""
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.api import ConflictError
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.joining import join_parts, parts_of
+from sinks.archive.layout import PartName
+from sinks.archive.partition import Partition
+from sinks.archive.rerun import Rerun
+from sinks.archive.reruns import STALE_MS, Answer, markers, put_answer
+from sinks.snapshots.local_root import LocalRoot
+
+NOW_S = 1449847129
+
+
+class Clock:
+    """Milliseconds that a test sets."""
+
+    now_ms = NOW_S * 1000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    return Partition(LocalRoot(tmp_path), "dt=20151210")
+
+
+class TestRerun:
+    def test_3c2_batch_becomes_current_at_the_end(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as first:
+            assert first.finish()
+        clock.now_ms += 60_000
+        with Rerun(partition, "rerun", clock_ms=clock) as second:
+            assert partition.current() == first.batch_id == NOW_S
+            assert second.finish()
+        assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
+        assert partition.batch_ids() == [NOW_S, NOW_S + 60]
+
+    def test_marker_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+            (marker,) = markers(partition.root, clock())
+            assert (marker.partition, marker.batch_id) == (partition.folder, rerun.batch_id)
+            assert rerun.answer("w") is None
+            put_answer(partition.root, marker.id, Answer("w", 7))
+            assert rerun.answer("w") == Answer("w", 7)
+        assert list(markers(partition.root, clock())) == []
+
+    def test_3c4_block_that_fails_leaves_the_pointer(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as first:
+            first.finish()
+        with pytest.raises(OSError, match="half"), Rerun(partition, "rerun", clock_ms=clock):
+            raise OSError("half")
+        with Rerun(partition, "rerun", clock_ms=clock) as third:
+            assert third.batch_id == NOW_S + 2
+        assert partition.current() == NOW_S
+        assert [batch.is_complete for batch in partition.batches()] == [True, False, False]
+
+    def test_3c5_larger_id_of_two_wins_whichever_ends_first(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as older, Rerun(partition, "rerun", clock_ms=clock) as newer:
+            assert newer.batch_id == older.batch_id + 1
+            assert newer.finish()
+            assert not older.finish()
+        assert partition.current() == newer.batch_id
+
+    def test_3c5_exclusive_is_refused_beside_another(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock):
+            with pytest.raises(ConflictError) as caught, Rerun(partition, "rerun", exclusive=True, clock_ms=clock):
+                pass
+            assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
+            assert len(list(markers(partition.root, clock()))) == 1
+        with Rerun(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
+            assert alone.finish()
+
+    def test_3c6_clock_set_back_gives_a_larger_id(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as first:
+            first.finish()
+        clock.now_ms -= 3_600_000
+        with Rerun(partition, "rerun", clock_ms=clock) as second:
+            assert second.batch_id == NOW_S + 1
+
+    def test_3c11_kept_at_its_end(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+            rerun.finish(is_kept=True)
+        assert partition.batch(rerun.batch_id).is_kept
+
+    def test_process_without_heartbeats_does_not_switch(self, partition: Partition, clock: Clock) -> None:
+        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+            clock.now_ms += STALE_MS
+            with pytest.raises(ConflictError) as caught:
+                rerun.finish()
+        assert (caught.value.code, partition.current()) == ("lease_lost", None)
+
+
+def batch_of(partition: Partition, suffix: str, contents: list[bytes]) -> int:
+    batch_id = partition.create(NOW_S, "test")
+    for number, content in enumerate(contents):
+        name = PartName(NOW_S * 1000 + number, 0, "5f0c9a31", suffix)
+        partition.root.write(partition.path(batch_id, str(name)), content)
+    return batch_id
+
+
+def parquet_of(**columns: list[object]) -> bytes:
+    file = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue().to_pybytes()
+
+
+class TestJoin:
+    def test_parquet_rows_stay_in_order(self, partition: Partition, tmp_path: Path) -> None:
+        contents = [parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4])]
+        source = batch_of(partition, "parquet", contents)
+        target = partition.create(NOW_S, "test")
+        joined = join_parts(partition, source, target, list(parts_of(partition, source).items()))
+        assert (joined.files, joined.written) == (3, 1)
+        (name,) = parts_of(partition, target)
+        table = pq.ParquetFile(tmp_path / partition.path(target, str(name))).read()
+        assert table.to_pydict() == {"a": [1, 2, 3, 4], "b": [None, None, "x", None]}
+
+    def test_files_of_the_target_size_stay_files(self, partition: Partition) -> None:
+        source = batch_of(partition, "parquet", [parquet_of(a=[1]), parquet_of(a=[2])])
+        target = partition.create(NOW_S, "test")
+        joined = join_parts(partition, source, target, list(parts_of(partition, source).items()), target_bytes=1)
+        assert joined.written == 2
+
+    def test_lines_are_joined_as_gzip_members(self, partition: Partition, tmp_path: Path) -> None:
+        source = batch_of(partition, "json.gz", [gzip.compress(b'{"a":1}\n'), gzip.compress(b'{"a":2}\n')])
+        target = partition.create(NOW_S, "test")
+        join_parts(partition, source, target, list(parts_of(partition, source).items()))
+        (name,) = parts_of(partition, target)
+        assert gzip.decompress(partition.root.read(partition.path(target, str(name)))) == b'{"a":1}\n{"a":2}\n'
+
+    def test_second_call_writes_other_files(self, partition: Partition) -> None:
+        source = batch_of(partition, "parquet", [parquet_of(a=[1]), parquet_of(a=[2])])
+        parts = list(parts_of(partition, source).items())
+        target = partition.create(NOW_S, "test")
+        first = join_parts(partition, source, target, parts[:1])
+        second = join_parts(partition, source, target, parts[1:], first=first.written)
+        assert (first.written, second.written, len(parts_of(partition, target))) == (1, 1, 2)
+
+    def test_damaged_file_is_named(self, partition: Partition) -> None:
+        source = batch_of(partition, "parquet", [parquet_of(a=[1]), b"junk"])
+        target = partition.create(NOW_S, "test")
+        with pytest.raises(ArchiveCorruptError, match="is no Parquet file"):
+            join_parts(partition, source, target, list(parts_of(partition, source).items()))
