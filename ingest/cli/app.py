@@ -8,7 +8,6 @@ from ingest import __version__
 from ingest.cli import (
     archive,
     archive_cleanup,
-    archive_rerun,
     body,
     bootstrap,
     compact,
@@ -99,7 +98,7 @@ def application() -> typer.Typer:
         register(group, verb, verb.__name__)
     group = _group(commands, "stash", "Dump tables into files, read dumps, and load them.", "Store")
     _register_stash(group)
-    _register_archive(_group(commands, "archive", "Write partitions of archives again, and select batches.", "Store"))
+    _register_archive(_group(commands, "archive", "List, select, keep and remove batches of archived tables.", "Store"))
     _add_feed(commands)
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
@@ -123,7 +122,6 @@ def _add_feed(commands: typer.Typer) -> None:
 
 
 def _register_archive(group: typer.Typer) -> None:
-    register(group, archive_rerun.rerun, "rerun")
     register(group, archive.history, "history")
     register(group, archive.point, "point")
     register(group, archive.keep, "keep")

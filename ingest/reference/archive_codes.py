@@ -8,10 +8,6 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         IntegrityError,
         "The pointer of an archive's partition names no complete batch, or the record of a stream is damaged.",
     ),
-    "archive_no_answer": (
-        ConflictError,
-        "The running pipeline does not answer a re-run: it does not have the sink that the file declares.",
-    ),
     "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a batch of the partition."),
     "archive_sql": (
         ArchiveSqlError,

@@ -105,16 +105,6 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
         (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
         (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
         (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
-        (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
-        (
-            (
-                "rerun",
-                *OF_TABLE,
-                *("--dt", "20151210", "--from", "2026-01-01", "--to", "x", "--keep", "--exclusive"),
-            ),
-            2,
-            "is not a time",
-        ),
     ],
 )
 def test_refusals(ingest, partition, arguments, code, message):

@@ -1,16 +1,10 @@
-"""A batch that a process writes beside the stream, and small files joined."""
+"""A batch that a process writes beside the stream."""
 
-import gzip
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ingest.api import ConflictError
-from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.joining import join_parts, parts_of
-from sinks.archive.layout import PartName
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import STALE_MS, Answer, markers, put_answer
@@ -102,56 +96,3 @@ class TestRerun:
             with pytest.raises(ConflictError) as caught:
                 rerun.finish()
         assert (caught.value.code, partition.current()) == ("lease_lost", None)
-
-
-def batch_of(partition: Partition, suffix: str, contents: list[bytes]) -> int:
-    batch_id = partition.create(NOW_S, "test")
-    for number, content in enumerate(contents):
-        name = PartName(NOW_S * 1000 + number, 0, "5f0c9a31", suffix)
-        partition.root.write(partition.path(batch_id, str(name)), content)
-    return batch_id
-
-
-def parquet_of(**columns: list[object]) -> bytes:
-    file = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), file)
-    return file.getvalue().to_pybytes()
-
-
-class TestJoin:
-    def test_parquet_rows_stay_in_order(self, partition: Partition, tmp_path: Path) -> None:
-        contents = [parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4])]
-        source = batch_of(partition, "parquet", contents)
-        target = partition.create(NOW_S, "test")
-        joined = join_parts(partition, source, target, list(parts_of(partition, source).items()))
-        assert (joined.files, joined.written) == (3, 1)
-        (name,) = parts_of(partition, target)
-        table = pq.ParquetFile(tmp_path / partition.path(target, str(name))).read()
-        assert table.to_pydict() == {"a": [1, 2, 3, 4], "b": [None, None, "x", None]}
-
-    def test_files_of_the_target_size_stay_files(self, partition: Partition) -> None:
-        source = batch_of(partition, "parquet", [parquet_of(a=[1]), parquet_of(a=[2])])
-        target = partition.create(NOW_S, "test")
-        joined = join_parts(partition, source, target, list(parts_of(partition, source).items()), target_bytes=1)
-        assert joined.written == 2
-
-    def test_lines_are_joined_as_gzip_members(self, partition: Partition, tmp_path: Path) -> None:
-        source = batch_of(partition, "json.gz", [gzip.compress(b'{"a":1}\n'), gzip.compress(b'{"a":2}\n')])
-        target = partition.create(NOW_S, "test")
-        join_parts(partition, source, target, list(parts_of(partition, source).items()))
-        (name,) = parts_of(partition, target)
-        assert gzip.decompress(partition.root.read(partition.path(target, str(name)))) == b'{"a":1}\n{"a":2}\n'
-
-    def test_second_call_writes_other_files(self, partition: Partition) -> None:
-        source = batch_of(partition, "parquet", [parquet_of(a=[1]), parquet_of(a=[2])])
-        parts = list(parts_of(partition, source).items())
-        target = partition.create(NOW_S, "test")
-        first = join_parts(partition, source, target, parts[:1])
-        second = join_parts(partition, source, target, parts[1:], first=first.written)
-        assert (first.written, second.written, len(parts_of(partition, target))) == (1, 1, 2)
-
-    def test_damaged_file_is_named(self, partition: Partition) -> None:
-        source = batch_of(partition, "parquet", [parquet_of(a=[1]), b"junk"])
-        target = partition.create(NOW_S, "test")
-        with pytest.raises(ArchiveCorruptError, match="is no Parquet file"):
-            join_parts(partition, source, target, list(parts_of(partition, source).items()))
