@@ -11,17 +11,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import decorators
 import sinks
+from ingest.api import Event, Example
 from ingest.expressions import FUNCTIONS, Template
 from ingest.plugins.loader import class_at
 from ingest.testing import purity
 from ingest.testing.events import event_before, random_events, settings_of
 from ingest.testing.purity import impurities_of, outcome
+from sinks.archive.columns import row_maker
+from sinks.archive.sink import Archive
+from sinks.mapping.mapper import Mapper
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,13 +41,23 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
     for path in sinks.BUILTIN_SINKS.values():
         kind = class_at(path)
         for example in kind.examples:
-            mapper = kind(settings_of(kind.settings_class(), example.settings))
-            for event in (event_before(example), *random_events()):
-                yield kind.kind, lambda mapper=mapper, event=event: repr(mapper.map(event.copy(), 5_000))
+            sink = kind(settings_of(kind.settings_class(), example.settings))
+            yield from ((kind.kind, use) for use in uses_of_sink(sink, example))
     for function in FUNCTIONS.values():
         for example in function.examples:
             template = Template.parse(example.template)
             yield function.name, lambda template=template, example=example: template.render(example.input())
+
+
+def uses_of_sink(sink: Mapper[Any] | Archive, example: Example) -> Iterator[Callable[[], object]]:
+    """The mapping of events to rows of a store, or of files."""
+    row_of = row_maker(sink.settings.columns) if isinstance(sink, Archive) else partial(_mapped, sink)
+    for event in (event_before(example), *random_events()):
+        yield lambda event=event: repr(row_of(event.copy()))
+
+
+def _mapped(mapper: Mapper[Any], event: Event) -> object:
+    return mapper.map(event, 5_000)
 
 
 def digests() -> dict[str, str]:
