@@ -135,17 +135,17 @@ class BodyReader(io.RawIOBase):
 
     def _follow(self, missing: int) -> None:
         """After a block was not found: continue with another generation, which has the same content."""
-        found = self._readable()
+        found = self._readable(missing)
         if found.generation == self._status.generation:
             raise self._corrupt(f"block {missing} is missing")
         self._status = found
         self._fetched = {}
         self._content = (-1, b"")
 
-    def _readable(self) -> BodyStatus:
+    def _readable(self, block: int | None = None) -> BodyStatus:
         status = self._statuses.read(self._body)
         if status is None or not status.is_readable:
-            raise unreadable(self._body, status)
+            raise unreadable(self._body, status, block)
         return status
 
     def _hash(self, position: int, data: bytes) -> None:

@@ -146,14 +146,15 @@ class References:
         self._store.apply(self._table, deletes)
 
 
-def unreadable(body: bytes, status: BodyStatus | None) -> NotFoundError:
-    """The error for a body that cannot be read."""
+def unreadable(body: bytes, status: BodyStatus | None, block: int | None = None) -> NotFoundError:
+    """The error for a body that cannot be read, or not any more from one of its blocks on."""
     if status is None:
         return NotFoundError(f"there is no body {body.hex()}", hint="'ingest body put' stores one")
     if status.state is BodyState.STORING:
         return BodyNotStoredError(
             f"body {body.hex()} is being stored", hint="wait until it is stored, or store it again"
         )
+    before = "" if block is None else f" before its block {block} was read"
     return BodyGoneError(
-        f"body {body.hex()} was swept, because nothing referred to it", hint="store it again, then mark it"
+        f"body {body.hex()} was swept{before}, because nothing referred to it", hint="store it again, then mark it"
     )

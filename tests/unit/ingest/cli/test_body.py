@@ -84,7 +84,7 @@ def test_body_is_read_to_a_file(body, folder):
     assert sorted(path.name for path in folder.iterdir()) == ["body.bin", "copy", "data", "p.yaml"]
 
 
-def test_body_is_copied_through_stdin_and_stdout(file, folder):
+def test_2c2_body_is_copied_through_stdin_and_stdout(file, folder):
     def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-m", "ingest", "body", *arguments]
         environment = {"PYTHONPATH": str(Path(product.__file__).parents[1]), "NO_COLOR": "1"}
@@ -94,7 +94,7 @@ def test_body_is_copied_through_stdin_and_stdout(file, folder):
     assert run("get", "p.yaml", "events", ID).stdout == BODY
     assert run("put", "p.yaml", "events", "-").stdout == f"{hashlib.sha256().hexdigest()}\n".encode()
     done = run("get", "p.yaml", "events", hashlib.sha256().hexdigest())
-    assert (done.returncode, done.stdout) == (0, b"")  # 2c.2
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_2c5_wrong_hash_stores_nothing(ingest, file):

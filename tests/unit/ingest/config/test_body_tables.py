@@ -50,7 +50,7 @@ def test_tables_of_a_body_store_are_declared(path: Path):
     ("options", "problem"),
     [
         ("block_size: 8MiB, read_ahead: 1B, compression: zstd, sweep_after: 1m", None),
-        ("block_size: 0B", "5:26: out-of-range"),  # 2c.16
+        ("block_size: 0B", "5:26: out-of-range"),
         ("block_size: -1B", "5:26: bad-unit"),
         ("block_size: 9MiB", "5:26: out-of-range"),
         ("read_ahead: 0B", "5:26: out-of-range"),

@@ -198,7 +198,7 @@ class TestReaders:
         assert reader.read(1000) == BODY[:1000]
         clock.advance(DAY_S)
         bodies.sweep()
-        with pytest.raises(BodyGoneError):
+        with pytest.raises(BodyGoneError, match=rf"{ID.hex()} was swept before its block 1 was read"):
             reader.read(1)
         bodies.put_bytes(BODY)
         assert reader.read() == BODY[1000:]
