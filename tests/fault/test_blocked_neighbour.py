@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.protocols import SLOW_WITH_RPC
 from tests.support.proxy import Proxy
 from tests.support.servers import HBase, Kafka, Protocol
 from tests.support.service import Service
@@ -19,7 +18,7 @@ def proxy(hbase: HBase, protocol: Protocol) -> Iterator[Proxy]:
         yield target
 
 
-@SLOW_WITH_RPC
+@pytest.mark.slow
 def test_pipeline_of_a_frozen_store_holds_no_task_slot(
     kafka: Kafka, hbase: HBase, protocol: Protocol, proxy: Proxy, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.support.environments import ROOT
 from tests.support.service import environment
@@ -80,6 +81,7 @@ def test_kills_around_the_commit_leave_every_event_once(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("rows/.of-*/*/*"))
 
 
+@pytest.mark.slow
 def test_batch_that_spends_the_error_budget_runs_again_with_the_corrected_file(tmp_path: Path) -> None:
     refusing = PIPELINE.replace(
         "    sinks:",

@@ -161,8 +161,10 @@ def outcome(service: Service, command: str) -> bytes:
 
 @pytest.mark.parametrize(
     ("command", "while_it_runs", "afterwards"),
-    [("run", WHILE_IT_RUNS, AFTERWARDS), ("submit", (), (DEAD_LETTERS,))],
-    ids=["run", "submit"],
+    [
+        pytest.param("run", WHILE_IT_RUNS, AFTERWARDS, id="run"),
+        pytest.param("submit", (), (DEAD_LETTERS,), id="submit", marks=pytest.mark.slow),
+    ],
 )
 def test_secret_is_in_no_output_and_no_file(
     service: Service, command: str, while_it_runs: Sequence[str], afterwards: Sequence[str]
