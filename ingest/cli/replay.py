@@ -25,6 +25,7 @@ _MAY_HIDE = (
     "warning: the range leaves out records of later micro-batches; if they wrote a cell at the same event time "
     "(`timestamp: event`), the replay hides their value"
 )
+_NO_RECORDS = "no record of the pipeline's topics has a timestamp in this range (times without a zone are UTC)"
 _SHOWN = 20  # pieces that a dry run lists
 
 
@@ -144,6 +145,9 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
         }
         out.json(about | counts)
         return
+    if not plan.pieces and not plan.resumes:
+        out.note(_NO_RECORDS, "yellow")
+        return
     rows = [
         (_MEANINGS[kind.value], f"{len(pieces):,}", f"{sum(piece.offsets for piece in pieces):,}")
         for kind, pieces in kinds.items()
@@ -178,6 +182,9 @@ def _show_totals(out: Output, totals: "ReplayTotals") -> None:
                 "cells": totals.cells,
             }
         )
+        return
+    if not totals.records:
+        out.note(_NO_RECORDS, "yellow")
         return
     dropped, dead_lettered = totals.dropped.total(), totals.dead_lettered.total()
     numbers = (totals.batches, totals.read, totals.stored, dropped, dead_lettered, totals.cells)

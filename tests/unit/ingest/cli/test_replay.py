@@ -162,6 +162,13 @@ def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own
     assert "the command runs the replay in its own process" in done.err
 
 
+def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):
+    assert ingest("init", "--template", "kafka").code == 0
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, len(own), done.out) == (0, 1, "")
+    assert "no record of the pipeline's topics has a timestamp in this range" in done.err
+
+
 def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayRequest]):
     service.endpoint.stop()
     done = ingest("replay", "pipeline.yaml", *TIMES)
