@@ -161,6 +161,9 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
         wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
         message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, ScalarNode) else ''}"
         kind = Kind.OUT_OF_RANGE
+    elif kind is None and details["type"] == "too_short" and context["field_type"] == "Value":  # a secret
+        kind = Kind.OUT_OF_RANGE
+        message = f"{name} must have at least {context['min_length']} characters"
     elif kind is None:
         kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
         message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")

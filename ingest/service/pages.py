@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.observe.activity import Activity
-from ingest.observe.health import Health, PipelineHealth
+from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.logs import LogLevel, logger, set_level
 from ingest.service.access import Access
 from ingest.service.body_sweep import BodySweepDuty
@@ -85,7 +85,7 @@ class Pages:
                 _route("GET", "/pipelines/<pipeline>", self._pipeline),
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(control.pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
-                _route("POST", "/pipelines/<pipeline>/flush", self._command(control.flush)),
+                _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
                 _route("POST", "/pipelines/<pipeline>/replay", self._replay),
                 _route("GET", "/duties", self._list_duties),
                 _route("GET", "/duties/<duty>", self._duty),
@@ -241,6 +241,16 @@ class Pages:
         if refusal is None:
             return None
         return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
+
+    def _flush(self, pipeline: str) -> None:
+        """Start the next batch of a pipeline, which a failed one does not have."""
+        failed = {each.pipeline: each.reason for each in self._health.snapshot() if each.state is State.FAILED}
+        if pipeline in failed:
+            raise ConflictError(
+                f'pipeline "{pipeline}" has failed and starts no micro-batch: {failed[pipeline]}',
+                hint="correct the cause, then start it again with 'ingest reload'",
+            )
+        self._control.flush(pipeline)
 
     def _command(self, carry_out: Callable[[str], None]) -> Page:
         """A page that passes the name of a pipeline to a command."""

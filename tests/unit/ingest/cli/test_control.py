@@ -154,6 +154,17 @@ def test_flush_of_a_paused_pipeline_is_refused(pipeline: Path, ingest: Callable[
     assert (refused.code, "is paused" in refused.err, "ingest resume" in refused.err) == (4, True, True)
 
 
+def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    name = name_in(pipeline)
+    with served(configuration, control) as health:
+        health.change(name, State.FAILED, "positions are lost")
+        refused = ingest("flush", "pipeline.yaml", name)
+    assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
+    assert not control.takes_flush(name)
+
+
 @pytest.mark.parametrize(("command", "is_paused"), [("pause", True), ("resume", False)])
 def test_pause_without_a_service_is_a_json_object(
     pipeline: Path, ingest: Callable[..., Any], command: str, is_paused: bool

@@ -686,6 +686,14 @@ CASES = {
             "12:125: conflict: a secret of kafka is in plain text in the file; write ${secret:NAME} or ${VARIABLE}",
         ],
     ),
+    "out-of-range, a short token": (
+        "tables:",
+        "service: {http: {token: short}}\ntables:",
+        [
+            "5:25: conflict: a secret of service is in plain text in the file; write ${secret:NAME} or ${VARIABLE}",
+            "5:25: out-of-range: token must have at least 16 characters",
+        ],
+    ),
     "conflict, an open endpoint": (
         "tables:",
         "service: {http: {listen: 0.0.0.0:9464}}\ntables:",
