@@ -24,7 +24,11 @@ def test_jars_of_a_folder_are_listed(ingest, folder, one_jar):
 
 @pytest.mark.parametrize(
     ("origin", "code", "error"),
-    [("mirror", 3, "has neither"), ("none", 3, "hint: name a folder with the jars"), ("http://repo.example/", 2, "http is not")],
+    [
+        ("mirror", 3, "has neither"),
+        ("none", 3, "hint: name a folder with the jars"),
+        ("http://repo.example/", 2, "http is not"),
+    ],
 )
 def test_place_without_the_jars_is_an_error(ingest, one_jar, origin, code, error):
     done = ingest("jars", "fetch", "--from", origin)
