@@ -64,6 +64,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     With `timestamp: event` a replay hides values that later micro-batches outside of the range wrote at the same event
     time; a warning says if there are such micro-batches.
 
+    Refused with a sink `archive`, which would add the rows again. Dead letters can be replayed into one.
+
     If the service runs, it runs the replay beside its pipelines; interrupting the command (Ctrl-C) cancels it.
 
     Example: ingest replay pipeline.yaml --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --dry-run

@@ -8,7 +8,7 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         IntegrityError,
         "The pointer of an archive's partition names no complete batch, or the record of a stream is damaged.",
     ),
-    "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a batch of the partition."),
+    "archive_rerun_runs": (ConflictError, "An exclusive re-run of a partition: another process writes a batch of it."),
     "archive_sql": (
         ArchiveSqlError,
         "Spark's SQL refused a statement after the pointer of a partition had moved: the SQL location is the old one.",

@@ -47,7 +47,7 @@ REMEDIES: Mapping[str, str] = {
     "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
     "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
-    "archive_rerun_runs": "Wait until the other re-run has ended, or leave out `--exclusive`.",
+    "archive_rerun_runs": "Wait until the other re-run has ended.",
     "archive_sql": "`ingest archive point FILE TABLE --dt VALUE` repeats the statement.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",

@@ -97,6 +97,21 @@ def archived_table(configuration: Configuration, table: str) -> ArchivedTable:
     return ArchivedTable(table, tuple(found), first.open_table())
 
 
+def refuse_archives(pipeline: Pipeline) -> None:
+    """
+    Check that records of a pipeline may run a second time through all its sinks.
+
+    Raises:
+        ConfigError: a sink archives them: it would add their rows again.
+    """
+    for sink in pipeline.sinks:
+        if isinstance(sink.settings, ArchiveSettings):
+            raise ConfigError(
+                f"{sink.location}: a replay of a time range would add the rows to the archive a second time",
+                hint="for the other sinks, replay with --own-process and a copy of the file without this sink",
+            )
+
+
 def check_value(rule: PartitionRule, value: str) -> None:
     """
     Check that an event time can give a partition this value.

@@ -19,6 +19,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
+from ingest.service.archived_tables import refuse_archives
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
 from ingest.service.kafka_source import acknowledged_offsets, topics_of
@@ -100,7 +101,7 @@ class RangeReplay:
             writer is refused while the service runs.
 
     Raises:
-        ConfigError: the source is not Kafka.
+        ConfigError: the source is not Kafka, or a sink would add rows to an archive again.
     """
 
     def __init__(
@@ -113,6 +114,8 @@ class RangeReplay:
     ) -> None:
         self._settings = kafka_source_of(pipeline)
         self._plan = plan_of(configuration, pipeline, catalog)
+        if not self._plan.updates:  # with them, only the sinks of updates run
+            refuse_archives(pipeline)
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog

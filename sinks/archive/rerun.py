@@ -125,7 +125,7 @@ class Rerun:
                 raise ConflictError(
                     f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
                     code="archive_rerun_runs",
-                    hint="wait until it has ended, or leave out --exclusive: the newer one then becomes current",
+                    hint="wait until it has ended",
                 )
 
     def _renew(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import StoreUnavailableError
+from ingest.api import ConfigError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.durable import StatePath
@@ -86,9 +86,9 @@ class Runner:
         return action()
 
 
-def replay_of(folder: Path, sink: str = "table: t") -> RangeReplay:
+def replay_of(folder: Path, sink: str = "table: t", stores: str = "stores: {s: {memory: {}}}") -> RangeReplay:
     text = pipeline("kafka: {brokers: 'localhost:1', topics: [t]}")
-    (folder / "p.yaml").write_text(text.replace("table: t", sink))
+    (folder / "p.yaml").write_text(text.replace("table: t", sink).replace("stores: {s: {memory: {}}}", stores))
     configuration = load(folder / "p.yaml", env={}, lookup=Catalog())
     configuration = replace(configuration, local_dir=folder / "state")
     return RangeReplay(
@@ -132,3 +132,20 @@ def test_newer_values_with_the_same_event_time_may_be_hidden(tmp_path: Path, tim
         log.append(LoggedBatch(piece.number, piece.time_ms, piece.ranges))
     assert replay.may_hide_values(RangePlan(PIECES[:1], ReplayTotals())) is (time == "event")
     assert not replay.may_hide_values(RangePlan(PIECES, ReplayTotals()))
+
+
+ARCHIVED = "table: t}}, {archive: {root: ./archive, table: t"
+
+
+def test_archive_is_refused_because_it_would_have_the_rows_twice(tmp_path: Path):
+    with pytest.raises(ConfigError, match="the rows to the archive a second time") as caught:
+        replay_of(tmp_path, ARCHIVED)
+    assert (caught.value.exit_code, "p.yaml" in caught.value.message) == (2, True)
+
+
+def test_archive_beside_deferred_updates_is_not_refused_since_only_these_are_replayed(tmp_path: Path):
+    replay_of(
+        tmp_path,
+        ARCHIVED,
+        "stores: {s: {rocksdb: {path: ./db}}}\ntables: {t: {families: {f: {}}, updates: {processor: sum}}}",
+    )
