@@ -9,6 +9,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
+from ingest.amounts import counted
 from ingest.api import Model
 from ingest.config.nodes import BadYamlError, MappingNode, Node, NodePath, ScalarNode, SequenceNode, compose
 from ingest.config.problems import Kind, Place, Problem, listed
@@ -42,6 +43,12 @@ _LIMITS = {
     "greater_than_equal": ("must be at least {}", "ge"),
     "less_than": ("must be less than {}", "lt"),
     "less_than_equal": ("must be at most {}", "le"),
+}
+_LENGTHS = {
+    "too_short": ("must have at least {}", "min_length"),
+    "string_too_short": ("must have at least {}", "min_length"),
+    "too_long": ("must have at most {}", "max_length"),
+    "string_too_long": ("must have at most {}", "max_length"),
 }
 _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
 _CHOICE = re.compile(r"'((?:[^'\\]|\\.)*)'")
@@ -161,9 +168,10 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
         wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
         message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, ScalarNode) else ''}"
         kind = Kind.OUT_OF_RANGE
-    elif kind is None and details["type"] == "too_short" and context["field_type"] == "Value":  # a secret
-        kind = Kind.OUT_OF_RANGE
-        message = f"{name} must have at least {context['min_length']} characters"
+    elif kind is None and details["type"] in _LENGTHS and isinstance(node, ScalarNode):
+        # pydantic counts the items of a secret, and prints how many it has
+        form, limit = _LENGTHS[details["type"]]
+        message, kind = f"{name} {form.format(counted(context[limit], 'character'))}", Kind.OUT_OF_RANGE
     elif kind is None:
         kind = Kind.OUT_OF_RANGE if _RANGES.search(details["type"]) else Kind.WRONG_TYPE
         message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -367,6 +367,11 @@ CASES = {
         "versions: 0",
         ["6:43: out-of-range: versions must be at least 1, not 0"],
     ),
+    "out-of-range, a short control token": (
+        "spark:",
+        'service: {http: {token: "${TOKEN:short}"}}\nspark:',
+        ["2:25: out-of-range: token must have at least 16 characters, not 5"],
+    ),
     "not-one-of": (
         "topics: [ticks]}}",
         "topics: [ticks], tombstones: dropp}}",
