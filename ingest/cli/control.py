@@ -100,6 +100,8 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     else:
         Pauses(state_of(configuration)).clear(name)
         _show_recorded(out, name, is_paused=False)
+        out.next(f"ingest run {file}")
+        return
     out.next(f"ingest status {file}")
 
 

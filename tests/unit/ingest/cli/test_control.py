@@ -174,6 +174,13 @@ def test_pause_without_a_service_is_a_json_object(
     assert (recorded.code, recorded.json) == (0, {"pipeline": name, "service": "not_running", "paused": is_paused})
 
 
+@pytest.mark.parametrize(("command", "following"), [("pause", "resume pipeline.yaml ticks"), ("resume", "run")])
+def test_next_command_without_a_service(
+    pipeline: Path, ingest: Callable[..., Any], command: str, following: str
+) -> None:
+    assert f"next: ingest {following}" in ingest(command, "pipeline.yaml").err
+
+
 @pytest.mark.parametrize(
     ("command", "text"), [("status", "{"), ("pause", "{"), ("pause", "version: 1\npipelines: []\n")]
 )
