@@ -99,7 +99,9 @@ def _failed(error: Exception, out: Output) -> int:
         return error.exit_code
     if isinstance(error, OSError) and error.strerror is not None:
         place = "" if error.filename is None else f' "{error.filename}"'
-        out.error(IngestError(f"{error.strerror.lower()}{place}", code="os"))
+        is_denied = isinstance(error, PermissionError)
+        hint = "check its owner and its permissions; state belongs to the user of the service" if is_denied else None
+        out.error(IngestError(f"{error.strerror.lower()}{place}", code="os", hint=hint))
         return _FAILED
     out.bug(error, with_traceback=bool(os.environ.get("INGEST_DEBUG")))
     return _FAILED

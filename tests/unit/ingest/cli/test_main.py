@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -87,6 +88,14 @@ class TestErrors:
     def test_system_errors_name_the_file(self, ingest, pipeline):
         result = ingest("test", "pipeline.yaml", "--junit", "absent/report.xml")
         assert (result.code, result.err) == (1, 'error: no such file or directory "absent/report.xml"\n')
+
+    def test_denied_permission_has_a_hint(self, ingest, monkeypatch):
+        denied = PermissionError(errno.EACCES, "Permission denied", "state/dead-letters")
+        monkeypatch.setattr(app, "application", lambda: _failing(denied))
+        result = ingest("--version")
+        message, hint = result.err.splitlines()
+        assert (result.code, message) == (1, 'error: permission denied "state/dead-letters"')
+        assert hint == "  hint: check its owner and its permissions; state belongs to the user of the service"
 
     def test_bug_asks_for_a_report(self, ingest, monkeypatch):
         monkeypatch.setattr(app, "application", lambda: _failing(KeyError("x")))
