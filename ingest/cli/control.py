@@ -157,7 +157,9 @@ class Level(StrEnum):
 
 
 def log_level(
-    out: Output, file: FileArgument, level: Annotated[Level, typer.Argument(help="Lowest level that is written.")]
+    out: Output,
+    file: FileArgument,
+    level: Annotated[Level, typer.Argument(metavar="LEVEL", help="Lowest level that is written.")],
 ) -> None:
     """
     Set the log level of a running service and its workers, until it ends.

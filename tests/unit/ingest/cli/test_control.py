@@ -165,6 +165,12 @@ def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     assert not control.takes_flush(name)
 
 
+def test_wrong_log_level_lists_the_levels(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    wrong = ingest("log-level", "pipeline.yaml", "loud")
+    assert wrong.code == 2
+    assert [level for level in ("LEVEL", "debug", "info", "warning", "error") if level not in wrong.err] == []
+
+
 @pytest.mark.parametrize(("command", "is_paused"), [("pause", True), ("resume", False)])
 def test_pause_without_a_service_is_a_json_object(
     pipeline: Path, ingest: Callable[..., Any], command: str, is_paused: bool
