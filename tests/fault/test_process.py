@@ -136,6 +136,7 @@ def assert_times_rise(run: LedgerRun) -> None:
     assert max(times) > time.time() * 1000 + HOUR_S * 500, "no batch has the shifted time"
 
 
+@pytest.mark.slow
 def test_f39_f41_f42_clock_jumps_with_hanging_scrapers_and_an_unread_log(
     ledger_run: LedgerRuns, clock: JumpingClock, full_pipe: FullPipe
 ) -> None:

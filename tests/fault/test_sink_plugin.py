@@ -13,6 +13,8 @@ import pytest
 from tests.support.environments import ROOT
 from tests.support.service import environment
 
+pytestmark = pytest.mark.slow
+
 SOURCE = ROOT / "deploy" / "examples" / "parquet-sink" / "src"
 FILES, LINES = 3, 200
 PIPELINE = """\
@@ -81,7 +83,6 @@ def test_kills_around_the_commit_leave_every_event_once(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("rows/.of-*/*/*"))
 
 
-@pytest.mark.slow
 def test_batch_that_spends_the_error_budget_runs_again_with_the_corrected_file(tmp_path: Path) -> None:
     refusing = PIPELINE.replace(
         "    sinks:",
