@@ -115,10 +115,7 @@ def _maven_failed(jar: Jar, reason: str) -> IngestError:
 
 def _from_folder(origin: Path) -> Origin:
     if not origin.is_dir():
-        raise NotFoundError(
-            f'there is no folder "{origin}"',
-            hint="name a folder with the jars, such as spark-jars of another machine, or the https URL of a server",
-        )
+        raise NotFoundError(f'there is no folder "{origin}"', hint="name a folder with the jars, or an https URL")
 
     def copy(jar: Jar, folder: Path) -> None:
         for path in (jar.file_name, jar.repository_path):
