@@ -30,8 +30,8 @@ def validate(
     """
     Check a pipeline file and show all problems, each with its location and a hint.
 
-    It also compares `max_event_bytes` with the memory of this machine. Decorators that use a local resource, such as a
-    file, check that it exists.
+    It also compares `max_event_bytes` with the memory of this machine, and warns of certificates, keys and keytabs that
+    it cannot read here. Decorators that use a local resource, such as a file, check that it exists.
 
     Example: ingest validate pipeline.yaml --connect --strict
     """
@@ -55,7 +55,7 @@ def validate(
 
         found = list(checks(configuration, catalog))
     failures = [check.error for check in found if check.error is not None]
-    report = _with_large_events(configuration)
+    report = _with_this_machine(configuration)
     warnings = len(report.warnings) + sum(check.loss is not None for check in found)
     is_refused = strict and warnings > 0
     if out.is_json:
@@ -78,17 +78,21 @@ def validate(
     out.next(f"ingest {'test' if configuration.tests else 'run --once'} {file}")
 
 
-def _with_large_events(configuration: "Configuration") -> "Report":
-    """The warnings of the file, and those about large events on this machine."""
+def _with_this_machine(configuration: "Configuration") -> "Report":
+    """The warnings of the file, and those about this machine: its memory and its files."""
     import os
     from dataclasses import replace
 
-    from ingest.doctor.pipelines.large_events import warnings_of
+    from ingest.doctor.pipelines import large_events, local_files
     from ingest.doctor.pipelines.machine import machine_memory
 
     report = configuration.report
-    found = warnings_of(configuration, machine_memory(), os.cpu_count() or 1)
-    return replace(report, problems=tuple(sorted({*report.problems, *found}, key=lambda each: each.location)))
+    found = {
+        *report.problems,
+        *large_events.warnings_of(configuration, machine_memory(), os.cpu_count() or 1),
+        *local_files.warnings_of(configuration),
+    }
+    return replace(report, problems=tuple(sorted(found, key=lambda each: each.location)))
 
 
 def _show(out: Output, check: "Check") -> None:
