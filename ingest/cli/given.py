@@ -55,9 +55,10 @@ def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
         NotFoundError: there is no such topic.
         SourceUnavailableError: the cluster does not answer.
     """
-    from ingest.api import ConfigError, NotFoundError
+    from ingest.api import ConfigError
     from ingest.kafka.admin import KafkaAdmin
     from ingest.kafka.tail import TopicTail
+    from ingest.service.kafka_source import required_topics_of
     from ingest.sources.kafka import KafkaSourceSettings
 
     source = pipeline.source.settings
@@ -69,9 +70,7 @@ def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
     topics = source.topics_by_name
     if source.topics_pattern is not None:
         with KafkaAdmin(source) as admin:
-            topics = tuple(admin.topics_matching(source.topics_pattern))
-        if not topics:
-            raise NotFoundError(f'no topic matches "{source.topics_pattern}"')
+            topics = tuple(required_topics_of(source, admin))
     return list(TopicTail(source).newest(topics, count))
 
 

@@ -85,7 +85,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     if dry_run:
         _show_plan(out, run, run.plan())
         return
-    _warn_of_hidden_values(out, run)
+    _warn(out, run)
     by_service = None if own_process else _by_service(out, configuration, chosen.name, request)
     if by_service is None:
         out.note("the command runs the replay in its own process", "dim")
@@ -118,13 +118,27 @@ def _by_service(
         return None
 
 
-def _warn_of_hidden_values(out: Output, run: "RangeReplay") -> None:
-    """Print a warning if the replay may hide values; none if its plan cannot be made here, which `run` would report."""
+def _warn(out: Output, run: "RangeReplay") -> None:
+    """Print what may be unexpected; nothing if the plan cannot be made here, which `run` would report."""
     from ingest.api import IngestError
 
     with contextlib.suppress(IngestError):  # the service may have the permissions that this process lacks
-        if run.has_event_time and run.may_hide_values(run.plan()):
+        interrupted = run.interrupted_plan()
+        if interrupted is not None:
+            _show_interrupted(out, run, interrupted)
+        if run.has_event_time and run.may_hide_values(interrupted or run.plan()):
             out.note(_MAY_HIDE, "yellow")
+
+
+def _show_interrupted(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
+    finished = counted(plan.totals.batches, "micro-batch", "micro-batches")
+    out.note(f"an interrupted replay resumes after {finished}")
+    if plan.has_changed and plan.totals.batches:
+        out.note(
+            f"warning: the pipeline has changed since this replay began; {finished} keep the results of the earlier "
+            f'version. To run all of them again, remove "{run.plan_file}" and run the command again',
+            "yellow",
+        )
 
 
 def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
@@ -142,6 +156,7 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
         about = {
             "resumes": plan.resumes,
             "finished": plan.totals.batches,
+            "has_changed": plan.has_changed,
             "is_refused": is_refused,
             "may_hide_values": may_hide_values,
         }
@@ -160,7 +175,7 @@ def _show_plan(out: Output, run: "RangeReplay", plan: "RangePlan") -> None:
         for (topic, partition), (begin, end) in piece.ranges.items():
             out.line(f"{piece.kind.value}: {moment(piece.time_ms)} {topic}/{partition} {begin:,} to {end - 1:,}")
     if plan.resumes:
-        out.note(f"an interrupted replay resumes after {counted(plan.totals.batches, 'micro-batch', 'micro-batches')}")
+        _show_interrupted(out, run, plan)
     if is_refused:
         out.note(
             "records in no logged batch are refused without `timestamp: event` in all sinks, --at or --overwrite",

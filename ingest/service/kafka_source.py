@@ -82,9 +82,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def check(cls, settings: KafkaSourceSettings) -> str:
         """The number of topics and partitions."""
         with KafkaAdmin(settings) as admin:
-            partitions = admin.partitions(topics_of(settings, admin))
-        if not partitions:
-            raise NotFoundError(f'no topic matches "{settings.topics_pattern}"')
+            partitions = admin.partitions(required_topics_of(settings, admin))
         return f"{_counted(len(partitions), 'topic')}, {_counted(sum(partitions.values()), 'partition')}"
 
     def topic_ids(self) -> Mapping[str, str]:
@@ -317,6 +315,21 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
 def topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
     """The topics that a source reads now: those listed, or those that match its pattern."""
     return settings.topics or admin.topics_matching(settings.topics_pattern or "")
+
+
+def required_topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
+    """
+    The topics that a source reads now, at least one.
+
+    Raises:
+        NotFoundError: no topic matches its pattern.
+    """
+    topics = topics_of(settings, admin)
+    if not topics:
+        raise NotFoundError(
+            f'no topic matches "{settings.topics_pattern}"', hint="correct `topics_pattern`, or create the topic"
+        )
+    return topics
 
 
 def _counted(number: int, noun: str) -> str:

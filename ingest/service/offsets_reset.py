@@ -24,7 +24,7 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka_source import acknowledged_offsets, topics_of
+from ingest.service.kafka_source import acknowledged_offsets, required_topics_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
 from ingest.sources.kafka import KafkaSourceSettings, Start
@@ -76,7 +76,7 @@ def reset_offsets(
     Raises:
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
             would be counted again.
-        NotFoundError: the pipeline has no checkpoint.
+        NotFoundError: the pipeline has no checkpoint, or there is no topic.
         ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
             folders; nothing was changed.
         CheckpointError: the checkpoint is damaged.
@@ -101,7 +101,8 @@ def reset_offsets(
     try:
         before = acknowledged_offsets(checkpoint)
         with KafkaAdmin(settings) as admin:
-            after = _targets(admin, topics_of(settings, admin), to, before, pipeline.timezone)
+            topics = required_topics_of(settings, admin)
+            after = _targets(admin, topics, to, before, pipeline.timezone)
         uncommitted = checkpoint.uncommitted()
         if not recount:
             _refuse_recount(configuration, pipeline, before, after, uncommitted)
@@ -153,7 +154,8 @@ def _targets(
         start = Start.parse(to, timezone)
     except ValueError as error:
         raise ConfigError(
-            f'"{to}" is neither earliest, latest, a time nor a file', hint='write a time as in "2026-01-31T12:00:00Z"'
+            f'"{to}" is neither earliest, latest, a time nor an existing file',
+            hint='write a time as in "2026-01-31T12:00:00Z", or the path of a JSON file of offsets',
         ) from error
     match start.at:
         case "earliest":

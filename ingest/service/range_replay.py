@@ -10,11 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from ingest.api import IngestError, NotFoundError, PositionLostError, SourceError
+from ingest.api import IngestError, PositionLostError, SourceError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.replay import ReplayStoppedError
+from ingest.durable import StatePath
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
@@ -22,7 +23,7 @@ from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
-from ingest.service.kafka_source import acknowledged_offsets, topics_of
+from ingest.service.kafka_source import acknowledged_offsets, required_topics_of
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_host import OwnProcess, ReplayHost
@@ -67,11 +68,14 @@ class RangePlan:
         pieces: in the order in which they run.
         totals: of the pieces that an earlier, interrupted run has finished.
         resumes: whether there was such a run.
+        has_changed: whether the pipeline has changed since that run began, so that the finished pieces have the results
+            of its earlier version.
     """
 
     pieces: Sequence[Piece]
     totals: ReplayTotals
     resumes: bool = False
+    has_changed: bool = False
 
     @property
     def offsets(self) -> int:
@@ -121,7 +125,7 @@ class RangeReplay:
         self._catalog = catalog
         self._request = request
         self._host = host or OwnProcess(configuration)
-        self._state = ReplayState(state_of(configuration) / "replays" / pipeline.name, request)
+        self._state = ReplayState(state_of(configuration) / "replays" / pipeline.name, request, pipeline.fingerprint)
 
     @property
     def is_any_allowed(self) -> bool:
@@ -159,13 +163,11 @@ class RangeReplay:
             CheckpointError: the checkpoint is damaged.
             IntegrityError: the batch log is damaged.
         """
-        stored = self._state.load()
-        if stored is not None:
-            return RangePlan(*stored, resumes=True)
+        interrupted = self.interrupted_plan()
+        if interrupted is not None:
+            return interrupted
         with KafkaAdmin(self._settings) as admin:
-            topics = topics_of(self._settings, admin)
-            if not topics:
-                raise NotFoundError(f'no topic matches "{self._settings.topics_pattern}"')
+            topics = required_topics_of(self._settings, admin)
             now = TopicState(admin.topic_ids(topics), _compacted(admin, topics))
             selected = _between(admin, topics, self._request)
         batches = list(self._batch_log().batches())
@@ -178,6 +180,26 @@ class RangeReplay:
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals())
+
+    def interrupted_plan(self) -> RangePlan | None:
+        """
+        The plan of the interrupted replay of this range; None if there is none.
+
+        Raises:
+            ConflictError: it has other options.
+            IntegrityError: its state is damaged.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        stored = self._state.load()
+        if stored is None:
+            return None
+        has_changed = stored.fingerprint not in (None, self._pipeline.fingerprint)
+        return RangePlan(stored.pieces, stored.totals, resumes=True, has_changed=has_changed)
+
+    @property
+    def plan_file(self) -> StatePath:
+        """The file of the plan of an interrupted replay; without it the replay starts from its first micro-batch."""
+        return self._state.plan_file
 
     def _taken_back(self, batches: Sequence[LoggedBatch]) -> TakenBack:
         return taken_back_from(self._configuration, self._plan, self._catalog, batches)
@@ -230,6 +252,13 @@ class RangeReplay:
                 )
                 if not plan.resumes:
                     self._state.start(plan.pieces)
+                elif plan.has_changed:
+                    _log.warning(
+                        "the pipeline has changed since this replay began; finished micro-batches are not run again",
+                        pipeline=self._pipeline.name,
+                        finished=totals.batches,
+                        plan=str(self.plan_file),
+                    )
                 cancellation = cancellation or Cancellation()
                 with cancellation.calls(runner.stop):
                     self._run(runner, plan, cancellation, on_progress)

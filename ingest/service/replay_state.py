@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -13,7 +13,9 @@ from ingest.receipt import Counts
 from ingest.service.replay_plan import Piece
 from ingest.service.replay_request import ReplayRequest
 
-FORMAT = 1
+FORMAT = 2
+"""Since 2 the header has the version of the pipeline."""
+_READ = (1, FORMAT)
 
 
 @dataclass(slots=True)
@@ -62,6 +64,21 @@ class ReplayTotals:
         return totals
 
 
+class StoredReplay(NamedTuple):
+    """
+    An unfinished replay.
+
+    Attributes:
+        pieces: of its plan.
+        totals: of the finished pieces.
+        fingerprint: of the pipeline when the replay began; None if an older version of this product wrote the plan.
+    """
+
+    pieces: list[Piece]
+    totals: ReplayTotals
+    fingerprint: str | None
+
+
 class ReplayState:
     """
     The plan of an unfinished replay and its progress: the files `FROM-TO.plan` and `FROM-TO.done` of a folder.
@@ -71,11 +88,13 @@ class ReplayState:
 
     Args:
         folder: of the pipeline's replays.
+        fingerprint: of the pipeline.
     """
 
-    def __init__(self, folder: StatePath, request: ReplayRequest) -> None:
+    def __init__(self, folder: StatePath, request: ReplayRequest, fingerprint: str) -> None:
         self._folder = folder
         self._request = request
+        self._fingerprint = fingerprint
         name = f"{request.start_ms}-{request.end_ms}"
         self._plan = folder / f"{name}.plan"
         self._done = folder / f"{name}.done"
@@ -85,9 +104,9 @@ class ReplayState:
         """The file of the plan; without it the replay starts anew."""
         return self._plan
 
-    def load(self) -> tuple[list[Piece], ReplayTotals] | None:
+    def load(self) -> StoredReplay | None:
         """
-        The plan and the finished part of it; None if this replay is not unfinished.
+        The unfinished replay; None if there is none.
 
         Raises:
             ConflictError: the unfinished replay of this range has other options.
@@ -101,20 +120,20 @@ class ReplayState:
             done = self._done.read_bytes() if self._done.exists() else b"{}"
         try:
             content = orjson.loads(header)
-            known = {"format": FORMAT, "request": content["request"]}
+            found, request, fingerprint = content["format"], content["request"], content.get("pipeline")
             pieces = [Piece.from_json(line) for line in lines]
             totals = ReplayTotals.from_json(orjson.loads(done))
         except (ValueError, KeyError, TypeError) as error:
             raise self._unreadable(str(error)) from error
-        if content != known:
-            raise self._unreadable(f"it has the format {content.get('format')}, this version reads {FORMAT}")
-        if content["request"] != self._request.selection():
+        if found not in _READ:
+            raise self._unreadable(f"it has the format {found}, this version reads {FORMAT}")
+        if request != self._request.selection():
             raise ConflictError(
                 f'an unfinished replay of this range has other options: "{self._plan}"',
                 code="other_replay",
                 hint="run it again with its --at or --overwrite, or remove the file, and it starts anew",
             )
-        return pieces, totals
+        return StoredReplay(pieces, totals, fingerprint)
 
     def _unreadable(self, why: str) -> IntegrityError:
         return IntegrityError(
@@ -130,7 +149,7 @@ class ReplayState:
             StoreUnavailableError: not possible now.
             IntegrityError: the disk fails.
         """
-        header = orjson.dumps({"format": FORMAT, "request": self._request.selection()})
+        header = orjson.dumps({"format": FORMAT, "request": self._request.selection(), "pipeline": self._fingerprint})
         with file_errors(self._folder):
             make_folder(self._folder)
             self._done.unlink(missing_ok=True)

@@ -26,4 +26,5 @@ def request_of(model: type[_M], content: bytes, hint: str) -> _M:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the request"
-        raise ConfigError(f"{place}: {first['msg']}", hint=hint) from error
+        message = first["msg"].removeprefix("Value error, ")  # pydantic's, of an error in a validator
+        raise ConfigError(f"{place}: {message}", hint=hint) from error

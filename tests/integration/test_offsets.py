@@ -149,11 +149,16 @@ class TestReset:
         self.reset(service, "earliest", "--recount")
         assert self.acknowledged(service) == [0, 0]
 
-    def test_refused(self, service: Service) -> None:
+    def test_refused(self, service: Service, kafka: Kafka, tmp_path: Path) -> None:
         lock = FolderLock(service.checkpoint(PIPELINE).folder, kind="checkpoint", hint="")
         with lock:
             assert "in use by" in self.reset(service, "earliest", code=4)[1]
-        self.reset(service, "yesterday", code=2)
+        assert "a JSON file" in self.reset(service, "yesterday", code=2)[1]
+        content = content_of(kafka, tmp_path, self.topic, self.group)
+        source = content["pipelines"][PIPELINE]["source"]["kafka"]
+        source["topics_pattern"] = f"no-{source.pop('topics')[0]}"
+        service.write(content)
+        assert "no topic matches" in self.reset(service, "earliest", code=3)[1]
         assert not self.kept.exists()
         service.checkpoint(PIPELINE).remove()
         assert "--start-from" in self.reset(service, "earliest", code=3)[1]

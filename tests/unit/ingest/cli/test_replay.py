@@ -25,7 +25,7 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.replay_plan import Piece, PieceKind
 from ingest.service.replay_request import ReplayRequest
-from ingest.service.replay_state import ReplayTotals
+from ingest.service.replay_state import ReplayState, ReplayTotals
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from tests.support.endpoint import no_metrics
 
@@ -209,6 +209,28 @@ def test_replay_that_may_hide_values_with_the_same_event_time_prints_a_warning(
     assert own == []
     assert (warning in ingest("replay", "pipeline.yaml", *TIMES).err) is warns
     assert len(own) == 1
+
+
+def test_resumed_replay_of_a_changed_pipeline_prints_a_warning(ingest, folder: Path, own: list[ReplayRequest]):
+    assert ingest("init", "--template", "kafka").code == 0
+    configuration = load("pipeline.yaml", env={}, lookup=Catalog())
+    [pipeline] = configuration.pipelines.values()
+    request = ReplayRequest.model_validate({"start": TIMES[1], "end": TIMES[3]})
+    state = ReplayState(configuration.local_dir / "replays" / pipeline.name, request, pipeline.fingerprint)
+    state.start([Piece(PieceKind.WHOLE, number, 1_000 + number, {("t", 0): (number, number + 1)}) for number in (0, 1)])
+    state.progress(ReplayTotals(batches=1))
+    resumes, warning = "resumes after 1 micro-batch", "the pipeline has changed since this replay began"
+    for options in ([], ["--dry-run"]):
+        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        assert (resumes in done.err, warning in done.err) == (True, False), done.err
+    file = Path("pipeline.yaml")
+    file.write_text(file.read_text().replace("table: mytable}", "table: mytable, timestamp: event}", 1))
+    for options in ([], ["--dry-run"]):
+        done = ingest("replay", "pipeline.yaml", *TIMES, *options)
+        assert (resumes in done.err, warning in done.err) == (True, True), done.err
+        assert str(state.plan_file) in done.err
+    assert ingest("replay", "pipeline.yaml", *TIMES, "--dry-run", "--output", "json").json["has_changed"] is True
+    assert len(own) == 2
 
 
 def test_status_shows_duties(ingest, service: Service):
