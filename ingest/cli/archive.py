@@ -34,7 +34,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive_sql import sql_paths
     from sinks.archive.cleanup import BatchStatus, states_of
-    from sinks.snapshots.root import root_errors
+    from sinks.dumps.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     located = sql_paths(configuration, archived)
@@ -97,7 +97,7 @@ def point(
     from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.switching import switch
-    from sinks.snapshots.root import root_errors
+    from sinks.dumps.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -143,7 +143,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     Example: ingest archive register pipeline.yaml customer
     """
     from ingest.service.archive_sql import current_paths, follow, statements
-    from sinks.snapshots.root import root_errors
+    from sinks.dumps.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -166,7 +166,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.api import NotFoundError
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.cleanup import keep, unkeep
-    from sinks.snapshots.root import root_errors
+    from sinks.dumps.root import root_errors
 
     _, archived = _opened(out, file, table)
     batch_id = batch_id_from(batch)

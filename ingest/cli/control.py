@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
+from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
@@ -147,19 +147,10 @@ def reload(out: Output, file: FileArgument) -> None:
     out.next(f"ingest status {file}")
 
 
-class Level(StrEnum):
-    """The lowest level that is written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 def log_level(
     out: Output,
     file: FileArgument,
-    level: Annotated[Level, typer.Argument(metavar="LEVEL", help="Lowest level that is written.")],
+    level: Annotated[LogLevel, typer.Argument(metavar="LEVEL", help="Lowest level that is written.")],
 ) -> None:
     """
     Set the log level of a running service and its workers, until it ends.

@@ -85,7 +85,8 @@ def run(
 
 def set_up_logs(configuration: "Configuration", *, is_watched: bool) -> None:
     """Set up the log as configured, with secrets masked; on a terminal only warnings and errors."""
-    from ingest.observe.logs import LogFormat, LogLevel, set_up
+    from ingest.observe.log_level import LogLevel
+    from ingest.observe.logs import LogFormat, set_up
 
     log = configuration.service.log
     level = LogLevel(log.level)

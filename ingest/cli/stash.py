@@ -9,9 +9,9 @@ from ingest.amounts import counted
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
-    from sinks.snapshots.dumps import Dump
-    from sinks.snapshots.reader import StashReader
-    from sinks.snapshots.verifying import Verification
+    from sinks.dumps.listing import Dump
+    from sinks.dumps.reader import StashReader
+    from sinks.dumps.verifying import Verification
 
 RootArgument = Annotated[
     str,
@@ -41,11 +41,11 @@ def ls(out: Output, root: RootArgument) -> None:
     Example: ingest stash ls webhdfs://etl@namenode:9870/backups --output json
     """
     from ingest.formats.times import moment
-    from sinks.snapshots.dumps import complete_dump, dump_names
-    from sinks.snapshots.errors import StashCorruptError
-    from sinks.snapshots.lock import holder_of
-    from sinks.snapshots.pins import pins
-    from sinks.snapshots.root import open_root, root_errors
+    from sinks.dumps.errors import StashCorruptError
+    from sinks.dumps.listing import complete_dump, dump_names
+    from sinks.dumps.lock import holder_of
+    from sinks.dumps.pins import pins
+    from sinks.dumps.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):
@@ -198,11 +198,11 @@ def verify(
     Example: ingest stash verify /backups
     Example: ingest stash verify /backups --all --output json
     """
-    from sinks.snapshots.dumps import dump_names, newest_dump
-    from sinks.snapshots.errors import StashNotAvailableError
-    from sinks.snapshots.reader import name_of
-    from sinks.snapshots.root import open_root, root_errors
-    from sinks.snapshots.verifying import verify_dump
+    from sinks.dumps.errors import StashNotAvailableError
+    from sinks.dumps.listing import dump_names, newest_dump
+    from sinks.dumps.reader import name_of
+    from sinks.dumps.root import open_root, root_errors
+    from sinks.dumps.verifying import verify_dump
 
     opened = open_root(root)
     with root_errors(opened):
@@ -245,7 +245,7 @@ def diff(
 
     from ingest.api.notation import to_notation
     from ingest.reference.readable import readable
-    from sinks.snapshots.diff import diff_table
+    from sinks.dumps.diff import diff_table
 
     old, new = (_dump(root, name) for name in (before, after))
     counts: Counter[str] = Counter()
@@ -267,7 +267,7 @@ def diff(
 
 
 def _reader(root: str, at: str | None) -> "StashReader":
-    from sinks.snapshots.reader import StashReader
+    from sinks.dumps.reader import StashReader
 
     reader = StashReader(root)
     if at is not None:

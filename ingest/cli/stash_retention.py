@@ -34,9 +34,9 @@ def expire(
 
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
-    from sinks.snapshots.expiry import Retention, expire, files_to_remove, plan_expiry
-    from sinks.snapshots.lock import RootLock
-    from sinks.snapshots.root import open_root, root_errors
+    from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
+    from sinks.dumps.lock import RootLock
+    from sinks.dumps.root import open_root, root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = open_root(root)
@@ -86,10 +86,10 @@ def pin(
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
     from ingest.formats.times import moment
-    from sinks.snapshots.dumps import newest_dump
-    from sinks.snapshots.pins import create_pin
-    from sinks.snapshots.reader import name_of
-    from sinks.snapshots.root import open_root, root_errors
+    from sinks.dumps.listing import newest_dump
+    from sinks.dumps.pins import create_pin
+    from sinks.dumps.reader import name_of
+    from sinks.dumps.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):
@@ -112,8 +112,8 @@ def unpin(
 
     Example: ingest stash unpin /backups 5f0c9a
     """
-    from sinks.snapshots.pins import remove_pin
-    from sinks.snapshots.root import open_root, root_errors
+    from sinks.dumps.pins import remove_pin
+    from sinks.dumps.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):

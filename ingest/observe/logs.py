@@ -16,6 +16,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from ingest.api import Event, Record
+from ingest.observe.log_level import LogLevel
 
 REPEATS = 5  # of one line in one window; later ones are suppressed
 REPEAT_WINDOW_S = 60.0
@@ -34,20 +35,6 @@ _QUIET_LOGGERS = {
 }
 # C0 and C1 controls, line and paragraph separators, marks that turn the direction of text, lone surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-class LogLevel(StrEnum):
-    """The lowest level that is written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-    @property
-    def number(self) -> int:
-        """Its number in `logging`."""
-        return logging.getLevelNamesMapping()[self.name]
 
 
 class LogFormat(StrEnum):

@@ -1,7 +1,7 @@
 """Error codes of dumps: what raises them, and their meaning."""
 
 from ingest.api import ConflictError, IngestError
-from sinks.snapshots.errors import (
+from sinks.dumps.errors import (
     StashCorruptError,
     StashNotAvailableError,
     TableNotStashedError,

@@ -9,7 +9,7 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.duties import Duties
-from ingest.service.periodic import DAY_S, Periodic, next_time_s
+from ingest.service.periodic import DAY_S, DailyTime, Periodic
 
 POLL_S = 1.0
 _log = logger(__name__)
@@ -34,7 +34,7 @@ class BodySweepSchedule(Periodic):
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._known: Mapping[str, int] = {}
-        self._next_s: dict[str, float] = {}
+        self._times: dict[str, DailyTime] = {}
 
     def submit_due(self) -> None:
         """Submit the sweeps that are due now."""
@@ -45,13 +45,10 @@ class BodySweepSchedule(Periodic):
         if known != self._known:
             self._metrics.sweeps_scheduled(dict.fromkeys(known, DAY_S), now_s)
             changed = {table: at_s for table, at_s in known.items() if at_s != self._known.get(table)}
-            self._next_s |= {table: next_time_s(at_s, now_s) for table, at_s in changed.items()}
+            self._times |= {table: DailyTime(at_s, now_s) for table, at_s in changed.items()}
             self._known = known
-        for table, at_s in known.items():
-            next_s = next_time_s(at_s, now_s)
-            due_s = min(self._next_s[table], next_s)  # the clock may have been ahead
-            self._next_s[table] = next_s if now_s >= due_s else due_s
-            if now_s >= due_s:
+        for table in known:
+            if self._times[table].is_due(now_s):
                 try:
                     self._duties.submit(BodySweepDuty(table))
                 except IngestError as error:

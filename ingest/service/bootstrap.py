@@ -21,8 +21,8 @@ from sinks.bootstrap.progress import BootstrapProgress
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
+from sinks.dumps.reader import StashReader
 from sinks.feed.stream import FEED
-from sinks.snapshots.reader import StashReader
 
 FOLDER = "bootstraps"
 """In the folder of local state: logs of deletes."""

@@ -13,7 +13,8 @@ from werkzeug.wrappers import Request, Response
 from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
-from ingest.observe.logs import LogLevel, logger, set_level
+from ingest.observe.log_level import LogLevel
+from ingest.observe.logs import logger, set_level
 from ingest.service.access import Access
 from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.compaction_duty import CompactionDuty

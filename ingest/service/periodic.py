@@ -1,4 +1,4 @@
-"""Calls of a function in a thread of their own, with the same time between two of them."""
+"""Calls of a function in a thread of their own, with the same time between two of them; and times of the day."""
 
 import threading
 from collections.abc import Callable
@@ -39,6 +39,27 @@ class Periodic:
     def _run(self) -> None:
         while not self._ended.wait(self._interval_s):
             self._call()
+
+
+class DailyTime:
+    """
+    A time of day, which is due once a day. One that passed since the last call is due at the next one.
+
+    Args:
+        at_s: seconds from midnight, in UTC.
+        now_s: seconds since the epoch; the first time it is due is after this moment.
+    """
+
+    def __init__(self, at_s: int, now_s: float) -> None:
+        self._at_s = at_s
+        self._next_s = next_time_s(at_s, now_s)
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether it is due; if so, it is due again on the next day."""
+        next_s = next_time_s(self._at_s, now_s)
+        due_s = min(self._next_s, next_s)  # the clock may have been ahead
+        self._next_s = next_s if now_s >= due_s else due_s
+        return now_s >= due_s
 
 
 def next_time_s(at_s: int, now_s: float) -> float:

@@ -11,7 +11,8 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
-from ingest.observe.logs import LogLevel, logger, set_level
+from ingest.observe.log_level import LogLevel
+from ingest.observe.logs import logger, set_level
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus

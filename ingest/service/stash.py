@@ -17,12 +17,12 @@ from ingest.service.stash_result import StashResult, TableCounts
 from ingest.service.stash_space import check_space
 from ingest.service.units_of_work import units_of_work
 from ingest.spark.jobs.stash import DumpFiles, DumpWork
-from sinks.snapshots.expiry import Retention, expire, plan_expiry
-from sinks.snapshots.layout import FileFormat, dump_name
-from sinks.snapshots.manifest import DumpedTable
-from sinks.snapshots.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
-from sinks.snapshots.root import Root, open_root, root_errors
-from sinks.snapshots.run import StashRun
+from sinks.dumps.expiry import Retention, expire, plan_expiry
+from sinks.dumps.layout import FileFormat, dump_name
+from sinks.dumps.manifest import DumpedTable
+from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
+from sinks.dumps.root import Root, open_root, root_errors
+from sinks.dumps.run import StashRun
 
 UNIT_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""

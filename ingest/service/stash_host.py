@@ -14,7 +14,7 @@ from ingest.service.stash import UNIT_S, DumpEngine, Stash
 from ingest.service.stash_plan import DumpSources, tables_of
 from ingest.service.stash_request import StashRequest
 from ingest.service.stash_result import StashResult
-from sinks.snapshots.ranges import Limits
+from sinks.dumps.ranges import Limits
 
 
 def stash_alone(  # noqa: PLR0913 - the arguments of `Stash` and of its run

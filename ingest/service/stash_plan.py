@@ -13,12 +13,12 @@ from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
 from ingest.plan.updates import declared_updates, recorded_merging
+from sinks.dumps.parquet import columns_of
+from sinks.dumps.ranges import DumpRange, DumpTarget
 from sinks.feed.client import FeedClient
 from sinks.feed.stream import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
-from sinks.snapshots.parquet import columns_of
-from sinks.snapshots.ranges import DumpRange, DumpTarget
 from sinks.updates.keys import last_start_of
 from sinks.updates.marks import MARK, TableMark
 

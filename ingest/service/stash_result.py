@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sinks.snapshots.manifest import TableFile, consistency_of
+from sinks.dumps.manifest import TableFile, consistency_of
 
 
 @dataclass(slots=True)

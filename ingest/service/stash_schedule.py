@@ -9,12 +9,12 @@ from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.service.duties import Duties
-from ingest.service.periodic import DAY_S, Periodic, next_time_s
+from ingest.service.periodic import DAY_S, DailyTime, Periodic
 from ingest.service.stash_duty import StashDuty
 from ingest.service.stash_plan import tables_of
 from ingest.service.stash_request import StashRequest
-from sinks.snapshots.dumps import complete_dumps
-from sinks.snapshots.root import open_root, root_errors
+from sinks.dumps.listing import complete_dumps
+from sinks.dumps.root import open_root, root_errors
 
 POLL_S = 1.0
 JOIN_S = 1.0  # the root may be on a file system that does not answer
@@ -54,7 +54,7 @@ class StashSchedule(Periodic):
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._known: DailyDump | None = None
-        self._next_s = 0.0
+        self._time: DailyTime | None = None
 
     def submit_due(self) -> None:
         """Submit the dump if it is due now."""
@@ -64,15 +64,11 @@ class StashSchedule(Periodic):
         now_s, daily = self._clock_ms() / 1000, daily_dump(shared.configuration)
         if daily != self._known:
             self._known = daily
-            self._next_s = 0.0 if daily is None else next_time_s(daily.at_s, now_s)
+            self._time = None if daily is None else DailyTime(daily.at_s, now_s)
             last_s = {} if daily is None else _last_s(daily, now_s)
             self._metrics.stash_scheduled(last_s, DAY_S)
-        if daily is None:
+        if daily is None or self._time is None or not self._time.is_due(now_s):
             return
-        self._next_s = min(self._next_s, next_time_s(daily.at_s, now_s))  # the clock may have been ahead
-        if now_s < self._next_s:
-            return
-        self._next_s = next_time_s(daily.at_s, now_s)
         try:
             self._duties.submit(StashDuty(daily.request))
         except IngestError as error:

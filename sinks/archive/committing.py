@@ -15,7 +15,7 @@ from sinks.archive.layout import STARTED, SUCCESS, WRITERS, PartName, staging_fo
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Answer, Marker, answer_of, markers, put_answer
 from sinks.archive.task_writer import StagedPart
-from sinks.snapshots.root import Root, root_errors
+from sinks.dumps.root import Root, root_errors
 
 POLL_S = 3.0
 """Between looks for markers of re-runs, which are answered within ten seconds."""

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 import orjson
 
 from sinks.archive.layout import RERUNS
-from sinks.snapshots.root import Root
+from sinks.dumps.root import Root
 
 STALE_MS = 600_000
 """A marker without a heartbeat for so long is ignored."""

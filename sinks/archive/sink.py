@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import Committer, Duration, Example, Sink, SinkContext, SinkSettings, SinkWriter, option
 from sinks.archive.columns import ColumnOptions, columns_of, row_maker
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
-from sinks.snapshots.root import Root, open_root, root_errors
+from sinks.dumps.root import Root, open_root, root_errors
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
 

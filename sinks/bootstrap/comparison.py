@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Row
+from sinks.dumps.checksum import TableChecksum
 from sinks.scanning.paired_rows import paired
-from sinks.snapshots.checksum import TableChecksum
 
 MAX_DIFFERING = 100_000
 """Row keys that are kept to be compared again; with more, the tables were not written from the same changes."""

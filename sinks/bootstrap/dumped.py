@@ -3,10 +3,10 @@
 from collections.abc import Generator, Mapping
 
 from ingest.api import ConfigError, FamilySpec, IntegrityError, Row
+from sinks.dumps.errors import TableNotStashedError
+from sinks.dumps.reader import StashReader
+from sinks.dumps.splits import Split
 from sinks.rowkeys.row_format import RowFormat
-from sinks.snapshots.errors import TableNotStashedError
-from sinks.snapshots.reader import StashReader
-from sinks.snapshots.splits import Split
 
 
 class DumpTableReader:

@@ -7,7 +7,7 @@ from enum import StrEnum
 import orjson
 
 from ingest.api import IngestError, IntegrityError
-from sinks.snapshots.checksum import TableChecksum
+from sinks.dumps.checksum import TableChecksum
 
 BOOTSTRAP = "bootstrap"
 """Name of the property."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from ingest.api import ConfigError, Row, Store
 from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
+from sinks.dumps.reader import StashReader
+from sinks.dumps.root import Root
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
@@ -15,8 +17,6 @@ from sinks.feed.state import FeedState
 from sinks.feed.stream import Shard
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.snapshots.reader import StashReader
-from sinks.snapshots.root import Root
 
 
 class RestartFromDump(GapPolicy):

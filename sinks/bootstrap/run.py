@@ -22,8 +22,8 @@ from sinks.bootstrap.puts import puts_of
 from sinks.bootstrap.reopening_store import size_of_row
 from sinks.bootstrap.target import TargetTable
 from sinks.bootstrap.versions import TouchedRows, unless_newer
+from sinks.dumps.checksum import TableChecksum
 from sinks.scanning.stored_rows import has_rows
-from sinks.snapshots.checksum import TableChecksum
 
 _CHECKED_BYTES = 1 << 20  # of rows that are compared with those of the target at once
 SAVED_ROWS = 50_000

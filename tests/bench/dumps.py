@@ -10,15 +10,15 @@ from typing import Any
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.ranges import PAGE_ROWS, DumpRange, DumpTarget, RangeDump
+from sinks.dumps.table_files import write_table_file
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
-from sinks.snapshots.ranges import PAGE_ROWS, DumpRange, DumpTarget, RangeDump
-from sinks.snapshots.table_files import write_table_file
 from tests.support.names import unique
 from tests.support.servers import HBase
 

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
-from sinks.snapshots.rows import StashRow, document_of
+from sinks.dumps.rows import StashRow, document_of
 from tests.support.environments import ROOT
 
 

@@ -30,11 +30,11 @@ from ingest.api import (
 from ingest.testing.sinks import SinkContract, SinkKit
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.sink import Archive
+from sinks.dumps.local_root import LocalRoot
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.snapshots.local_root import LocalRoot
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.mutator import BufferedMutator

@@ -78,6 +78,26 @@ def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.seeds(1)
+def test_submitted_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: Path) -> None:
+    def start() -> None:
+        run.begin_submitted()
+        run.service.wait_for_state("running", run.pipeline)
+
+    run.produce(3_000)
+    start()
+    run.service.wait_for_batches(2, run.pipeline)
+    with run.produce_in_background(rate=100):
+        run.kill()
+        run.check_while_dead()
+        shutil.rmtree(run.service.folder / "data")
+        run.service.move(tmp_path / "second")
+        start()
+        run.service.wait_for_batches(3, run.pipeline)
+    run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
 def test_commands_use_the_state_without_a_service(run: LedgerRun) -> None:
     run.produce(500)
     assert run.service.run_once() == 0

@@ -27,7 +27,7 @@ def pipeline(source: Path, **options: object) -> dict[str, Any]:
 
 
 def commanded(service: Service, command: str, *arguments: str) -> list[dict[str, Any]]:
-    ended = service.ingest(command, *arguments, "--output", "json")
+    ended = service.command(command, *arguments, "--output", "json")
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -122,18 +122,18 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         assert commanded(service, "reload")[0]["failed"].keys() == {"damaged"}
         service.write(before)
 
-        assert service.ingest("pause", "nowhere").returncode == 3
-        assert service.ingest("log-level", "error").returncode == 0
+        assert service.command("pause", "nowhere").returncode == 3
+        assert service.command("log-level", "error").returncode == 0
         lines = len(list(service.lines()))
         assert service.stop() == 5, service.last_lines()
         assert [line["level"] for line in list(service.lines())[lines:] if line["level"] in ("info", "warning")] == []
 
         # without a service a pause applies to the next start
-        ended = service.ingest("pause", "now")
+        ended = service.command("pause", "now")
         assert (ended.returncode, "will be paused when the service starts" in ended.stderr) == (0, True)
-        assert service.ingest("status").returncode == 3
+        assert service.command("status").returncode == 3
         assert Pauses(service.folder / "data" / "state").is_set("now")
-        assert service.ingest("resume", "now").returncode == 0
+        assert service.command("resume", "now").returncode == 0
         assert not Pauses(service.folder / "data" / "state").is_set("now")
     rows = rocksdb_table(tmp_path / "store", "now")
     assert rows.keys() == {b"a", b"b", b"c", b"d", b"e"}

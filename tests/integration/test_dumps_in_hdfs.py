@@ -3,8 +3,8 @@
 import pytest
 
 from ingest.api import StoreUnavailableError
-from sinks.snapshots.reader import StashReader
-from sinks.snapshots.root import Root, open_root
+from sinks.dumps.reader import StashReader
+from sinks.dumps.root import Root, open_root
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs
 from tests.support.names import unique

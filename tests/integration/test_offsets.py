@@ -1,7 +1,5 @@
 """`ingest offsets` against a real broker."""
 
-import contextlib
-import io
 import json
 import shutil
 import subprocess
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ingest.cli import main
 from ingest.durable.lock import FolderLock
 from tests.support.audit import rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
@@ -23,18 +20,16 @@ from tests.support.service import Service, environment
 NOON_MS = 1_763_899_200_000
 
 
-def run_command(service: Service, *arguments: str, code: int = 0) -> tuple[str, str]:
-    """Run a command in this process, which is faster than a child; returns stdout and stderr."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(service.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        found = main(list(arguments))
-    assert found == code, out.getvalue() + err.getvalue()
-    return out.getvalue(), err.getvalue()
+def run_command(service: Service, command: str, *arguments: str, code: int = 0) -> tuple[str, str]:
+    """Run a command on the file of a service; returns stdout and stderr."""
+    done = service.command(command, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
 
 
 def shown(service: Service) -> dict[str, Any]:
     """The offsets as JSON."""
-    out, _ = run_command(service, "offsets", "show", str(service.file), "--output", "json")
+    out, _ = run_command(service, "offsets show", "--output", "json")
     content: dict[str, Any] = json.loads(out)
     return content
 
@@ -61,7 +56,7 @@ class TestShow:
         assert (after["batch"], after["batch_time_ms"], after["uncommitted"]) == (3, 1763899200000, None)
         assert [(each["acknowledged"], each["lag"]) for each in after["partitions"]] == [(2, 3), (0, 0)]
 
-        text, summary = run_command(service, "offsets", "show", str(service.file), "--pipeline", PIPELINE)
+        text, summary = run_command(service, "offsets show", "--pipeline", PIPELINE)
         assert "3 of 2025-11-23T12:00:00.000Z" in text
         assert "lag 3" in summary
 
@@ -92,7 +87,7 @@ class TestReset:
     def reset(self, service: Service, to: str, *more: str, code: int = 0) -> tuple[str, str]:
         """Run the command; returns stdout and stderr."""
         chosen = ("--pipeline", PIPELINE, "--to", to)
-        return run_command(service, "offsets", "reset", str(service.file), *chosen, *more, code=code)
+        return run_command(service, "offsets reset", *chosen, *more, code=code)
 
     def killed_reset(self, service: Service, to: str, point: str) -> None:
         """Run the command until a failpoint kills it."""

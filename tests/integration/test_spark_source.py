@@ -18,13 +18,13 @@ from ingest.config import load
 from ingest.formats.cell_types import FLOAT64, INT32
 from ingest.spark.datasource.source import TableDataSource
 from ingest.spark.session import close_session, open_session
+from sinks.dumps.local_root import LocalRoot
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.scanning.table_reader import TableReader
-from sinks.snapshots.local_root import LocalRoot
 from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, start_of
 from tests.support.dumps import make_dump, row_of

@@ -11,13 +11,13 @@ import pytest
 
 from ingest import failpoint
 from ingest.api import FamilySpec, Put, Row, Scan, Store, TableSpec
+from sinks.dumps.reader import StashReader
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.snapshots.reader import StashReader
 from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder

@@ -13,12 +13,12 @@ from sinks.bootstrap.progress import BootstrapProgress
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.manifest import DumpedTable
+from sinks.dumps.root import open_root
+from sinks.dumps.run import StashRun
+from sinks.dumps.table_files import write_table_file
 from sinks.scanning.table_reader import TableReader
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.manifest import DumpedTable
-from sinks.snapshots.root import open_root
-from sinks.snapshots.run import StashRun
-from sinks.snapshots.table_files import write_table_file
 from sinks.writing.retry import Retry
 from tests.support.feeds import T
 

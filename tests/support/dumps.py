@@ -4,12 +4,12 @@ import errno
 from collections.abc import Callable, Iterable, Mapping
 
 from ingest.api import Cell, FamilySpec, Row
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
-from sinks.snapshots.manifest import DumpedTable, Manifest
-from sinks.snapshots.root import Root
-from sinks.snapshots.run import StashRun
-from sinks.snapshots.table_files import write_table_file
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.manifest import DumpedTable, Manifest
+from sinks.dumps.root import Root
+from sinks.dumps.run import StashRun
+from sinks.dumps.table_files import write_table_file
 
 FAMILIES = (FamilySpec(b"f"),)
 START_MS = 1_424_736_000_000

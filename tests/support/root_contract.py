@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from ingest.api import ConflictError
-from sinks.snapshots.expiry import DAY_MS, Retention, expire, plan_expiry
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.lock import STALE_MS, RootLock
-from sinks.snapshots.pins import create_pin, pins, remove_pin
-from sinks.snapshots.reader import StashReader
-from sinks.snapshots.root import Root
-from sinks.snapshots.verifying import verify_dump
+from sinks.dumps.expiry import DAY_MS, Retention, expire, plan_expiry
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.lock import STALE_MS, RootLock
+from sinks.dumps.pins import create_pin, pins, remove_pin
+from sinks.dumps.reader import StashReader
+from sinks.dumps.root import Root
+from sinks.dumps.verifying import verify_dump
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 
 HOUR_MS = 3_600_000

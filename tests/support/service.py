@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import http.client
+import io
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typing import Any, Self
 
 import psutil
 
+from ingest.cli import main
 from tests.support.checkpoint import CheckpointReader
 from tests.support.local import free_ports
 from tests.support.short_lived import java_options
@@ -132,6 +134,14 @@ class Service:
             timeout=timeout_s,
             check=False,
         )
+
+    def command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """As `ingest`, in this process, which saves seconds: for commands that start no JVM and load no plugin."""
+        out, err = io.StringIO(), io.StringIO()
+        words = [*command.split(), str(self.file), *arguments]
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(words)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
     @property
     def pid(self) -> int:

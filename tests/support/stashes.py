@@ -17,12 +17,12 @@ from ingest.service.stash_host import stash_alone
 from ingest.service.stash_request import StashRequest
 from ingest.service.stash_result import StashResult
 from ingest.spark.jobs.stash import DumpWork, joined, task_result
+from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES
-from sinks.snapshots.ranges import DumpRange, DumpUnit, Limits
 from sinks.updates.keys import UpdateKey, start_of
 from sinks.updates.marks import MARK, TableMark
 

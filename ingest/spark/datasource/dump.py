@@ -15,9 +15,9 @@ from ingest.api import Row
 from ingest.spark.datasource.options import DumpOptions, ReadOptions, dump_options
 from ingest.spark.datasource.tables import driver_folder
 from ingest.spark.datasource.values import batches_of
-from sinks.snapshots.dumps import DumpFile
-from sinks.snapshots.errors import TableNotStashedError
-from sinks.snapshots.reader import StashReader
+from sinks.dumps.errors import TableNotStashedError
+from sinks.dumps.listing import DumpFile
+from sinks.dumps.reader import StashReader
 
 
 @dataclass

@@ -20,11 +20,11 @@ from ingest.plan.stores import reading_store
 from ingest.plan.updates import live_merging
 from ingest.spark.jobs.task_errors import plain_error
 from ingest.spark.jobs.units import PlainResult, retryable_error, run_unit
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.manifest import TableFile
-from sinks.snapshots.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
-from sinks.snapshots.root import Root, root_errors
-from sinks.snapshots.table_files import write_table_file
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.manifest import TableFile
+from sinks.dumps.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
+from sinks.dumps.root import Root, root_errors
+from sinks.dumps.table_files import write_table_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from pyspark import TaskContext
 from ingest import garbage_collector
 from ingest.api import Disposition, IngestError, TaskSpec
 from ingest.observe.drain import Drain
-from ingest.observe.logs import LogLevel, current_level, logger, set_level, set_up
+from ingest.observe.log_level import LogLevel
+from ingest.observe.logs import current_level, logger, set_level, set_up
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task
 from ingest.plan.codec import unpacked

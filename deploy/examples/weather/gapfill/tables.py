@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from gapfill.cleaning import Place, Reading, number
 from gapfill.dataset import Dataset
 from gapfill.grid import Grid, Values
-from sinks.snapshots.reader import StashReader
+from sinks.dumps.reader import StashReader
 
 FORMAT = "attr2hbase"
 VERSIONS = 3  # of a cell, as the pipeline file declares

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ingest import cli
-from sinks.snapshots.expiry import DAY_MS
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
-from sinks.snapshots.lock import RootLock
+from sinks.dumps.expiry import DAY_MS
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.lock import RootLock
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of, rows_of
 
 NEXT = "2015-02-25-00-00-00"

@@ -21,9 +21,9 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.stash_duty import StashDuty
 from ingest.service.stash_request import StashRequest
 from ingest.service.stores import SharedStores
+from sinks.dumps.reader import StashReader
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.views import VIEWS
-from sinks.snapshots.reader import StashReader
 from tests.support.endpoint import TOKEN, pages
 from tests.support.stashes import FILE, TABLE, InProcess, opened, written
 
@@ -113,7 +113,7 @@ def test_options_of_the_file(ingest, folder, configuration):
 
 @pytest.mark.usefixtures("configuration")
 def test_too_little_space(ingest, monkeypatch):
-    monkeypatch.setattr("sinks.snapshots.local_root.LocalRoot.free_bytes", lambda _root: 10)
+    monkeypatch.setattr("sinks.dumps.local_root.LocalRoot.free_bytes", lambda _root: 10)
     refused = ingest(*ALONE)
     assert (refused.code, "has 10 B free" in refused.err) == (3, True), refused.err
     assert ingest(*ALONE, "--ignore-space").code == 0

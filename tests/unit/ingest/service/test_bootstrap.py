@@ -12,10 +12,10 @@ from ingest.service.bootstrap import BootstrapRequest, SourceTable, TableOfStore
 from ingest.service.stash import Stash
 from ingest.service.stash_plan import DumpSources
 from ingest.service.stash_request import StashRequest
+from sinks.dumps.reader import StashReader
 from sinks.feed.position import FeedPosition
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.snapshots.reader import StashReader
 from tests.support.bootstraps import random_mutations, rows_of
 from tests.support.feeds import FeedFixture
 from tests.support.stashes import InProcess

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ingest.api import Cell, Row
 from sinks.bootstrap import comparison
 from sinks.bootstrap.comparison import compared
-from sinks.snapshots.checksum import TableChecksum
+from sinks.dumps.checksum import TableChecksum
 
 TABLES = st.dictionaries(st.binary(min_size=1, max_size=2), st.integers(0, 2), max_size=6)
 

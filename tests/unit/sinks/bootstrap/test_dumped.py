@@ -4,12 +4,12 @@ import pytest
 
 from ingest.api import Cell, ConfigError, FamilySpec, IntegrityError, Row
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
+from sinks.dumps.errors import StashCorruptError, UnknownTableError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.reader import StashReader
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.snapshots.errors import StashCorruptError, UnknownTableError
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
-from sinks.snapshots.reader import StashReader
 from tests.support.bootstraps import bootstrap, completed, rows_of
 from tests.support.dumps import make_dump
 

@@ -5,7 +5,7 @@ import pytest
 
 from ingest.api import IntegrityError
 from sinks.bootstrap.progress import BootstrapProgress, Stage
-from sinks.snapshots.checksum import TableChecksum
+from sinks.dumps.checksum import TableChecksum
 
 PROGRESS = BootstrapProgress(
     "/dumps",

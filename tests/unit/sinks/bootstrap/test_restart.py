@@ -10,6 +10,12 @@ import pytest
 
 from ingest.api import ConfigError, FamilySpec, Scan, StoreUnavailableError
 from sinks.bootstrap.restart import restart_from_dump
+from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.manifest import DumpedTable
+from sinks.dumps.root import open_root
+from sinks.dumps.run import StashRun
+from sinks.dumps.table_files import write_table_file
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FeedConsumer
 from sinks.feed.envelope import DebeziumEnvelope, OwnEnvelope
@@ -21,12 +27,6 @@ from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.snapshots.errors import StashNotAvailableError, UnknownTableError
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.manifest import DumpedTable
-from sinks.snapshots.root import open_root
-from sinks.snapshots.run import StashRun
-from sinks.snapshots.table_files import write_table_file
 from tests.support.clock import Clock
 from tests.support.dumps import FullRoot, ReadOnlyRoot
 from tests.support.feeds import HOUR_MS, FeedFixture, T

@@ -10,9 +10,9 @@ from pyspark.serializers import CPickleSerializer
 from ingest.api import ConfigError, Row
 from ingest.spark.datasource.options import DumpOptions, dump_options
 from ingest.spark.datasource.source import TableDataSource
-from sinks.snapshots.errors import StashNotAvailableError, UnknownTableError
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
+from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of
 
 SERIALIZER = CPickleSerializer()

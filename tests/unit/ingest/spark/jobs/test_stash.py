@@ -15,12 +15,12 @@ from ingest.service.stash_plan import DumpSources
 from ingest.spark.jobs import stash as module
 from ingest.spark.jobs.stash import DumpFiles, DumpWork, SparkDump, joined, task_result
 from ingest.spark.jobs.task_errors import TaskError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
-from sinks.snapshots.layout import FileFormat
-from sinks.snapshots.local_root import LocalRoot
-from sinks.snapshots.ranges import DumpRange, DumpTarget, DumpUnit, Limits
 from tests.support.jobs import Session
 from tests.support.stashes import TABLE, opened, written
 

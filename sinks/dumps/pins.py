@@ -1,0 +1,117 @@
+"""Pins: a dump that has one does not expire, until the pin does."""
+
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+import orjson
+
+from ingest.api import ConfigError, NotFoundError
+from ingest.durable.lock import this_process
+from ingest.formats.times import iso_milliseconds, moment
+from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.layout import PINS
+from sinks.dumps.listing import complete_dump
+from sinks.dumps.root import Root
+
+DEFAULT_TTL_MS = 24 * 3_600_000
+"""How long a pin is valid without a renewal."""
+_SUFFIX = ".json"
+
+
+class Pin(NamedTuple):
+    """
+    A pin.
+
+    Attributes:
+        id: unique.
+        dump: that it keeps.
+        owner: who has created it, for people.
+        expires_ms: time from which it has no effect, ms since the epoch.
+    """
+
+    id: str
+    dump: str
+    owner: str
+    expires_ms: int
+
+    @property
+    def path(self) -> str:
+        """Of its file, below the root."""
+        return f"{PINS}/{self.id}{_SUFFIX}"
+
+    def write(self, root: Root) -> None:
+        """Create or renew it, durably."""
+        content = {"dump": self.dump, "owner": self.owner, "expires": moment(self.expires_ms)}
+        root.make_folder(PINS)
+        root.write(self.path, orjson.dumps(content))
+
+
+def create_pin(root: Root, dump: str, now_ms: int, *, owner: str = "", ttl_ms: int = DEFAULT_TTL_MS) -> Pin:
+    """
+    Pin a complete dump; it does not expire when this returns.
+
+    Args:
+        root: that has it.
+        dump: its name.
+        now_ms: ms since the epoch.
+        owner: for people; this process by default.
+        ttl_ms: how long it is valid.
+
+    Raises:
+        StashNotAvailableError: the dump is not complete, or has expired in the meantime.
+        ConfigError: the time is not positive.
+        OSError: of the file system.
+    """
+    if ttl_ms <= 0:
+        raise ConfigError("a pin is valid for at least a millisecond", hint="write --for 24h")
+    pin = Pin(secrets.token_hex(16), dump, owner or this_process(), now_ms + ttl_ms)
+    pin.write(root)
+    # the expiry reads the pins again after it has removed `_SUCCESS`, so one of the two sees the other
+    if complete_dump(root, dump) is None:
+        root.remove_file(pin.path)
+        raise StashNotAvailableError(
+            f'there is no complete dump "{dump}" in "{root}"', hint="'ingest stash ls' lists them"
+        )
+    return pin
+
+
+def remove_pin(root: Root, pin_id: str) -> None:
+    """
+    Remove a pin.
+
+    Raises:
+        NotFoundError: there is none of this id.
+        OSError: of the file system.
+    """
+    if not pin_id.isalnum() or not root.exists(f"{PINS}/{pin_id}{_SUFFIX}"):
+        raise NotFoundError(f'there is no pin "{pin_id}" in "{root}"', hint="'ingest stash ls' lists the pins")
+    root.remove_file(f"{PINS}/{pin_id}{_SUFFIX}")
+
+
+def pins(root: Root, on_unreadable: Callable[[str], None] = lambda _path: None) -> list[Pin]:
+    """
+    The pins of a root, also those that have expired.
+
+    Args:
+        root: that has them.
+        on_unreadable: called with the path of each file that is no pin.
+    """
+    try:
+        entries = root.entries(PINS)
+    except FileNotFoundError:
+        return []
+    found = []
+    for entry in entries:
+        path = f"{PINS}/{entry.name}"
+        if entry.is_folder or not entry.name.endswith(_SUFFIX):
+            continue
+        try:
+            content = orjson.loads(root.read(path))
+            expires_ms = iso_milliseconds(content["expires"].encode())
+            found.append(Pin(entry.name.removesuffix(_SUFFIX), content["dump"], content["owner"], expires_ms))
+        except FileNotFoundError:
+            continue
+        except (ValueError, TypeError, KeyError, AttributeError):
+            on_unreadable(path)
+    return found

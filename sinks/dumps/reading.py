@@ -1,0 +1,157 @@
+"""Reads the content of one file of a dump, whatever its format."""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from types import TracebackType
+from typing import Any, BinaryIO, Generic, Self, TypeVar
+
+from ingest.api import DecodeError
+from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.lines import read_lines
+from sinks.dumps.root import Root, root_errors
+from sinks.dumps.rows import StashRow, document_of
+from sinks.dumps.splits import Split
+
+T = TypeVar("T")
+Document = Mapping[str, Any]
+
+
+class StashIterator(Iterator[T], Generic[T]):
+    """
+    What is read from files of a dump; close it, or use it as a context manager, unless it is exhausted.
+
+    Args:
+        make: creates the items of this iterator.
+        skip_bad: whether damaged lines are skipped.
+
+    Attributes:
+        skipped: number of damaged lines that were skipped.
+    """
+
+    def __init__(self, make: "Callable[[OnBad], Generator[T]]", *, skip_bad: bool = False) -> None:
+        self.skipped = 0
+        self._skip_bad = skip_bad
+        self._items = make(self._bad)
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def close(self) -> None:
+        """Close the file that is being read; may be called twice."""
+        self._items.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _bad(self, error: StashCorruptError) -> None:
+        if not self._skip_bad:
+            raise error
+        self.skipped += 1
+
+
+OnBad = Callable[[StashCorruptError], None]
+"""Called for each damaged line; raises the error, or returns to skip the line."""
+
+
+def refuse_bad(error: StashCorruptError) -> None:
+    """Raise the error of the first damaged line."""
+    raise error
+
+
+def documents_of(root: Root, split: Split, on_bad: OnBad) -> Generator[Document]:
+    """
+    The JSON objects of a file as they are; those of EmoDB, too. A row of a Parquet file is the object of its line.
+
+    Raises:
+        StashNotAvailableError: there is no such file.
+        StashCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+    """
+    with root_errors(root), _complete(root, split) as file:
+        if split.file_format is FileFormat.PARQUET:
+            from sinks.dumps.parquet import read_documents
+
+            yield from read_documents(file, _path(split), split.table)
+        else:
+            for _, document in _numbered(file, split, on_bad):
+                yield document
+
+
+def rows_of(root: Root, split: Split, on_bad: OnBad) -> Generator[StashRow]:
+    """
+    The rows of a file.
+
+    Raises:
+        StashNotAvailableError: there is no such file.
+        StashCorruptError: the file is damaged, or its size is not that of the split; the rows before that come first.
+    """
+    with root_errors(root), _complete(root, split) as file:
+        if split.file_format is FileFormat.PARQUET:
+            from sinks.dumps.parquet import read_rows
+
+            yield from read_rows(file, _path(split), split.table)
+            return
+        for number, document in _numbered(file, split, on_bad):
+            try:
+                row = StashRow.of_document(document)
+            except DecodeError as error:
+                on_bad(StashCorruptError(_path(split), error.message, line=number))
+                continue
+            yield row
+
+
+def opened(root: Root, split: Split) -> BinaryIO:
+    """
+    The file of a split, open for reading.
+
+    Raises:
+        StashNotAvailableError: there is no such file.
+    """
+    try:
+        return root.open(_path(split))
+    except FileNotFoundError:
+        raise StashNotAvailableError(
+            f'the dump "{split.dump}" has no file "{split.path}"',
+            hint="it may have expired; a locked reader keeps its dump",
+        ) from None
+
+
+@contextmanager
+def _complete(root: Root, split: Split) -> Iterator[BinaryIO]:
+    """
+    The file of a split, for reading to its end.
+
+    Raises:
+        StashCorruptError: at the end: the file has another size than the split. A late task has replaced it.
+    """
+    with opened(root, split) as file:
+        size_bytes = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        yield file
+        if size_bytes != split.size_bytes:
+            raise StashCorruptError(_path(split), f"it has {size_bytes} bytes, but {split.size_bytes} were written")
+
+
+def _numbered(file: BinaryIO, split: Split, on_bad: OnBad) -> Generator[tuple[int, Document]]:
+    with closing(_lines(file, split)) as lines:
+        for number, line in lines:
+            try:
+                document = document_of(line)
+            except DecodeError as error:
+                on_bad(StashCorruptError(_path(split), error.message, line=number))
+                continue
+            yield number, document
+
+
+def _lines(file: BinaryIO, split: Split) -> Generator[tuple[int, bytes]]:
+    return read_lines(file, _path(split), split.file_format)
+
+
+def _path(split: Split) -> str:
+    return f"{split.dump}/{split.path}"

@@ -1,0 +1,198 @@
+"""
+The file system that dumps are in.
+
+`open_root` returns the files below a root: of a folder of this machine, or of another file system by its URL. A root
+can be pickled, so tasks of Spark write files of a dump.
+
+All names are relative to the root, with `/` between folders. Errors are those of a disk: OSError with an errno;
+`root_errors` translates them.
+"""
+
+import contextlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ingest.api import ConfigError
+from ingest.durable import unusable
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+class Entry(NamedTuple):
+    """
+    A file or a folder in a folder.
+
+    Attributes:
+        name: without the folder.
+        is_folder: whether it is a folder.
+        size: of a file, in bytes; 0 for a folder.
+        modified_ms: time of its last change, ms since the epoch; 0 if the file system has none.
+    """
+
+    name: str
+    is_folder: bool
+    size: int
+    modified_ms: int
+
+
+class Root(ABC):
+    """
+    The files below a root. Thread-safe; can be pickled.
+
+    Attributes:
+        url: of the root, for messages: a path of this machine, or a URL.
+        renames_folders: whether `rename` moves a folder at once; an object store copies file by file.
+    """
+
+    url: str
+    renames_folders: bool = True
+
+    @abstractmethod
+    def entries(self, folder: str) -> list[Entry]:
+        """
+        Files and folders of a folder, sorted by name; "" is the root.
+
+        Raises:
+            FileNotFoundError: there is no such folder.
+        """
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder."""
+
+    @abstractmethod
+    def open(self, path: str) -> BinaryIO:
+        """
+        A file for reading, from any byte.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+
+    @abstractmethod
+    def new_file(self, path: str) -> AbstractContextManager[BinaryIO]:
+        """
+        A file for writing; its folder exists.
+
+        At the end of the block the content is durable and the file appears, in place of an older one. If the block
+        raises, nothing appears.
+        """
+
+    @abstractmethod
+    def create(self, path: str, content: bytes) -> None:
+        """
+        Create a file with its content, completely or not at all; of several processes, one succeeds.
+
+        Raises:
+            FileExistsError: it exists, and is unchanged.
+        """
+
+    @abstractmethod
+    def make_folder(self, path: str) -> None:
+        """Create a folder and its missing parents; it may exist."""
+
+    @abstractmethod
+    def rename(self, path: str, to: str) -> None:
+        """
+        Move a file or a folder, at once; of several processes, one succeeds. Durable when it returns.
+
+        Raises:
+            FileNotFoundError: there is nothing at the path.
+            FileExistsError: there is something at the new path.
+        """
+
+    @abstractmethod
+    def remove_file(self, path: str) -> None:
+        """Remove a file, durably; it may be missing."""
+
+    @abstractmethod
+    def remove_folder(self, path: str) -> None:
+        """Remove an empty folder; it may be missing."""
+
+    @abstractmethod
+    def free_bytes(self) -> int | None:
+        """Free space in bytes; None if the file system does not say."""
+
+    def read(self, path: str, most: int = -1) -> bytes:
+        """The content of a file, or its first bytes."""
+        with self.open(path) as file:
+            return file.read(most)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Create or replace a file, completely or not at all; durable when it returns."""
+        with self.new_file(path) as file:
+            file.write(content)
+
+    def files_below(self, folder: str) -> Generator[tuple[str, Entry]]:
+        """Path and entry of each file below a folder, at any depth, sorted within each folder; none without it."""
+        try:
+            entries = self.entries(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.is_folder:
+                yield from self.files_below(path)
+            else:
+                yield path, entry
+
+    def remove_tree(self, folder: str) -> None:
+        """Remove a folder: its files, then its folders; it may be missing."""
+        try:
+            entries = self.entries(folder)
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.is_folder:
+                self.remove_tree(path)
+            else:
+                self.remove_file(path)
+        self.remove_folder(folder)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def open_root(url: str) -> Root:
+    """
+    The files below a root.
+
+    Args:
+        url: a path of this machine; or `webhdfs://HOST:PORT/path`, `s3://bucket/path`, or another URL for which fsspec
+            has a file system, whose options are those of fsspec's configuration.
+
+    Raises:
+        ConfigError: fsspec has no such file system, or the package that it needs is not installed.
+    """
+    found = _SCHEME.match(url)
+    if found is None or found[1].lower() == "file":
+        from sinks.dumps.local_root import LocalRoot
+
+        folder = url if found is None else url[found.end() :]
+        if not folder:
+            raise ConfigError("the root of dumps is empty", hint="write a folder or a URL")
+        return LocalRoot(Path(folder))
+    from sinks.dumps.remote_root import RemoteRoot
+
+    return RemoteRoot(url, {})
+
+
+@contextlib.contextmanager
+def root_errors(root: Root) -> Iterator[None]:
+    """
+    Translate an OSError of the block into an error with a disposition.
+
+    Raises:
+        StoreUnavailableError: the disk is full, permission is denied, or the file system does not answer.
+        IntegrityError: the disk fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        place = f'"{error.filename}"' if error.filename else f'the dumps in "{root}"'
+        raise unusable(f"{place} cannot be used", error.errno or 0, error.strerror or str(error)) from error

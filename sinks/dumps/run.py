@@ -1,0 +1,328 @@
+"""
+Making a dump: where its files are written, and the changes that make it visible.
+
+::
+
+    lock ► _run-ID/ with _PLAN.json ► the files of the tables, in any process ► manifest ► rename to the time of the
+    start ► _SUCCESS ► _LATEST ► release
+
+Nothing reads `_run-ID`, and a folder without `_SUCCESS` is no complete dump, so a process may be killed at any moment.
+The next run removes what remains, or resumes it: each file that is complete, and the end of each range, is recorded in
+`_run-ID/_parts`. On an object store, which cannot rename a folder, the files are written below their final name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import orjson
+
+from ingest import __version__, failpoint
+from ingest.api import ConflictError, IntegrityError, LifecycleError, NotFoundError
+from ingest.clock import now_ms
+from ingest.formats.times import moment
+from sinks.dumps.layout import (
+    LATEST,
+    MANIFEST,
+    PARTS,
+    PLAN,
+    SUCCESS,
+    FileFormat,
+    check_tables,
+    dump_name,
+    encoded_table,
+    id_of_run,
+    run_folder,
+)
+from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump
+from sinks.dumps.lock import BEAT_S, RootLock
+from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
+from sinks.dumps.root import Root, root_errors
+
+
+class _Plan(NamedTuple):
+    """What a run must know to resume."""
+
+    start_ms: int
+    tables: list[str]
+    file_format: str
+    plan: Mapping[str, Any]
+
+
+class StashRun:
+    """
+    A run that makes one dump; a context manager that has the lock of the root.
+
+    ::
+
+        with StashRun(root, "2026-01-31") as run:
+            run.start(["users"], plan=lambda: {"users": ranges})
+            for number, rows in ...:
+                run.add("users", number, write_table_file(root, run.folder, "users", number, rows))
+            run.finish({"users": DumpedTable(())})
+
+    Called by one thread. Tasks of other processes write the files with `write_table_file`.
+
+    Args:
+        root: that gets the dump.
+        run_id: of this run; unique among the dumps of the root.
+        clock_ms: milliseconds since the epoch.
+        beat_s: between the heartbeats of the lock.
+
+    Attributes:
+        id: as the argument.
+        start_ms: start of the dump, ms since the epoch; once it has started.
+        folder: of its files, below the root; once it has started.
+        name: of the dump when it is complete.
+        plan: as passed to `start`.
+    """
+
+    def __init__(
+        self, root: Root, run_id: str, *, clock_ms: Callable[[], int] = now_ms, beat_s: float = BEAT_S
+    ) -> None:
+        self.id = run_id
+        self.plan: Mapping[str, Any] = {}
+        self._run_folder = run_folder(run_id)
+        self._root = root
+        self._clock_ms = clock_ms
+        self._beat_s = beat_s
+        self._lock = RootLock(root, f'the dump "{run_id}"', clock_ms=clock_ms)
+        self._opened = ExitStack()
+        self._plan: _Plan | None = None
+        self._results: dict[str, dict[int, TableFile | None]] = {}
+
+    def __enter__(self) -> Self:
+        """
+        Take the lock of the root; does not wait.
+
+        Raises:
+            ConflictError: another process makes a dump, or a dump has this id.
+            StoreUnavailableError: the file system does not answer, or may not be written.
+        """
+        self._opened.enter_context(self._lock.keep(self._beat_s))
+        with ExitStack() as failing, root_errors(self._root):
+            failing.callback(self._opened.close)
+            for dump in complete_dumps(self._root):
+                if dump.success.id == self.id:
+                    raise ConflictError(
+                        f'the dump "{dump.name}" has the id "{self.id}" already', hint="choose another id"
+                    )
+            failing.pop_all()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Release the lock; the files of a run that did not finish stay until the next one."""
+        self._opened.close()
+
+    @property
+    def start_ms(self) -> int:
+        """Start of the dump, ms since the epoch."""
+        return self._started.start_ms
+
+    @property
+    def name(self) -> str:
+        """Of the dump when it is complete."""
+        return dump_name(self.start_ms)
+
+    @property
+    def folder(self) -> str:
+        """Of the files of this run, below the root."""
+        return self._run_folder if self._root.renames_folders else self.name
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables."""
+        return list(self._started.tables)
+
+    @property
+    def file_format(self) -> FileFormat:
+        """Of all files."""
+        return FileFormat(self._started.file_format)
+
+    def start(
+        self,
+        tables: Sequence[str],
+        file_format: FileFormat = FileFormat.GZIP,
+        plan: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        """
+        Start a new dump, now; what killed runs have left is removed.
+
+        Args:
+            tables: that are dumped; also those that may have no rows.
+            file_format: of all files.
+            plan: called after the start, with the lock; what a later process needs to resume, as JSON.
+
+        Raises:
+            ConfigError: two tables would have one folder.
+            ConflictError: a dump of this second or a later one exists, or another process has taken the lock.
+        """
+        check_tables(list(tables))
+        start_ms = self._clock_ms()
+        with root_errors(self._root):
+            self._remove_leftovers()
+            if dump_name(start_ms) in dump_names(self._root):
+                raise self._exists(dump_name(start_ms))
+            self._refuse_later(start_ms)
+        self._plan = _Plan(start_ms, list(tables), file_format.value, {})
+        self.plan = plan()
+        self._plan = self._plan._replace(plan=self.plan)
+        with root_errors(self._root):
+            self._root.make_folder(f"{self.folder}/{PARTS}")
+            self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**self._plan._asdict(), "id": self.id}))
+
+    def resume(self) -> None:
+        """
+        Resume the run of this id that was killed; `done` returns which files are complete.
+
+        Raises:
+            NotFoundError: there is none.
+            IntegrityError: its plan cannot be read.
+        """
+        with root_errors(self._root):
+            found = self._interrupted()
+            if found is None:
+                raise NotFoundError(f'no interrupted dump has the id "{self.id}"', hint="start it without --resume")
+            folder, content = found
+            try:
+                self._plan = _Plan(*(content[name] for name in _Plan._fields))
+                self.plan = self._plan.plan
+                for _, entry in self._root.files_below(f"{folder}/{PARTS}"):
+                    result = orjson.loads(self._root.read(f"{folder}/{PARTS}/{entry.name}"))
+                    file = result["file"] and TableFile.from_json(result["file"])
+                    self._results.setdefault(result["table"], {})[result["part"]] = file
+            except (ValueError, TypeError, KeyError) as error:
+                raise IntegrityError(
+                    f'the plan of the dump "{self.id}" cannot be read', hint="start it without --resume"
+                ) from error
+
+    def done(self, table: str) -> dict[int, TableFile | None]:
+        """
+        What is complete of a table.
+
+        Returns:
+            Number of a file among those of the table -> file; None after the last file of a range.
+        """
+        return dict(self._results.get(table, {}))
+
+    def add(self, table: str, number: int, file: TableFile | None) -> None:
+        """
+        Record a complete file, or the end of a range, durably.
+
+        Args:
+            table: its name.
+            number: of the file among those of the table.
+            file: that `write_table_file` has returned; None after the last file of a range.
+
+        Raises:
+            ConflictError: another process has taken the lock.
+        """
+        self._lock.check()
+        result = {"table": table, "part": number, "file": None if file is None else file.to_json()}
+        with root_errors(self._root):
+            self._root.write(f"{self.folder}/{PARTS}/{encoded_table(table)}-{number}", orjson.dumps(result))
+        self._results.setdefault(table, {})[number] = file
+
+    def finish(
+        self,
+        tables: Mapping[str, DumpedTable],
+        *,
+        feed: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> Manifest:
+        """
+        Make the dump visible.
+
+        Args:
+            tables: what the manifest says about each table, besides its files.
+            feed: positions of the feeds at the start, as `Manifest.feed`.
+
+        Raises:
+            ConflictError: another process has taken the lock, or a dump of this second exists.
+            IntegrityError: a file that was added is missing or has another size.
+        """
+        files = {name: [each for _, each in sorted(self.done(name).items()) if each] for name in self.tables}
+        manifest = Manifest(
+            dump=self.name,
+            id=self.id,
+            start_ms=self.start_ms,
+            end_ms=max(self._clock_ms(), self.start_ms),
+            file_format=self.file_format,
+            tables={name: replace(tables[name], files=tuple(files[name])) for name in self.tables},
+            feed=feed or {},
+            software=f"attr2hbase {__version__}",
+        )
+        with root_errors(self._root):
+            self._keep_only(manifest)
+            self._lock.check()
+            self._root.write(f"{self.folder}/{MANIFEST}", manifest.to_bytes())
+            if self.folder != self.name:
+                try:
+                    self._root.rename(self.folder, self.name)
+                except FileExistsError:
+                    raise self._exists(self.name) from None
+            failpoint.point("dump_renamed")()
+            self._lock.check()
+            success = Success(manifest.start_ms, manifest.end_ms, self.id)
+            self._root.create(f"{self.name}/{SUCCESS}", success.to_bytes())
+            move_latest(self._root)
+        return manifest
+
+    @property
+    def _started(self) -> _Plan:
+        if self._plan is None:
+            raise LifecycleError("a dump is used before it has started")
+        return self._plan
+
+    def _keep_only(self, manifest: Manifest) -> None:
+        """Check the files of the manifest, and remove all others: those of attempts that were repeated or killed."""
+        expected = {file.path: file for table in manifest.tables.values() for file in table.files}
+        for path, entry in list(self._root.files_below(self.folder)):
+            file = expected.pop(path.removeprefix(f"{self.folder}/"), None)
+            if file is None:
+                self._root.remove_file(path)
+            elif entry.size != file.size_bytes:
+                message = f'"{path}" has {entry.size} bytes, but {file.size_bytes} were written'
+                raise IntegrityError(message, hint="start the dump again")
+        if expected:
+            raise IntegrityError(f'"{min(expected)}" of the dump "{self.id}" is missing', hint="start the dump again")
+        for entry in self._root.entries(self.folder):
+            if entry.is_folder and not self._root.entries(f"{self.folder}/{entry.name}"):
+                self._root.remove_folder(f"{self.folder}/{entry.name}")
+
+    def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
+        """Folder and plan of the run of this id that did not finish."""
+        for folder in [self._run_folder] if self._root.renames_folders else dump_names(self._root):
+            try:
+                content = orjson.loads(self._root.read(f"{folder}/{PLAN}"))
+            except FileNotFoundError:
+                continue
+            if content.get("id") == self.id and not self._root.exists(f"{folder}/{SUCCESS}"):
+                return folder, content
+        return None
+
+    def _remove_leftovers(self) -> None:
+        for entry in self._root.entries(""):
+            if entry.is_folder and id_of_run(entry.name) is not None:
+                self._root.remove_tree(entry.name)
+
+    def _refuse_later(self, start_ms: int) -> None:
+        """Refuse a start before that of a complete dump: readers would not find the new dump."""
+        for name in reversed(dump_names(self._root)):
+            if name <= dump_name(start_ms):
+                return
+            if readable_dump(self._root, name) is not None:
+                raise ConflictError(
+                    f'the dump "{name}" in "{self._root}" is later than now, {moment(start_ms)}',
+                    hint="correct the clock of this machine; if it was ahead then, remove or rename that dump",
+                )
+
+    def _exists(self, name: str) -> ConflictError:
+        return ConflictError(f'there is a dump "{name}" of this second', hint="start the dump again")
+
+
+def move_latest(root: Root) -> None:
+    """Let `_LATEST` name the newest complete dump, if it does not."""
+    newest = newest_dump(root).name
+    if named_latest(root) != newest:
+        root.write(LATEST, f"{newest}\n".encode())

@@ -1,0 +1,142 @@
+"""Checks that the files of a dump are those that were written."""
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ingest.api import IngestError
+from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS
+from sinks.dumps.listing import complete_dump, missing_files
+from sinks.dumps.manifest import Manifest, TableFile
+from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
+from sinks.dumps.root import Root, root_errors
+from sinks.dumps.splits import Split
+
+_CHUNK_BYTES = 1 << 20
+
+
+class Verification(NamedTuple):
+    """
+    What a check of a dump has found.
+
+    Attributes:
+        dump: its folder.
+        missing: why it is not complete; "" if it is.
+        files: number of files that were read.
+        rows: in the undamaged files.
+        size_bytes: of the undamaged files.
+        damages: one for each damaged file.
+    """
+
+    dump: str
+    missing: str
+    files: int
+    rows: int
+    size_bytes: int
+    damages: tuple[StashCorruptError, ...]
+
+    @property
+    def status(self) -> str:
+        """`complete`, `incomplete` or `damaged`."""
+        return "damaged" if self.damages else "incomplete" if self.missing else "complete"
+
+
+def verify_dump(root: Root, name: str, on_file: Callable[[int], object] = lambda _files: None) -> Verification:
+    """
+    Read all files of a dump, and compare size, checksum, rows and row keys with the manifest.
+
+    Without a manifest, as in a dump of EmoDB, each file must be readable to its end.
+
+    Args:
+        root: that has it.
+        name: its folder.
+        on_file: called with the number of files read so far.
+
+    Raises:
+        StoreUnavailableError: the file system does not answer.
+    """
+    with root_errors(root):
+        try:
+            missing = _missing(root, name)
+            dump = None if missing else complete_dump(root, name)
+        except StashCorruptError as error:
+            return Verification(name, "", 0, 0, 0, (error,))
+        if dump is None:
+            return Verification(name, missing or "the folder changes", 0, 0, 0, ())
+        files = [(table, file) for table in dump.tables() for file in dump.files(table)]
+        rows = size_bytes = 0
+        damages: list[StashCorruptError] = []
+        for number, (table, file) in enumerate(files, start=1):
+            split = Split(name, table, file.path, file.size_bytes)
+            try:
+                rows += _check(root, split, file.described, dump.manifest)
+                size_bytes += file.size_bytes
+            except StashCorruptError as error:
+                damages.append(error)
+            on_file(number)
+        return Verification(name, "", len(files), rows, size_bytes, tuple(damages))
+
+
+def _missing(root: Root, name: str) -> str:
+    """Why a dump is not complete; "" if it is, or if it is one of EmoDB."""
+    if not root.exists(name):
+        return "there is no such folder"
+    if not root.exists(f"{name}/{SUCCESS}"):
+        return f"it has no {SUCCESS}"
+    if not root.exists(f"{name}/{MANIFEST}"):
+        return f"it has no {MANIFEST}" if root.exists(f"{name}/{PLAN}") else ""
+    missing = missing_files(root, Manifest.from_bytes(root.read(f"{name}/{MANIFEST}"), name))
+    return f'it lacks the file "{missing[0]}"' if missing else ""
+
+
+def _check(root: Root, split: Split, file: TableFile | None, manifest: Manifest | None) -> int:
+    """
+    Check one file, and return the number of its rows.
+
+    Raises:
+        StashCorruptError: it is damaged.
+    """
+    path = f"{split.dump}/{split.path}"
+    if file is not None:
+        size_bytes, sha256 = _measured(root, split)
+        if size_bytes != file.size_bytes:
+            raise StashCorruptError(path, f"it has {size_bytes} bytes, but {file.size_bytes} were written")
+        if sha256 != file.sha256:
+            raise StashCorruptError(path, f"its SHA-256 is {sha256}, but {file.sha256} was written")
+    has_columns = manifest is not None and manifest.tables[split.table].columns is not None
+    if file is None or has_columns:
+        rows = sum(1 for _ in documents_of(root, split, refuse_bad))
+        first = last = None
+    else:
+        rows, first, last = _counted(root, split, path)
+    if file is not None and rows != file.rows:
+        raise StashCorruptError(path, f"it has {rows} rows, but {file.rows} were written")
+    if file is not None and first is not None and (first, last) != (file.first_row, file.last_row):
+        raise StashCorruptError(path, "its first or last row key is not that of the manifest")
+    return rows
+
+
+def _counted(root: Root, split: Split, path: str) -> tuple[int, bytes | None, bytes | None]:
+    rows = 0
+    first = last = None
+    for row in rows_of(root, split, refuse_bad):
+        if row.table != split.table:
+            raise StashCorruptError(path, f'it has a row of the table "{row.table}"')
+        if last is not None and row.key <= last:
+            raise StashCorruptError(path, "its rows are not in the order of their keys")
+        rows += 1
+        first, last = first if first is not None else row.key, row.key
+    return rows, first, last
+
+
+def _measured(root: Root, split: Split) -> tuple[int, str]:
+    try:
+        with opened(root, split) as file:
+            size_bytes, sha256 = 0, hashlib.sha256()
+            while chunk := file.read(_CHUNK_BYTES):
+                size_bytes += len(chunk)
+                sha256.update(chunk)
+    except IngestError as error:
+        raise StashCorruptError(f"{split.dump}/{split.path}", error.message) from error
+    return size_bytes, sha256.hexdigest()

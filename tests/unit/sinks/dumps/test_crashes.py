@@ -1,0 +1,115 @@
+"""A run or an expiry is killed at each of its changes of the file system."""
+
+import contextlib
+import itertools
+
+import pytest
+
+from ingest.api import ConflictError
+from sinks.dumps.expiry import Reason, Retention, expire, plan_expiry
+from sinks.dumps.listing import complete_dump
+from sinks.dumps.lock import STALE_MS, RootLock
+from sinks.dumps.pins import Pin
+from sinks.dumps.reader import StashReader
+from sinks.dumps.verifying import verify_dump
+from tests.support.crashing_root import CrashError, CrashingRoot
+from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
+from tests.support.memory_root import MemoryRoot
+
+HOUR_MS = 3_600_000
+NEXT = "2015-02-24-01-00-00"
+
+
+@pytest.fixture
+def root():
+    root = MemoryRoot()
+    make_dump(root, {"t": [rows_of(b"a")]}, run_id="before")
+    return root
+
+
+def test_1c_4_and_5_killed_at_any_change_a_run_is_invisible_or_complete():
+    seen = set()
+    for most in itertools.count():
+        root = MemoryRoot()
+        make_dump(root, {"t": [rows_of(b"a")]}, run_id="before")
+        crashing = CrashingRoot(root, most)
+        is_done = False
+        with contextlib.suppress(CrashError):
+            make_dump(crashing, {"t": [rows_of(b"b"), rows_of(b"c")]}, at_ms=START_MS + HOUR_MS, run_id="killed")
+            is_done = True
+        status = verify_dump(root, NEXT).status if root.exists(NEXT) else "invisible"
+        seen.add(status)
+        is_visible = status == "complete"
+        assert StashReader(root).latest().name == (NEXT if is_visible else DUMP)
+        assert (complete_dump(root, NEXT) is not None) == is_visible
+        if is_done:
+            break
+        later = START_MS + HOUR_MS + STALE_MS + 1_000
+        make_dump(root, {"t": [rows_of(b"d")]}, at_ms=later, run_id="next")
+        assert not [entry.name for entry in root.entries("") if entry.name.startswith("_run-")]
+        with StashReader(root).scan("t") as rows:
+            assert [row.key for row in rows] == [b"d"]
+        plan = plan_expiry(root, Retention(), later + 25 * HOUR_MS)
+        assert [each.path for each in plan.expired if each.reason is Reason.INCOMPLETE] == (
+            [NEXT] if status == "incomplete" else []
+        )
+        expire(root, plan, later)
+        assert root.exists(NEXT) == is_visible
+    assert seen == {"invisible", "incomplete", "complete"}
+
+
+def test_1c_12_success_disappears_before_any_other_file():
+    for most in itertools.count():
+        root = MemoryRoot()
+        make_dump(root, {"t": [rows_of(b"a"), rows_of(b"b")]}, run_id="old")
+        make_dump(root, {"t": [rows_of(b"c")]}, at_ms=START_MS + HOUR_MS, run_id="new")
+        now = START_MS + 8 * 24 * HOUR_MS
+        crashing = CrashingRoot(root, most)
+        with contextlib.suppress(CrashError):
+            expire(crashing, plan_expiry(root, Retention(), now), now)
+            break
+        assert verify_dump(root, DUMP).status == ("complete" if most == 0 else "incomplete")
+        expire(root, plan_expiry(root, Retention(), now), now)
+        assert not root.exists(DUMP)
+    assert f"rename {DUMP}/_SUCCESS" in crashing.changes[0]
+    assert crashing.changes[-1] == f"remove {DUMP}/"
+    assert most > 5
+
+
+def test_lock_of_a_killed_run_is_taken_over_after_a_minute(root):
+    now = [START_MS]
+    killed, other = (RootLock(root, name, clock_ms=lambda: now[0]) for name in ("killed", "other"))
+    killed.acquire()
+    now[0] += STALE_MS
+    with pytest.raises(Exception, match="in use by killed"):
+        other.acquire()
+    now[0] += 1
+    other.acquire()
+    with pytest.raises(Exception, match=r"is lost: other, pid \d+ on .* has taken it") as lost:
+        killed.renew()
+    assert lost.value.code == "dump_lock_lost"
+    killed.release()
+    other.check()
+    other.release()
+    with pytest.raises(Exception, match="it was removed"):
+        other.check()
+
+
+def test_lock_with_a_heartbeat_in_the_future_may_be_removed(root):
+    RootLock(root, "ahead", clock_ms=lambda: START_MS + HOUR_MS).acquire()
+    with pytest.raises(ConflictError, match='is in the future; if it has ended, remove "_LOCK"'):
+        RootLock(root, "other", clock_ms=lambda: START_MS).acquire()
+
+
+@pytest.mark.parametrize("most", range(1, 4))
+def test_pinned_dump_that_a_killed_expiry_has_hidden_is_restored(most):
+    root = MemoryRoot()
+    make_dump(root, {"t": [rows_of(b"a")]}, run_id="old")
+    make_dump(root, {"t": [rows_of(b"b")]}, at_ms=START_MS + HOUR_MS, run_id="new")
+    now = START_MS + 8 * 24 * HOUR_MS
+    plan = plan_expiry(root, Retention(), now)
+    Pin("late", DUMP, "Ann", now + HOUR_MS).write(root)
+    with contextlib.suppress(CrashError):
+        expire(CrashingRoot(root, most), plan, now)
+    expire(root, plan_expiry(root, Retention(), now), now)
+    assert complete_dump(root, DUMP) is not None

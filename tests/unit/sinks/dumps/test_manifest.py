@@ -1,0 +1,71 @@
+"""The manifest of a dump, and `_SUCCESS`."""
+
+import pickle
+
+import orjson
+import pytest
+
+from ingest.api import FamilySpec
+from sinks.dumps.errors import StashCorruptError
+from sinks.dumps.layout import FileFormat
+from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
+
+FILE = TableFile("t/f", 2, 30, "00ff", b"a\xff", b"b")
+MANIFEST = Manifest(
+    dump="2015-02-24-00-00-00",
+    id="one",
+    start_ms=1_424_736_000_123,
+    end_ms=1_424_736_001_000,
+    file_format=FileFormat.ZSTD,
+    tables={
+        "t": DumpedTable(
+            (FILE,), True, (FamilySpec(b"f", versions=3, ttl_s=60), FamilySpec(b"\xff")), {"a": "f:a utf8"}
+        ),
+        "empty": DumpedTable(()),
+    },
+    feed={"t": {"stream": "s", "shards": {"1": "00"}}},
+    software="attr2hbase 0",
+)
+
+
+def test_manifest_comes_back():
+    assert Manifest.from_bytes(MANIFEST.to_bytes(), MANIFEST.dump) == MANIFEST
+    assert (MANIFEST.empty_tables, MANIFEST.tables["t"].rows, MANIFEST.tables["t"].size_bytes) == (["empty"], 2, 30)
+
+
+def test_content():
+    content = orjson.loads(MANIFEST.to_bytes())
+    assert content["start"] == "2015-02-24T00:00:00.123Z"
+    assert content["empty_tables"] == ["empty"]
+    assert content["consistency"] == "fuzzy"
+    assert content["about_tables"]["t"]["consistency"] == "point-in-time"
+    assert content["tables"] == {
+        "t": [{"bytes": 30, "file": "t/f", "first_row": {"b64": "Yf8="}, "last_row": "b", "rows": 2, "sha256": "00ff"}]
+    }
+
+
+@pytest.mark.parametrize(
+    "change", [{"format": 2}, {"start": "x"}, {"tables": []}, {"about_tables": {"t": 1}}, {"end": None}]
+)
+def test_other_content_is_damage(change):
+    content = orjson.loads(MANIFEST.to_bytes()) | change
+    with pytest.raises(StashCorruptError, match=r"_MANIFEST\.json"):
+        Manifest.from_bytes(orjson.dumps(content), "d")
+
+
+@pytest.mark.parametrize("content", [b"", b"2015-02-24T00:00:00Z\n", b"a\nb\nc\n", b"\xff"])
+def test_success_of_other_lines_is_damage(content):
+    with pytest.raises(StashCorruptError, match="_SUCCESS"):
+        Success.from_bytes(content, "d")
+
+
+def test_damage_comes_back_from_another_process():
+    error = StashCorruptError("t/f", "no gzip", offset=7)
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - of this test
+    assert (copy.message, copy.file, copy.offset, copy.line, copy.hint) == (
+        '"t/f", byte 7: no gzip',
+        "t/f",
+        7,
+        None,
+        error.hint,
+    )

@@ -1,0 +1,131 @@
+"""Roots of dumps: on this machine, in memory, and in an object store as fsspec has it."""
+
+import io
+import os
+import pickle
+import stat
+
+import pytest
+
+from ingest.api import ConfigError, StoreUnavailableError
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.reader import StashReader
+from sinks.dumps.remote_root import RemoteRoot, _check_datanode, _Reopening
+from sinks.dumps.root import open_root, root_errors
+from tests.support.memory_root import MemoryRoot
+from tests.support.names import unique
+from tests.support.root_contract import RootContract
+
+
+class TestLocalRoot(RootContract):
+    @pytest.fixture
+    def root(self, tmp_path):
+        return LocalRoot(tmp_path / "dumps")
+
+    def test_files_can_be_read_as_the_umask_allows(self, root, tmp_path):
+        before = os.umask(0o022)
+        try:
+            root.make_folder("a")
+            root.write("a/f", b"1")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "dumps" / "a" / "f").stat().st_mode) == 0o644
+
+    def test_free_space_is_known_before_the_root_exists(self, root):
+        assert root.free_bytes() > 0
+
+
+class TestMemoryRoot(RootContract):
+    @pytest.fixture
+    def root(self):
+        return MemoryRoot()
+
+
+class TestObjectStore(RootContract):
+    """The file system in memory of fsspec, used as an object store."""
+
+    @pytest.fixture
+    def root(self):
+        pytest.importorskip("fsspec")
+        return RemoteRoot(f"memory://{unique('bucket')}/dumps", {})
+
+
+def test_pickled_root_has_the_same_files(tmp_path):
+    root = LocalRoot(tmp_path)
+    root.write("f", b"1")
+    assert pickle.loads(pickle.dumps(root)).read("f") == b"1"  # noqa: S301 - of this test
+    remote = RemoteRoot("webhdfs://host:1/dumps", {"user": "ann"})
+    assert pickle.dumps(pickle.loads(pickle.dumps(remote))) == pickle.dumps(remote)  # noqa: S301 - of this test
+
+
+@pytest.mark.parametrize("url", ["/a/b", "a/b", "file:///a/b"])
+def test_paths_of_this_machine(url):
+    assert open_root(url).url == url.removeprefix("file://")
+    assert isinstance(open_root(url), LocalRoot)
+
+
+def test_empty_root_is_refused():
+    with pytest.raises(ConfigError, match="is empty"):
+        open_root("")
+
+
+@pytest.mark.parametrize("url", ["nosuch://host/path", "webhdfs:///dumps?x"])
+def test_url_without_file_system_is_refused(url):
+    pytest.importorskip("fsspec")
+    with pytest.raises((ConfigError, StoreUnavailableError)):
+        StashReader(url).dumps()
+
+
+def test_error_of_a_datanode_is_no_content():
+    requests = pytest.importorskip("requests")
+    answer = requests.Response()
+    answer.url, answer.status_code = "http://datanode:9864/webhdfs/v1/f?op=OPEN&namenoderpcaddress=namenode:8020", 403
+    with pytest.raises(OSError, match="403"):
+        _check_datanode(answer)
+    answer.url = "http://namenode:9870/webhdfs/v1/f?op=OPEN"  # fsspec reads the reason of these
+    _check_datanode(answer)
+
+
+def test_errors_of_the_file_system_have_a_disposition(tmp_path):
+    (tmp_path / "file").touch()
+    root = LocalRoot(tmp_path / "file")
+    with pytest.raises(StoreUnavailableError, match="cannot be used"), root_errors(root):
+        root.make_folder("a")
+
+
+class _Breaking(io.BytesIO):
+    """A connection that ends after some bytes."""
+
+    def __init__(self, content, most):
+        super().__init__(content)
+        self._most = most
+
+    def read(self, size=-1):
+        if self._most <= 0:
+            raise ConnectionResetError("reset")
+        data = super().read(min(size, self._most))
+        self._most -= len(data)
+        return data
+
+
+def test_broken_connection_is_opened_again_at_the_byte_reached():
+    content = bytes(range(256)) * 40
+    waits = []
+    with io.BufferedReader(_Reopening(lambda: _Breaking(content, 3_000), waits.append), 1_000) as file:
+        assert file.read() == content
+    assert set(waits) == {0.2}
+
+
+def test_read_fails_after_three_repetitions():
+    waits = []
+    file = io.BufferedReader(_Reopening(lambda: _Breaking(b"x", 0), waits.append))
+    with file, pytest.raises(OSError, match="reset"):
+        file.read()
+    assert waits == pytest.approx([0.2, 0.4, 0.6])
+
+
+def test_file_that_is_removed_while_a_folder_is_listed_is_left_out(tmp_path):
+    root = LocalRoot(tmp_path)
+    root.write("f", b"1")
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")  # `stat` finds no file, as after a removal
+    assert [entry.name for entry in root.entries("")] == ["f"]

@@ -1,0 +1,113 @@
+"""Making a dump."""
+
+import gzip
+import json
+import re
+
+import pytest
+
+from ingest.api import ConflictError, NotFoundError
+from sinks.dumps.local_root import LocalRoot
+from sinks.dumps.manifest import DumpedTable
+from sinks.dumps.reader import StashReader
+from sinks.dumps.run import StashRun
+from sinks.dumps.table_files import write_table_file
+from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
+from tests.support.memory_root import MemoryRoot
+
+TABLE = "answer:testclient1"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return LocalRoot(tmp_path / "dumps")
+
+
+def test_1c_1_layout(root, tmp_path):
+    make_dump(root, {TABLE: [rows_of(b"a", b"b"), rows_of(b"c")]})
+    files = sorted((tmp_path / "dumps" / DUMP / "answer~testclient1").iterdir())
+    lines = [line for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
+    pattern = r"answer~testclient1-[0-9a-f]{2}-[0-9a-f]{16}-\d+\.json\.gz"
+    assert all(re.fullmatch(pattern, file.name) for file in files)
+    assert [(row["~id"], row["~table"]) for row in map(json.loads, lines)] == [("a", TABLE), ("b", TABLE), ("c", TABLE)]
+
+
+def test_1c_2_success_and_latest(root, tmp_path):
+    now = [START_MS + 999]
+    with StashRun(root, "r-1", clock_ms=lambda: now[0]) as run:
+        run.start([TABLE])
+        run.add(TABLE, 0, write_table_file(root, run.folder, TABLE, 0, rows_of(b"a")))
+        now[0] = START_MS + 61_000
+        run.finish({TABLE: DumpedTable(())})
+    folder = tmp_path / "dumps"
+    assert (folder / DUMP / "_SUCCESS").read_text() == "2015-02-24T00:00:00Z\n2015-02-24T00:01:01Z\nr-1\n"
+    assert (folder / "_LATEST").read_text().strip() == DUMP
+    assert {path.name for path in (folder / DUMP).iterdir()} == {"_SUCCESS", "_MANIFEST.json", "answer~testclient1"}
+    assert {path.name for path in folder.iterdir()} == {DUMP, "_LATEST"}
+
+
+def test_1c_6_second_run_is_refused_and_names_the_owner(root):
+    second = StashRun(root, "second", clock_ms=lambda: START_MS + 60_000)
+    with (
+        StashRun(root, "first", clock_ms=lambda: START_MS),
+        pytest.raises(ConflictError, match=r'in use by the dump "first", pid \d+ on ') as refused,
+    ):
+        second.__enter__()
+    assert refused.value.exit_code == 4
+    make_dump(root, {TABLE: [rows_of(b"a")]}, run_id="x")
+    with pytest.raises(ConflictError, match='has the id "x" already'):
+        make_dump(root, {TABLE: [rows_of(b"a")]}, run_id="x", at_ms=START_MS + 5_000)
+    make_dump(root, {TABLE: [rows_of(b"a")]}, run_id="y", at_ms=START_MS + 5_000)
+
+
+def test_1c_7_an_older_dump_that_ends_later_does_not_move_latest_back(monkeypatch):
+    monkeypatch.setattr(MemoryRoot, "renames_folders", False)  # there the next run removes no killed one
+    root = MemoryRoot()
+    with StashRun(root, "a", clock_ms=lambda: START_MS) as killed:
+        killed.start([TABLE])
+    make_dump(root, {TABLE: [rows_of(b"b")]}, at_ms=START_MS + 3_600_000, run_id="b")
+    with StashRun(root, "a", clock_ms=lambda: START_MS + 7_200_000) as resumed:
+        resumed.resume()
+        assert resumed.finish({TABLE: DumpedTable(())}).dump == DUMP
+    assert root.read("_LATEST") == b"2015-02-24-01-00-00\n"
+
+
+def test_1c_15_equal_rows_give_equal_files(root, tmp_path):
+    other = LocalRoot(tmp_path / "other")
+    first, second = (make_dump(each, {TABLE: [rows_of(b"a", b"b")]}) for each in (root, other))
+    assert first == second
+    (file,) = first.tables[TABLE].files
+    assert root.read(f"{DUMP}/{file.path}") == other.read(f"{DUMP}/{file.path}")
+
+
+def test_interrupted_run_resumes_with_the_ranges_that_are_done(root):
+    with StashRun(root, "r", clock_ms=lambda: START_MS) as run:
+        run.start([TABLE], plan=lambda: {"ranges": 3})
+        run.add(TABLE, 0, write_table_file(root, run.folder, TABLE, 0, rows_of(b"a")))
+        run.add(TABLE, 1, None)
+        write_table_file(root, run.folder, TABLE, 9, rows_of(b"z"))  # of an attempt that was not recorded
+    with StashRun(root, "r", clock_ms=lambda: START_MS + 90_000) as run:
+        run.resume()
+        assert ({0, 1}, {"ranges": 3}) == (run.done(TABLE).keys(), run.plan)
+        run.add(TABLE, 2, write_table_file(root, run.folder, TABLE, 2, rows_of(b"c")))
+        manifest = run.finish({TABLE: DumpedTable(())})
+    assert (manifest.dump, manifest.start_ms) == (DUMP, START_MS)
+    with StashReader(root).scan(TABLE) as rows:
+        assert [row.key for row in rows] == [b"a", b"c"]
+    with StashRun(root, "r2", clock_ms=lambda: START_MS) as run, pytest.raises(NotFoundError, match="no interrupted"):
+        run.resume()
+
+
+def test_two_dumps_of_one_second_are_refused(root):
+    make_dump(root, {TABLE: [rows_of(b"a")]})
+    with pytest.raises(ConflictError, match="of this second"):
+        make_dump(root, {TABLE: [rows_of(b"a")]}, run_id="other")
+
+
+def test_start_before_a_complete_dump_is_refused(root):
+    """The clock was ahead, and readers find the newest dump by its name."""
+    later = make_dump(root, {TABLE: [rows_of(b"a")]}, run_id="ahead", at_ms=START_MS + 86_400_000).dump
+    with pytest.raises(ConflictError, match=f'the dump "{later}" in ".*" is later than now'):
+        make_dump(root, {TABLE: [rows_of(b"b")]})
+    root.remove_file(f"{later}/_SUCCESS")
+    assert make_dump(root, {TABLE: [rows_of(b"b")]}).dump == DUMP
