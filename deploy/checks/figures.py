@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = {
     r"([\d,]*\d) events a second into RocksDB": ("rungs", "rocksdb", "per_s"),
     r"([\d,]*\d) into HBase with the write-ahead": ("hbase", "hbase", "per_s"),
+    r"([\d,]*\d) with HBase's own protocol": ("hbase", "hbase direct", "per_s"),
     r"file channel, which gives the same guarantee, reaches ([\d,]*\d)": ("hbase", "flume file channel", "per_s"),
     r"which loses events in a crash, ([\d,]*\d)": ("hbase", "flume memory channel", "per_s"),
     r"can be read ([\d.]*\d) s after": ("latency", "50 %", "p50_s"),
