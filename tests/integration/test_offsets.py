@@ -20,16 +20,16 @@ from tests.support.service import Service, environment
 NOON_MS = 1_763_899_200_000
 
 
-def run_command(service: Service, command: str, *arguments: str, code: int = 0) -> tuple[str, str]:
+def run_command(service: Service, group: str, command: str, *arguments: str, code: int = 0) -> tuple[str, str]:
     """Run a command on the file of a service; returns stdout and stderr."""
-    done = service.command(command, *arguments)
+    done = service.command(f"{group} {command}", *arguments)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
 def shown(service: Service) -> dict[str, Any]:
     """The offsets as JSON."""
-    out, _ = run_command(service, "offsets show", "--output", "json")
+    out, _ = run_command(service, "offsets", "show", "--output", "json")
     content: dict[str, Any] = json.loads(out)
     return content
 
@@ -56,7 +56,7 @@ class TestShow:
         assert (after["batch"], after["batch_time_ms"], after["uncommitted"]) == (3, 1763899200000, None)
         assert [(each["acknowledged"], each["lag"]) for each in after["partitions"]] == [(2, 3), (0, 0)]
 
-        text, summary = run_command(service, "offsets show", "--pipeline", PIPELINE)
+        text, summary = run_command(service, "offsets", "show", "--pipeline", PIPELINE)
         assert "3 of 2025-11-23T12:00:00.000Z" in text
         assert "lag 3" in summary
 
@@ -87,7 +87,7 @@ class TestReset:
     def reset(self, service: Service, to: str, *more: str, code: int = 0) -> tuple[str, str]:
         """Run the command; returns stdout and stderr."""
         chosen = ("--pipeline", PIPELINE, "--to", to)
-        return run_command(service, "offsets reset", *chosen, *more, code=code)
+        return run_command(service, "offsets", "reset", *chosen, *more, code=code)
 
     def killed_reset(self, service: Service, to: str, point: str) -> None:
         """Run the command until a failpoint kills it."""

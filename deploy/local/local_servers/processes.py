@@ -102,6 +102,8 @@ class ServerProcess:
 
     def last_error(self) -> str:
         """The last line of its log with an error, or its last line."""
+        if not self.log.exists():
+            return "it was not started"
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         errors = [line for line in lines if any(word in line for word in ("ERROR", "Error", "Exception"))]
         return (errors or lines or ["its log is empty"])[-1].strip()[:200]
