@@ -49,6 +49,12 @@ def run(  # noqa: PLR0913 - the options of the command
         Literal["gzip", "zstd", "parquet"] | None,
         typer.Option("--format", help="Lines of JSON with gzip or Zstandard, or Parquet; by default that of `stash`."),
     ] = None,
+    bodies: Annotated[
+        bool,
+        typer.Option(
+            "--bodies", help="Dump large values instead of the pointers to their bodies; name the tables with --tables."
+        ),
+    ] = False,
     min_ranges: Annotated[
         int | None, typer.Option(min=1, max=10_000, metavar="N", help="Divide each table into at least N ranges.")
     ] = None,
@@ -102,6 +108,7 @@ def run(  # noqa: PLR0913 - the options of the command
         id_=id_,
         resume=resume,
         format=format_,
+        bodies=bodies or None,
         min_ranges=min_ranges,
         max_rate=max_rate,
         keep=keep,

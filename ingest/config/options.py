@@ -183,6 +183,11 @@ class StashOptions(Model):
         default={},
         example={"logs": {"status": "web:status int32"}},
     )
+    bodies: bool = option(
+        "Of tables with a body store, dump large values in place of the pointers to their bodies. Name the `tables`, "
+        "since by default those of the body store are dumped too.",
+        default=False,
+    )
     max_rate: int | None = option(
         "Maximum average of rows per second that a dump reads, of all tasks together; no limit if left out.",
         default=None,

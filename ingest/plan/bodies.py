@@ -14,6 +14,7 @@ from sinks.bodies.body_store import BodyStore
 from sinks.bodies.moving import LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
+from sinks.bodies.tables import BodyTables
 
 
 class BodiesOfTable(NamedTuple):
@@ -26,6 +27,11 @@ class BodiesOfTable(NamedTuple):
 
     name: str
     options: BodyOptions
+
+    @property
+    def value_table(self) -> str:
+        """Name of the table that has the blocks."""
+        return BodyTables(self.name).value
 
     def resolved(self, store: Store[Any], row: Row) -> Row:
         """

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ingest import failpoint
-from ingest.api import IngestError, IntegrityError
+from ingest.api import ConfigError, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from ingest.service.cancellation import Cancellation
@@ -150,7 +150,10 @@ class Stash:
 
         def plan() -> Mapping[str, Any]:
             sources = self._sources(tables)
-            planned = sources.planned(self._request.min_ranges, self._request.columns)
+            request = self._request
+            planned = sources.planned(request.min_ranges, request.columns, with_bodies=request.bodies)
+            if request.bodies and not any(each.bodies for each in planned):
+                raise ConfigError("no table of the dump has a body store", hint="leave out `bodies`")
             found.append((sources, planned))
             if not self._request.ignore_space:
                 check_space(root, planned, sources)
@@ -166,7 +169,8 @@ class Stash:
         rate = self._request.max_rate
         limits = self._limits._replace(rows_per_s=None if rate is None else rate / self._engine.tasks)
         files = DumpFiles(root, run.folder, run.file_format, {each.name: each.columns for each in planned})
-        return DumpWork.of(sources.plan(), targets, files, limits, seconds=self._unit_s)
+        bodies = {each.name: each.bodies for each in planned if each.bodies is not None}
+        return DumpWork.of(sources.plan(), targets, files, limits, seconds=self._unit_s, bodies=bodies)
 
     def _dump(
         self,

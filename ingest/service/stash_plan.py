@@ -9,6 +9,7 @@ from ingest.api import ConfigError, FamilySpec, FrozenView, Scan, Store, StoreSe
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration
 from ingest.plan.assemble import store_component
+from ingest.plan.bodies import BodiesOfTable, bodies_of
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
@@ -44,6 +45,7 @@ class PlannedTable:
         feed: number of a shard of its feed -> iterator: where the changes start that the dump may lack; empty if the
             table has no feed.
         columns: of a Parquet file with declared columns, as `write_table_file` takes them; None for all cells.
+        bodies: its body store, whose values replace the pointers; None to dump the pointers.
     """
 
     store: str
@@ -54,6 +56,7 @@ class PlannedTable:
     stored_bytes: int | None = None
     feed: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] | None = None
+    bodies: BodiesOfTable | None = None
 
     @property
     def name(self) -> str:
@@ -67,6 +70,7 @@ class PlannedTable:
             "ranges": [each.to_json() for each in self.ranges],
             "feed": dict(self.feed),
             "columns": None if self.columns is None else dict(self.columns),
+            "with_bodies": self.bodies is not None,
         }
 
     def resumed(self, content: Mapping[str, Any]) -> "PlannedTable":
@@ -78,6 +82,7 @@ class PlannedTable:
             is_exact=False,
             feed=content["feed"],
             columns=content["columns"],
+            bodies=self.bodies if content.get("with_bodies", False) else None,
         )
 
 
@@ -124,13 +129,16 @@ class DumpSources:
             updates[name] = found
         return reading_plan(self._components.values(), updates, self._catalog.files, self._configuration.masks)
 
-    def planned(self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None) -> list[PlannedTable]:
+    def planned(
+        self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_bodies: bool = True
+    ) -> list[PlannedTable]:
         """
         The tables with their ranges.
 
         Args:
             min_ranges: minimum number of ranges of a table with more than a few rows.
             columns: of Parquet files, by table; tables that are left out have all cells.
+            with_bodies: large values replace the pointers of tables that have a body store.
 
         Raises:
             ConfigError: a declared column is none.
@@ -145,7 +153,8 @@ class DumpSources:
                 for table in self._of(name):
                     if table not in known:
                         raise missing_table(table, known)
-                    found.append(self._planned(store, name, table, min_ranges))
+                    bodies = bodies_of(self._configuration, table) if with_bodies else None
+                    found.append(self._planned(store, name, table, min_ranges, bodies))
         declared = columns or {}
         for each in declared.values():
             columns_of(each)  # raises if one is none
@@ -154,7 +163,9 @@ class DumpSources:
     def _of(self, store: str) -> list[str]:
         return sorted(table for table, name in self._tables.items() if name == store)
 
-    def _planned(self, store: Store[Any], name: str, table: str, min_ranges: int) -> PlannedTable:
+    def _planned(
+        self, store: Store[Any], name: str, table: str, min_ranges: int, bodies: BodiesOfTable | None
+    ) -> PlannedTable:
         feed = _positions(store, table)  # before any row is read
         rows = RowFormat.recorded(store, table)
         last = 0
@@ -166,15 +177,16 @@ class DumpSources:
         parts = 1 if _has_few_rows(store, table) else min_ranges
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)
-        regions = store.regions(table)
+        sizes = [_stored_bytes(store, each) for each in (table, *(() if bodies is None else (bodies.value_table,)))]
         return PlannedTable(
             name,
             DumpTarget(table, rows, last),
             DumpRange.numbered(table, [keys for partition in divided for keys in partition]),
             () if spec is None else spec.families,
             is_exact=name in self.views,
-            stored_bytes=None if regions is None else sum(each.file_bytes + each.memory_bytes for each in regions),
+            stored_bytes=None if None in sizes else sum(each for each in sizes if each is not None),
             feed=feed,
+            bodies=bodies,
         )
 
 
@@ -194,6 +206,13 @@ def tables_of(configuration: Configuration, names: Iterable[str]) -> dict[str, s
     if not chosen:
         raise ConfigError("the file declares no table", hint="name the tables with --tables")
     return {name: configuration.store_of_table(name) for name in dict.fromkeys(chosen)}
+
+
+def _stored_bytes(store: Store[Any], table: str) -> int | None:
+    if store.describe_table(table) is None:  # the first body creates the tables of a body store
+        return 0
+    regions = store.regions(table)
+    return None if regions is None else sum(each.file_bytes + each.memory_bytes for each in regions)
 
 
 def _positions(store: Store[Any], table: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ class StashRequest(Model):
         is_resumed: `--resume`: the killed dump of this id is resumed.
         format: of the files.
         columns: of Parquet files: table -> name -> column and type, as `stash: {columns: …}` has them.
+        bodies: of tables with a body store, large values replace the pointers.
         min_ranges: minimum number of ranges of a table with more than a few rows.
         max_rate: maximum average of rows per second; None without a limit.
         keep_s: complete dumps older than this are removed afterwards; None to remove none.
@@ -38,6 +39,7 @@ class StashRequest(Model):
     is_resumed: bool = option("Resume it.", default=False)
     format: Literal["gzip", "zstd", "parquet"] = option("As `format`.", default="gzip")
     columns: dict[str, dict[str, str]] = option("As `columns`.", default={})
+    bodies: bool = option("As `bodies`.", default=False)
     min_ranges: int = option("Minimum number of ranges of a table.", default=DEFAULT_MIN_RANGES, ge=1, le=10_000)
     max_rate: int | None = option("As `max_rate`.", default=None, ge=1)
     keep_s: float | None = option("As `keep`, in seconds.", default=None, gt=0)
@@ -61,6 +63,7 @@ class StashRequest(Model):
             tables=tuple(options.tables),
             format=options.format,
             columns=options.columns,
+            bodies=options.bodies,
             max_rate=options.max_rate,
             keep_s=options.keep,
         )

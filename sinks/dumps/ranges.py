@@ -141,11 +141,12 @@ class RangeDump:
         mergings: of the tables with deferred updates, by name.
         write: writes a file.
         limits: of files and rate.
+        changed: table -> function that is applied to each of its rows.
         clock: monotonic seconds.
         sleep: waits for some seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a dump of ranges, each used once
         self,
         store: Store[Any],
         targets: Mapping[str, DumpTarget],
@@ -153,6 +154,7 @@ class RangeDump:
         write: Write,
         limits: Limits | None = None,
         *,
+        changed: Mapping[str, Callable[[Row], Row]] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -161,6 +163,7 @@ class RangeDump:
         self._mergings = mergings
         self._write = write
         self._limits = limits or Limits()
+        self._changed = changed or {}
         self._clock = clock
         self._pace = _Pace(self._limits.rows_per_s, clock, sleep)
 
@@ -199,7 +202,8 @@ class RangeDump:
         """
         target = self._targets[keys.table]
         with closing(self._rows(target, Scan(start=keys.start, stop=keys.stop, page_rows=PAGE_ROWS))) as rows:
-            written = _OneFile(rows, self._limits, self._pace, self._clock)
+            change = self._changed.get(keys.table)
+            written = _OneFile(rows if change is None else map(change, rows), self._limits, self._pace, self._clock)
             file = self._write(keys.table, keys.part, written)
         if file is None or written.is_complete:
             return file, None

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ingest.api import Disposition, IngestError, Row
+from ingest.plan.bodies import BodiesOfTable
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
@@ -63,6 +64,7 @@ class DumpWork:
         files: of the dump.
         limits: of a task.
         seconds: time of a task.
+        bodies: table -> the body store whose values replace its pointers; empty to dump pointers.
     """
 
     plan: bytes = field(repr=False)
@@ -70,6 +72,7 @@ class DumpWork:
     files: DumpFiles
     limits: Limits
     seconds: float
+    bodies: Mapping[str, BodiesOfTable] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -80,9 +83,10 @@ class DumpWork:
         limits: Limits,
         *,
         seconds: float,
+        bodies: Mapping[str, BodiesOfTable],
     ) -> "DumpWork":
         """The work of the tasks of a plan."""
-        return cls(packed(plan), targets, files, limits, seconds)
+        return cls(packed(plan), targets, files, limits, seconds, bodies)
 
     def done(self, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
@@ -128,7 +132,9 @@ class DumpWork:
         }
         try:
             with reading_store(plan.stores[name]) as store:
-                return RangeDump(store, targets, mergings, self.files.write, self.limits).unit(ranges, has_time)
+                changed = {table: partial(bodies.resolved, store) for table, bodies in self.bodies.items()}
+                dump = RangeDump(store, targets, mergings, self.files.write, self.limits, changed=changed)
+                return dump.unit(ranges, has_time)
         except IngestError as error:
             if error.disposition is not Disposition.RETRY:
                 raise

@@ -125,6 +125,7 @@ def test_too_little_space(ingest, monkeypatch):
     [
         (("stash", "run", "p.yaml"), 2, "the root of the dumps is missing"),
         ((*ALONE, "--tables", "salt"), 3, 'did you mean "salted"?'),
+        ((*ALONE, "--bodies"), 2, "no table of the dump has a body store"),
         ((*ALONE, "--keep", "soon"), 2, '--keep: "soon" is not a duration'),
         ((*ALONE, "--id", "a", "--resume", "b"), 2, "exclude each other"),
         ((*ALONE, "--id", "a/b"), 2, "is no id of a dump"),
