@@ -79,9 +79,11 @@ DECORATORS = [
 WHILE_IT_RUNS = ("status", "status --output json", "log-level debug", "reload", "pause ok", "resume ok")
 OF_OK = "--pipeline ok"
 DEAD_LETTERS = f"dead-letters list {OF_OK}"
+REPLAY = f"dead-letters replay {OF_OK}"
+WITH_SPARK = ("doctor", REPLAY)
 AFTERWARDS = (
     DEAD_LETTERS,
-    f"dead-letters replay {OF_OK}",
+    REPLAY,
     "validate --connect",
     "config show",
     "doctor",
@@ -154,7 +156,8 @@ def outcome(service: Service, command: str) -> bytes:
     """What a command prints, whether it succeeds or not."""
     words = command.split()
     of_group = 2 if words[0] in ("config", "dead-letters", "offsets", "table") else 1
-    done = service.ingest(" ".join(words[:of_group]), *words[of_group:])
+    run = service.ingest if command in WITH_SPARK else service.command
+    done = run(" ".join(words[:of_group]), *words[of_group:])
     assert not done.stderr.startswith("Traceback"), done.stderr
     return (done.stdout + done.stderr).encode()
 

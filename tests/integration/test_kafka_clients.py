@@ -262,6 +262,13 @@ def test_sending_to_a_missing_topic_does_not_create_it(kafka, producer, admin):
         admin.partitions([name])
 
 
+@pytest.fixture
+def short_flush(monkeypatch):
+    """A flush fails after two seconds, not fifteen."""
+    monkeypatch.setattr("ingest.kafka.producer._FLUSH_TIMEOUT_S", 2.0)
+
+
+@pytest.mark.usefixtures("short_flush")
 def test_failed_flush_can_be_repeated_after_an_outage(kafka, producer):
     topic = kafka.create_topic("away")
     producer.send(topic, b"k", b"before")
@@ -363,7 +370,8 @@ def test_newest_records_of_an_empty_or_missing_topic(kafka, connection):
         TopicTail(connection).newest(["nowhere"], 5)
 
 
-def test_tail_reports_a_killed_broker(kafka, connection):
+def test_tail_reports_a_killed_broker(kafka, connection, monkeypatch):
+    monkeypatch.setattr("ingest.kafka.tail._STALLED_S", 2.0)
     topic = kafka.create_topic("gone")
     kafka.produce(topic, ["x" * 100_000] * 100)
     found = TopicTail(connection).read(topic)
@@ -489,6 +497,7 @@ def test_dead_letters_around_the_record_limit_of_the_topic_are_complete(queue, s
     }
 
 
+@pytest.mark.usefixtures("short_flush")
 def test_dead_letters_are_published_after_an_outage(kafka, queue):
     queue.publish([_dead_letter(1).to_json()], 1, 70)
     kafka.kill()

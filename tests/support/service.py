@@ -136,7 +136,7 @@ class Service:
         )
 
     def command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """As `ingest`, in this process, which saves seconds: for commands that start no JVM and load no plugin."""
+        """As `ingest`, in this process, which saves seconds: for commands that start no JVM."""
         out, err = io.StringIO(), io.StringIO()
         words = [*command.split(), str(self.file), *arguments]
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
