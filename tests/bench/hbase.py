@@ -22,7 +22,13 @@ from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, 
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 
-FLUME = {"flume file channel": "file", "flume memory channel": "memory"}
+LARGE = Workload(body_bytes=10_000)
+FLUME = {
+    "flume file channel": ("file", Workload()),
+    "flume memory channel": ("memory", Workload()),
+    "flume file channel, body of 10 KB": ("file", LARGE),
+}
+"""Name -> channel and workload; the first two are peers of the goals."""
 CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
     "ceiling": (ceiling.ThriftClient, TASKS),
     "ceiling direct": (ceiling.DirectClient, TASKS),
@@ -44,14 +50,15 @@ PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase, 30 cells": (Workload(cells=30), {}, {}),
     "hbase, body of 100 B": (Workload(body_bytes=100), {}, {}),
     "hbase, body of 1 KB": (Workload(body_bytes=1_000), {}, {}),
-    "hbase, body of 10 KB": (Workload(body_bytes=10_000), {}, {}),
+    "hbase, body of 10 KB": (LARGE, {}, {}),
+    "hbase direct, body of 10 KB": (LARGE, {"protocol": "rpc"}, {}),
 }
 """
 Name -> workload, options of the store, further sections of the pipeline file.
 
 `protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
 """
-GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *FLUME, *NEIGHBOURS)
+GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *list(FLUME)[:2], *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
@@ -157,16 +164,17 @@ class HBaseRungs:
         return min(self._events, BODIES_BYTES // (workload.body_bytes or 1))
 
     def _flume(self, rung: str, folder: Path) -> Sample:
+        channel, workload = FLUME[rung]
         flume = Flume(
             folder,
             brokers=self._kafka.brokers,
-            topic=self._topic,
+            topic=self._topic_of(workload),
             table=TABLE,
             zookeeper=self._hbase.server.endpoints["zookeeper"],
-            channel=FLUME[rung],
+            channel=channel,
             sinks=TASKS,
         )
-        return flume.run(self._events, self.servers)
+        return flume.run(self._events_of(workload), self.servers)
 
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that attr2hbase would write for the topic."""
