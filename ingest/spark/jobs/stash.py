@@ -83,10 +83,10 @@ class DumpWork:
         limits: Limits,
         *,
         seconds: float,
-        bodies: Mapping[str, BodiesOfTable],
+        bodies: Mapping[str, BodiesOfTable] | None = None,
     ) -> "DumpWork":
         """The work of the tasks of a plan."""
-        return cls(packed(plan), targets, files, limits, seconds, bodies)
+        return cls(packed(plan), targets, files, limits, seconds, bodies or {})
 
     def done(self, ranges: Sequence[DumpRange]) -> DumpUnit:
         """
