@@ -87,11 +87,13 @@ def _with_this_machine(configuration: "Configuration") -> "Report":
     from ingest.doctor.pipelines.machine import machine_memory
 
     report = configuration.report
-    found = {
-        *report.problems,
-        *large_events.warnings_of(configuration, machine_memory(), os.cpu_count() or 1),
-        *local_files.warnings_of(configuration),
-    }
+    found = dict.fromkeys(
+        [
+            *report.problems,
+            *large_events.warnings_of(configuration, machine_memory(), os.cpu_count() or 1),
+            *local_files.warnings_of(configuration),
+        ]
+    )
     return replace(report, problems=tuple(sorted(found, key=lambda each: each.location)))
 
 

@@ -207,6 +207,8 @@ def _build(new: Path, old: Path, offsets: Offsets) -> None:
     for (topic, partition), offset in sorted(offsets.items()):
         start.setdefault(topic, {})[str(partition)] = offset
     make_folder(new / "sources" / "0")
+    # first, so that a later reset removes what a killed one leaves
+    write_durably(new / _RESET, json.dumps({"built_in": new.name}).encode())
     for name in _COPIED:
         if (old / name).exists():
             write_durably(new / name, (old / name).read_bytes())
@@ -215,7 +217,6 @@ def _build(new: Path, old: Path, offsets: Offsets) -> None:
         BatchTimes(new / "times", now_ms).start_after([str(newest)])
     # KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets
     write_durably(new / "sources" / "0" / "0", b"\0v1\n" + json.dumps(start).encode())
-    write_durably(new / _RESET, json.dumps({"built_in": new.name}).encode())
     # one lock for both folders: it is held until the reset has ended
     os.link(old / "lock", new / "lock")
     sync_folder(new)

@@ -263,7 +263,7 @@ class RangeReplay:
                 with cancellation.calls(runner.stop):
                     self._run(runner, plan, cancellation, on_progress)
                     runner.until_possible(self._state.finish)
-            else:
+            elif plan.resumes:
                 self._state.finish()
         return totals
 

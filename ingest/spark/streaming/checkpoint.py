@@ -84,7 +84,11 @@ class Checkpoint:
         """
         self._lock.acquire()
         if isinstance(self.folder, Path):  # on a cluster the same user has just written the lease
-            _check_access([self.folder, *(self.folder / name for name in FOLDERS)])
+            try:
+                _check_access([self.folder, *(self.folder / name for name in FOLDERS)])
+            except BaseException:
+                self._lock.release()
+                raise
 
     def check_locked(self) -> None:
         """

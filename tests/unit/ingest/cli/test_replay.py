@@ -162,6 +162,14 @@ def test_without_a_service_the_command_runs_the_replay(ingest, folder: Path, own
     assert "the command runs the replay in its own process" in done.err
 
 
+def test_first_replay_of_a_range_without_records_succeeds(ingest, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    assert ingest("init", "--template", "kafka").code == 0
+    monkeypatch.setattr(range_replay.RangeReplay, "plan", lambda _: range_replay.RangePlan([], ReplayTotals()))
+    done = ingest("replay", "pipeline.yaml", *TIMES)
+    assert (done.code, done.out) == (0, ""), done.err
+    assert "no record of the pipeline's topics has a timestamp in this range" in done.err
+
+
 def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRequest]):
     assert ingest("init", "--template", "kafka").code == 0
     done = ingest("replay", "pipeline.yaml", *TIMES)

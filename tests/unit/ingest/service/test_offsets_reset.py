@@ -51,6 +51,20 @@ def test_second_reset_before_a_start_keeps_the_times(old: Path, tmp_path: Path):
     assert BatchTimes(tmp_path / "third" / "times", lambda: 10).of(0) == 5_002
 
 
+def test_checkpoint_of_a_killed_reset_is_removed_by_the_next_one(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def killed(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    root = tmp_path / "replaced"
+    monkeypatch.setattr(BatchTimes, "start_after", killed)
+    with pytest.raises(KeyboardInterrupt):
+        offsets_reset._build(root / "half", old, AFTER)
+    offsets_reset._remove_unused(root)
+    assert list(root.iterdir()) == []
+
+
 def test_only_checkpoints_that_were_never_in_place_are_removed(old: Path, tmp_path: Path):
     root = tmp_path / "replaced"
     offsets_reset._build(root / "unused", old, AFTER)

@@ -167,3 +167,14 @@ def test_damaged_format_is_reported(folder: Path, content: bytes):
     (folder / "format").write_bytes(content)
     with pytest.raises(CheckpointError, match=r'damaged: ".*/format" is not a number'):
         Checkpoint(folder).verify()
+
+
+def test_folder_without_permissions_is_not_left_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    checkpoint = Checkpoint(tmp_path / "p")
+    with monkeypatch.context() as denied:
+        denied.setattr("os.access", lambda *_arguments: False)
+        with pytest.raises(StoreUnavailableError):
+            checkpoint.lock()
+    other = Checkpoint(tmp_path / "p")
+    other.lock()
+    other.unlock()
