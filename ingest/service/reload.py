@@ -139,7 +139,9 @@ class Reloader:
 
     def _compare(self, configuration: Configuration, catalog: Catalog) -> None:
         old = self._shared.configuration
+        # one object for the life of the service: log, status and metrics mask with that of the start
         old.masks.include(configuration.masks)
+        configuration = dataclasses.replace(configuration, masks=old.masks)
         refuse_changes(old, configuration)
         plans = {name: plan_of(configuration, each, catalog) for name, each in configuration.pipelines.items()}
         self._check_session(configuration, catalog)

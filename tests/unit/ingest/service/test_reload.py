@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable import file_errors
+from ingest.masks import MASK
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
@@ -132,6 +134,30 @@ def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatu
     assert reached(lambda: not reloader.is_working, 30)
     assert control.reload_status.phase is Phase.REFUSED
     return control.reload_status
+
+
+def test_secrets_of_every_reload_are_masked_by_what_the_start_has_created(tmp_path: Path):
+    start = configuration(tmp_path)
+    parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
+    shared = Shared(**parts | {"configuration": start, "catalog": Catalog(), "stores": SharedStores(start, [])})
+    unused: Any = None
+    for secret in ("rotated once", "rotated twice"):
+        new = configuration(tmp_path)
+        new.masks.add(secret)
+        reloader = reloading.Reloader(
+            shared,
+            unused,
+            control=Control(Pauses(tmp_path), start.pipelines),
+            session=unused,
+            ask=unused,
+            opened=ExitStack(),
+            unbuilt={},
+            wait=unused,
+        )
+        reloader._compare(new, Catalog())
+        assert reloader._next is not None
+        shared = reloader._next[0]
+        assert start.masks.hide(secret) == MASK
 
 
 def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
