@@ -75,7 +75,7 @@ class SmallFile:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as error:
-            raise _problem("unknown_reference", path, _reason(error)) from error
+            raise _problem("unknown_reference", path, reason_of(error)) from error
         if len(content) > MAX_FILE_BYTES:
             raise _problem("too_large", path, f"it has more than {MAX_FILE_BYTES >> 20} MiB")
         return cls(path, content)
@@ -168,7 +168,7 @@ class ReferenceFile(Generic[T]):
                 with contextlib.suppress(FileNotFoundError):
                     found.append(path.stat())
         except (OSError, ValueError) as error:
-            raise self._error(_reason(error)) from error
+            raise self._error(reason_of(error)) from error
         # reading may create an empty file, which is ignored
         relevant = [own, *(each for each in found if each.st_size)]
         return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in relevant)
@@ -177,7 +177,7 @@ class ReferenceFile(Generic[T]):
         try:
             return self._read(self._path)
         except (OSError, ValueError) as error:
-            raise self._error(_reason(error)) from error
+            raise self._error(reason_of(error)) from error
 
     def _error(self, reason: str) -> ReferenceFileError:
         return ReferenceFileError(_message(str(self._path), reason), hint=_hint(self._path))
@@ -235,7 +235,8 @@ def check_private_key(path: str | None, option: str, content: str = "the private
         )
 
 
-def _reason(error: OSError | ValueError) -> str:
+def reason_of(error: OSError | ValueError) -> str:
+    """Why a file cannot be used, as the system says it."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -243,9 +244,13 @@ def _message(path: str, reason: str) -> str:
     return f'cannot use "{path}": {reason}'
 
 
-def _hint(path: Path) -> str:
-    hint = "replace it by a valid file"
+def with_folder(hint: str, path: Path) -> str:
+    """A hint about a file, with the folder that its path is relative to."""
     return hint if path.is_absolute() else f'{hint}; paths are relative to the current folder, "{Path.cwd()}"'
+
+
+def _hint(path: Path) -> str:
+    return with_folder("replace it by a valid file", path)
 
 
 def _problem(kind: str, path: str, reason: str) -> PydanticCustomError:

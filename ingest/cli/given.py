@@ -58,8 +58,7 @@ def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
     from ingest.api import ConfigError
     from ingest.kafka.admin import KafkaAdmin
     from ingest.kafka.tail import TopicTail
-    from ingest.service.kafka_source import required_topics_of
-    from ingest.sources.kafka import KafkaSourceSettings
+    from ingest.sources.kafka import KafkaSourceSettings, required_topics_of
 
     source = pipeline.source.settings
     if not isinstance(source, KafkaSourceSettings):

@@ -1,7 +1,8 @@
 """The body stores that a configuration declares."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from ingest.api import ConfigError, Row, Store
@@ -33,19 +34,18 @@ class BodiesOfTable(NamedTuple):
         """Name of the table that has the blocks."""
         return BodyTables(self.name).value
 
-    def resolved(self, store: Store[Any], row: Row) -> Row:
+    def resolving(self, store: Store[Any]) -> Callable[[Row], Row]:
         """
-        A row of the table with large values in place of the pointers to their bodies.
+        The function from a row of the table to the row with large values in place of the pointers to their bodies.
 
         Args:
             store: of the table, open.
-            row: as read.
 
         Raises:
-            NotFoundError: a body does not exist.
-            BodyCorruptError: a body is damaged.
+            NotFoundError: at a call: a body does not exist.
+            BodyCorruptError: at a call: a body is damaged.
         """
-        return resolved(BodyStore(store, self.name, self.options), row)
+        return partial(resolved, BodyStore(store, self.name, self.options))
 
 
 def bodies_of(configuration: Configuration, table: str) -> BodiesOfTable | None:

@@ -23,7 +23,7 @@ from ingest.observe.logs import logger
 from ingest.service.group import OffsetCommitter, kafka_offsets, leave_topics
 from ingest.service.sources import DriverContext
 from ingest.service.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
-from ingest.sources.kafka import KafkaSourceSettings, Start
+from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
 from ingest.spark.jars import connector_jars
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.batch_time import newest_time
@@ -310,26 +310,6 @@ def acknowledged_offsets(checkpoint: Checkpoint) -> dict[tuple[str, int], int]:
     """
     newest = checkpoint.newest_commit()
     return kafka_offsets(first_offsets(checkpoint) if newest is None else checkpoint.end_offsets(newest))
-
-
-def topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
-    """The topics that a source reads now: those listed, or those that match its pattern."""
-    return settings.topics or admin.topics_matching(settings.topics_pattern or "")
-
-
-def required_topics_of(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
-    """
-    The topics that a source reads now, at least one.
-
-    Raises:
-        NotFoundError: no topic matches its pattern.
-    """
-    topics = topics_of(settings, admin)
-    if not topics:
-        raise NotFoundError(
-            f'no topic matches "{settings.topics_pattern}"', hint="correct `topics_pattern`, or create the topic"
-        )
-    return topics
 
 
 def _counted(number: int, noun: str) -> str:

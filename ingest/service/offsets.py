@@ -9,9 +9,9 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.service.batches import batch_log_folder
-from ingest.service.kafka_source import acknowledged_offsets, topics_of
+from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.pipeline import checkpoint_folder
-from ingest.sources.kafka import KafkaSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint

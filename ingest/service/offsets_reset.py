@@ -24,10 +24,10 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka_source import acknowledged_offsets, required_topics_of
+from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
-from ingest.sources.kafka import KafkaSourceSettings, Start
+from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 

@@ -23,7 +23,7 @@ from ingest.plan.assemble import plan_of
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.batches import batch_log_folder
 from ingest.service.cancellation import Cancellation
-from ingest.service.kafka_source import acknowledged_offsets, required_topics_of
+from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_host import OwnProcess, ReplayHost
@@ -50,6 +50,7 @@ from ingest.service.replayable_batches import (
 from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
 from ingest.service.update_replay import unfinished
+from ingest.sources.kafka import required_topics_of
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint

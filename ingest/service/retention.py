@@ -13,8 +13,8 @@ from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.observe.activity import Activity
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
-from ingest.service.kafka_source import acknowledged_offsets, topics_of
-from ingest.sources.kafka import KafkaSourceSettings
+from ingest.service.kafka_source import acknowledged_offsets
+from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 CHECK_S = 60.0

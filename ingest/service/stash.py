@@ -115,7 +115,7 @@ class Stash:
             if request.is_resumed:
                 run.resume()
                 sources = self._sources(run.tables)
-                planned = resumed(run, sources.planned(request.min_ranges))
+                planned = resumed(run, sources.planned(request.min_ranges, with_bodies=True))
             else:
                 sources, planned = self._started(run, root, tables)
             result = StashResult(request.root, "", run.id, run.start_ms, all(each.is_exact for each in planned))

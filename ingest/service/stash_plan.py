@@ -130,7 +130,7 @@ class DumpSources:
         return reading_plan(self._components.values(), updates, self._catalog.files, self._configuration.masks)
 
     def planned(
-        self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_bodies: bool = True
+        self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_bodies: bool = False
     ) -> list[PlannedTable]:
         """
         The tables with their ranges.
@@ -177,14 +177,16 @@ class DumpSources:
         parts = 1 if _has_few_rows(store, table) else min_ranges
         divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
         spec = store.describe_table(table)
-        sizes = [_stored_bytes(store, each) for each in (table, *(() if bodies is None else (bodies.value_table,)))]
+        read = [table]
+        if bodies is not None and store.describe_table(bodies.value_table) is not None:  # the first body creates it
+            read.append(bodies.value_table)
         return PlannedTable(
             name,
             DumpTarget(table, rows, last),
             DumpRange.numbered(table, [keys for partition in divided for keys in partition]),
             () if spec is None else spec.families,
             is_exact=name in self.views,
-            stored_bytes=None if None in sizes else sum(each for each in sizes if each is not None),
+            stored_bytes=_stored_bytes(store, read),
             feed=feed,
             bodies=bodies,
         )
@@ -208,11 +210,15 @@ def tables_of(configuration: Configuration, names: Iterable[str]) -> dict[str, s
     return {name: configuration.store_of_table(name) for name in dict.fromkeys(chosen)}
 
 
-def _stored_bytes(store: Store[Any], table: str) -> int | None:
-    if store.describe_table(table) is None:  # the first body creates the tables of a body store
-        return 0
-    regions = store.regions(table)
-    return None if regions is None else sum(each.file_bytes + each.memory_bytes for each in regions)
+def _stored_bytes(store: Store[Any], tables: Iterable[str]) -> int | None:
+    """The size of tables in their store; None if it does not report one."""
+    total = 0
+    for table in tables:
+        regions = store.regions(table)
+        if regions is None:
+            return None
+        total += sum(each.file_bytes + each.memory_bytes for each in regions)
+    return total
 
 
 def _positions(store: Store[Any], table: str) -> dict[str, str]:

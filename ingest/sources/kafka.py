@@ -1,9 +1,9 @@
-"""Options of the Kafka source."""
+"""Options of the Kafka source, and the topics that they select."""
 
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -17,9 +17,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ingest.api import ByteSize, Decoding, Format, SourceSettings, Tombstones, option
+from ingest.api import ByteSize, Decoding, Format, NotFoundError, SourceSettings, Tombstones, option
 from ingest.api.source import MAX_EVENT_BYTES
 from ingest.kafka.settings import KafkaConnection
+
+if TYPE_CHECKING:
+    from ingest.kafka.admin import KafkaAdmin
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MAX_OFFSET = 2**63 - 1
@@ -221,3 +224,23 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     def java_properties(self) -> dict[str, str]:
         """The system properties that the security options need."""
         return self.security.java_properties()
+
+
+def topics_of(settings: KafkaSourceSettings, admin: "KafkaAdmin") -> list[str]:
+    """The topics that a source reads now: those listed, or those that match its pattern."""
+    return settings.topics or admin.topics_matching(settings.topics_pattern or "")
+
+
+def required_topics_of(settings: KafkaSourceSettings, admin: "KafkaAdmin") -> list[str]:
+    """
+    The topics that a source reads now, at least one.
+
+    Raises:
+        NotFoundError: no topic matches its pattern.
+    """
+    topics = topics_of(settings, admin)
+    if not topics:
+        raise NotFoundError(
+            f'no topic matches "{settings.topics_pattern}"', hint="correct `topics_pattern`, or create the topic"
+        )
+    return topics

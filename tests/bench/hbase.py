@@ -23,12 +23,9 @@ from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 
 LARGE = Workload(body_bytes=10_000)
-FLUME = {
-    "flume file channel": ("file", Workload()),
-    "flume memory channel": ("memory", Workload()),
-    "flume file channel, body of 10 KB": ("file", LARGE),
-}
-"""Name -> channel and workload; the first two are peers of the goals."""
+PEERS = {"flume file channel": ("file", Workload()), "flume memory channel": ("memory", Workload())}
+FLUME = PEERS | {"flume file channel, body of 10 KB": ("file", LARGE)}
+"""Name -> channel and workload; the goals are about `PEERS`."""
 CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
     "ceiling": (ceiling.ThriftClient, TASKS),
     "ceiling direct": (ceiling.DirectClient, TASKS),
@@ -58,7 +55,7 @@ Name -> workload, options of the store, further sections of the pipeline file.
 
 `protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
 """
-GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *list(FLUME)[:2], *NEIGHBOURS)
+GOAL_RUNGS = ("hbase", DIRECT, SPREAD, "ceiling", "ceiling direct", *PEERS, *NEIGHBOURS)
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",

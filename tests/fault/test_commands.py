@@ -16,7 +16,7 @@ from tests.support.ledger.run import LedgerRun
 from tests.support.service import environment
 
 MINUTES = float(os.environ.get("COMMANDS_MINUTES", "4"))
-DONE, WITHOUT_SERVICE, REFUSED_FILE, NOT_FOUND, CONFLICT = 0, 1, 2, 3, 4
+DONE, WITHOUT_SERVICE, NOT_FOUND, CONFLICT = 0, 1, 3, 4
 FILE = "FILE"
 RESET = "offsets reset FILE --to earliest"
 COMMANDS: dict[str, frozenset[int]] = {
@@ -130,6 +130,4 @@ def test_storm_of_commands(ledger_run: LedgerRuns) -> None:
 @pytest.mark.seeds(1)
 @pytest.mark.usefixtures("protocol")
 def test_storm_of_commands_with_hbase(ledger_run: LedgerRuns) -> None:
-    run = ledger_run("storm of commands", store="hbase", batch_size=2_000, pipeline={"trigger": {"every": "1s"}})
-    run.make_table()
-    storm(run)
+    storm(ledger_run("storm of commands", store="hbase", batch_size=2_000, pipeline={"trigger": {"every": "1s"}}))

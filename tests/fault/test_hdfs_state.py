@@ -47,6 +47,14 @@ def another_driver(run: LedgerRun, folder: Path) -> subprocess.CompletedProcess[
     )
 
 
+def kill_and_move(run: LedgerRun, folder: Path) -> None:
+    """Kill the service, and lose its machine: another folder has the pipeline file and no local state."""
+    run.kill()
+    run.check_while_dead()
+    shutil.rmtree(run.service.folder / "data")
+    run.service.move(folder)
+
+
 @pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: Path) -> None:
@@ -61,10 +69,7 @@ def test_driver_is_killed_and_another_machine_resumes(run: LedgerRun, tmp_path: 
     run.service.wait_for_batches(1, run.pipeline)
 
     with run.produce_in_background(rate=100):
-        run.kill()
-        run.check_while_dead()
-        shutil.rmtree(run.service.folder / "data")
-        run.service.move(tmp_path / "third")
+        kill_and_move(run, tmp_path / "third")
         started = time.monotonic()
         run.start()
         run.proven(f"resumed after {time.monotonic() - started:.0f} s")
@@ -87,10 +92,7 @@ def test_submitted_driver_is_killed_and_another_machine_resumes(run: LedgerRun, 
     start()
     run.service.wait_for_batches(2, run.pipeline)
     with run.produce_in_background(rate=100):
-        run.kill()
-        run.check_while_dead()
-        shutil.rmtree(run.service.folder / "data")
-        run.service.move(tmp_path / "second")
+        kill_and_move(run, tmp_path / "second")
         start()
         run.service.wait_for_batches(3, run.pipeline)
     run.finish()

@@ -1,7 +1,5 @@
 """`doctor` against real servers."""
 
-import contextlib
-import io
 import json
 import random
 import time
@@ -12,11 +10,11 @@ from typing import Any
 import pytest
 
 from ingest.api import IngestError
-from ingest.cli import main
 from ingest.doctor.hbase.jmx import Sample
 from ingest.doctor.http import fetched
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
+from tests.support.in_process import run_here
 from tests.support.local import HBaseServer, free_ports, jars
 from tests.support.names import unique
 from tests.support.servers import Given, HBase, Kafka
@@ -33,11 +31,9 @@ def doctor(*arguments: object) -> tuple[int, dict[str, Any]]:
 
 def ingest(*arguments: object) -> tuple[int, dict[str, Any]]:
     """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*map(str, arguments), "--output", "json"])
-    assert out.getvalue(), err.getvalue()
-    return code, json.loads(out.getvalue())
+    done = run_here([*map(str, arguments), "--output", "json"], Path.cwd())
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
 
 
 def above_info(found: dict[str, Any]) -> dict[str, str]:

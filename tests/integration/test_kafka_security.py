@@ -1,7 +1,5 @@
 """Kafka over TLS with a password and with a client certificate, and the errors of connections that are refused."""
 
-import contextlib
-import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.cli import main
 from tests.support.audit import rocksdb_table
+from tests.support.in_process import run_here
 from tests.support.names import unique
 from tests.support.secured_kafka import SECRETS, SecuredKafka
 from tests.support.service import START_S, Service
@@ -99,10 +97,9 @@ def test_doctor_names_what_is_wrong(secured: SecuredKafka, tmp_path: Path) -> No
     connections |= {name: options for name, (options, _) in wrong.items()}
     file = tmp_path / "pipeline.yaml"
     file.write_text(json.dumps({"version": 1, **content(tmp_path, topic, connections)}))
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        assert main(["doctor", str(file), "--output", "json"]) == 1
-    found = json.loads(out.getvalue())["findings"]
+    done = run_here(["doctor", str(file), "--output", "json"], tmp_path)
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)["findings"]
     problems = [(each["check"], f"{each['message']}; {each['hint']}") for each in found]
     for name, (_, reason) in wrong.items():
         check = "tls" if name in ("wrong_authority", "wrong_host") else "kafka"

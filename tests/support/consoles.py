@@ -1,7 +1,6 @@
 """Runs the consoles of a guide, and compares their output with the one that is shown."""
 
 import contextlib
-import io
 import os
 import re
 import shlex
@@ -11,12 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from unittest.mock import patch
 
 import psutil
 
-from ingest.cli import main
 from tests.support.commands import ANY_PORT, INGEST
+from tests.support.in_process import run_here
 from tests.support.service import environment
 from tests.support.waiting import reached
 
@@ -112,16 +110,8 @@ class Consoles:
         return found is not None and all(self._actual.setdefault(before, now) == now for before, now in pairs)
 
     def _in_process(self, command: str) -> tuple[int, str]:
-        written = io.BytesIO()
-        stream = io.TextIOWrapper(written, "utf-8", write_through=True)
-        with (
-            patch.dict(os.environ, self._variables),
-            contextlib.chdir(self.folder()),
-            contextlib.redirect_stdout(stream),
-            contextlib.redirect_stderr(stream),
-        ):
-            code = main(shlex.split(command)[1:])
-        return code, written.getvalue().decode()
+        done = run_here(shlex.split(command)[1:], self.folder(), self._variables, is_joined=True)
+        return done.returncode, done.stdout
 
     def _in_shell(self, command: str) -> tuple[int, str]:
         assert self._shell.stdin is not None

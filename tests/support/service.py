@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import http.client
-import io
 import json
 import os
 import re
@@ -19,8 +18,8 @@ from typing import Any, Self
 
 import psutil
 
-from ingest.cli import main
 from tests.support.checkpoint import CheckpointReader
+from tests.support.in_process import run_here
 from tests.support.local import free_ports
 from tests.support.short_lived import java_options
 from tests.support.waiting import reached
@@ -136,12 +135,8 @@ class Service:
         )
 
     def command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """As `ingest`, in this process, which saves seconds: for commands that start no JVM."""
-        out, err = io.StringIO(), io.StringIO()
-        words = [*command.split(), str(self.file), *arguments]
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(words)
-        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+        """As `ingest`, in this process; for commands that start no JVM."""
+        return run_here([*command.split(), str(self.file), *arguments], self.folder)
 
     @property
     def pid(self) -> int:

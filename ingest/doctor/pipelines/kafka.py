@@ -16,7 +16,7 @@ from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import TopicSettings
-from ingest.sources.kafka import KafkaSourceSettings
+from ingest.sources.kafka import KafkaSourceSettings, topics_of
 
 BATCH_OVERHEAD_BYTES = 68
 """Part of max.message.bytes, which limits a batch: 61 for a batch, and at least 7 for its only record."""
@@ -109,7 +109,7 @@ def group(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | 
 def retention(settings: KafkaSourceSettings, name: str, *, subject: str) -> Found | Skipped:
     """Whether the topics delete records before the pipeline has read them; the position is that of the group."""
     with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, name)) as offsets:
-        topics = _topics(settings, admin)
+        topics = topics_of(settings, admin)
         committed = offsets.committed(topics)
         if not committed:
             return Skipped(f'group "{name}" has no offsets yet')
@@ -170,7 +170,7 @@ def record_size(settings: KafkaSourceSettings, *, subject: str) -> Found | Skipp
     """Whether topics accept records that the source refuses."""
     with KafkaAdmin(settings) as admin:
         try:
-            limits = {topic: admin.settings(topic) for topic in _topics(settings, admin)}
+            limits = {topic: admin.settings(topic) for topic in topics_of(settings, admin)}
         except SourceError as error:
             if error.code != "access_denied":
                 raise
@@ -202,8 +202,4 @@ def rated_sizes(topics: Mapping[str, int], max_event_bytes: int, *, subject: str
 def read_topics(settings: KafkaSourceSettings) -> list[str]:
     """The topics of a source, by name or by pattern."""
     with KafkaAdmin(settings) as admin:
-        return _topics(settings, admin)
-
-
-def _topics(settings: KafkaSourceSettings, admin: KafkaAdmin) -> list[str]:
-    return settings.topics or admin.topics_matching(settings.topics_pattern or "")
+        return topics_of(settings, admin)

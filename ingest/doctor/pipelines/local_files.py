@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ingest.api.files import reason_of, with_folder
 from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.masks import MASK
@@ -32,11 +33,8 @@ def warnings_of(configuration: Configuration) -> Iterator[Problem]:
             with Path(name).open("rb"):
                 continue
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-        message = f'cannot read "{name}" on this machine: {reason}'
-        hint = "correct the path, or create the file before the service starts"
-        if not Path(name).is_absolute():
-            hint = f'{hint}; paths are relative to the current folder, "{Path.cwd()}"'
+            message = f'cannot read "{name}" on this machine: {reason_of(error)}'
+        hint = with_folder("correct the path, or create the file before the service starts", Path(name))
         yield Problem(Kind.UNKNOWN_REFERENCE, place, message, hint, Severity.WARNING)
 
 

@@ -132,7 +132,7 @@ class DumpWork:
         }
         try:
             with reading_store(plan.stores[name]) as store:
-                changed = {table: partial(bodies.resolved, store) for table, bodies in self.bodies.items()}
+                changed = {table: self.bodies[table].resolving(store) for table in targets.keys() & self.bodies.keys()}
                 dump = RangeDump(store, targets, mergings, self.files.write, self.limits, changed=changed)
                 return dump.unit(ranges, has_time)
         except IngestError as error:
