@@ -1,5 +1,6 @@
 """`ingest status`, `pause`, `resume`, `flush`, `reload` and `log-level`: a running service from its pipeline file."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -77,10 +78,9 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "pause")
-    if _was_sent(out, client, name, "pause"):
+    if _is_accepted(out, client, name, "pause", record=Pauses(state_of(configuration)).set):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
-        Pauses(state_of(configuration)).set(name)
         _show_recorded(out, name, is_paused=True)
     out.next(f"ingest resume {file} {name}")
 
@@ -95,10 +95,9 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "resume")
-    if _was_sent(out, client, name, "resume"):
+    if _is_accepted(out, client, name, "resume", record=Pauses(state_of(configuration)).clear):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
     else:
-        Pauses(state_of(configuration)).clear(name)
         _show_recorded(out, name, is_paused=False)
         out.next(f"ingest run {file}")
         return
@@ -129,9 +128,9 @@ def reload(out: Output, file: FileArgument) -> None:
 
     configuration, client = _service(out, file)
     out.problems(configuration.report)
-    number = client.reload()
-    while (found := client.reload_status())["id"] < number or found["phase"] not in ("done", "refused"):
-        if found["id"] < number - 1 or (number > 1 and found["phase"] == "none"):
+    accepted = client.reload()
+    while (found := client.reload_status())["id"] < accepted["id"] or found["phase"] not in ("done", "refused"):
+        if found["started_ms"] != accepted["started_ms"]:
             raise ConflictError("the service was restarted meanwhile; it has read the file at its start")
         time.sleep(_POLL_S)
     if out.is_json:
@@ -197,12 +196,18 @@ def _service_of_wrong_file(out: Output, file: str) -> "ServiceClient | None":
     return ServiceClient(configuration)
 
 
-def _was_sent(out: Output, client: "ServiceClient", pipeline: str, command: str) -> bool:
-    """Whether a service accepted the command; False, with a note, if none runs."""
+def _is_accepted(
+    out: Output, client: "ServiceClient", pipeline: str, command: str, *, record: Callable[[str], None]
+) -> bool:
+    """Whether a service has accepted the command; if none runs, it is recorded for the next one, with a note."""
     from ingest.service.client import NotRunningError
 
-    try:
+    with contextlib.suppress(NotRunningError):
         client.command(pipeline, command)
+        return True
+    record(pipeline)
+    try:
+        client.command(pipeline, command)  # to a service that has started before the record was complete
     except NotRunningError as error:
         out.note(error.message, "dim")
         return False

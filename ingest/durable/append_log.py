@@ -122,16 +122,13 @@ def _content(line: bytes) -> bytes | None:
 def _opened(path: Path) -> int:
     """A descriptor for appending, after the removal of a torn last line."""
     make_folder(path.parent)
-    is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        if is_new:
-            sync_folder(path.parent)
-        else:
-            content = path.read_bytes()
-            complete = _without_torn_line(content)
-            if complete != content:
-                os.ftruncate(descriptor, len(complete))
+        sync_folder(path.parent)  # also for a file that exists: its writer may have been killed before its own sync
+        content = path.read_bytes()
+        complete = _without_torn_line(content)
+        if complete != content:
+            os.ftruncate(descriptor, len(complete))
     except BaseException:
         os.close(descriptor)
         raise

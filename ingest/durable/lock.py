@@ -89,12 +89,12 @@ class FolderLock(ProcessLock):
         with file_errors(self._folder), contextlib.ExitStack() as opened:
             make_folder(self._folder)
             file = opened.enter_context(open_private(self._folder / "lock", "a+b"))
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
+            while not _is_flocked(file, fcntl.LOCK_EX):
+                if _is_flocked(file, fcntl.LOCK_SH):
+                    continue  # `is_held` of another process had it, for a moment
                 file.seek(0)
                 owner = file.read().decode("utf-8", "replace").strip() or "another process"
-                raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint) from error
+                raise ConflictError(f'{self._kind} "{self._folder}" is in use by {owner}', hint=self._hint)
             file.truncate(0)
             file.write(this_process().encode())
             file.flush()
@@ -109,3 +109,28 @@ class FolderLock(ProcessLock):
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def is_held(folder: Path) -> bool:
+    """
+    Whether a `FolderLock` of a process on this machine has a folder.
+
+    Raises:
+        StoreUnavailableError: permission is denied.
+    """
+    with file_errors(folder):
+        try:
+            file = (folder / "lock").open("rb")
+        except FileNotFoundError:
+            return False
+        with file:
+            return not _is_flocked(file, fcntl.LOCK_SH)
+
+
+def _is_flocked(file: IO[bytes], operation: int) -> bool:
+    """Take a lock of the kernel if no other process has one that excludes it; returns whether it was taken."""
+    try:
+        fcntl.flock(file, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

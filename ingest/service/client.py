@@ -8,37 +8,18 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
-from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.durable import file_errors, make_folder, write_durably
 from ingest.service.access import token_file
+from ingest.service.address import ServiceAddress
 
 TIMEOUT_S = 10.0
-"""The service answers from memory."""
+"""More than the endpoint keeps a connection; a page takes milliseconds, a pause one write of the state."""
 MAX_BYTES = 16 << 20
 """Of an answer; the status of a thousand partitions takes some 100 KiB."""
-
-
-def url_file(local_dir: Path) -> Path:
-    """The file with the URL of the endpoint, since the configured port may be 0."""
-    return local_dir / "control" / "url"
-
-
-def write_url(local_dir: Path, url: str) -> None:
-    """
-    Write the URL of the endpoint for the commands.
-
-    Raises:
-        StoreUnavailableError: the disk is full or permission is denied.
-    """
-    file = url_file(local_dir)
-    with file_errors(file):
-        make_folder(file.parent)
-        write_durably(file, url.encode())
 
 
 def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
@@ -85,27 +66,30 @@ class ServiceClient:
     """
     Sends commands to the service of a configuration, and reads its status.
 
-    A command raises NotRunningError only if it cannot have reached a service: none has started with this `state_dir`
-    and none answers at `listen`, or the connection was refused. If a service answers and its token cannot be read, it
-    raises ConflictError. If the answer does not arrive for another reason, it raises NoAnswerError. Each method raises
-    ServiceFailedError if the service answers with an internal error.
+    A command raises NotRunningError only if it cannot have reached a service: the one of this `state_dir` has ended, or
+    none has started with it and none answers at `listen`, or the connection was refused. If a service answers and its
+    token cannot be read, it raises ConflictError. If the answer does not arrive for another reason, or is not that of a
+    service, it raises NoAnswerError. Each method raises StoreUnavailableError if the service cannot write its state,
+    and ServiceFailedError if it answers with an internal error.
 
     Args:
         configuration: names the endpoint and `state_dir`.
-
-    Attributes:
-        url: of the endpoint.
-        has_started: whether a service with this `state_dir` has ever started.
     """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        file = url_file(configuration.local_dir)
-        with file_errors(file):
-            scheme = "http" if configuration.service.http.tls is None else "https"
-            listen = f"{scheme}://{configuration.service.http.listen}"
-            self.has_started = file.exists()
-            self.url = file.read_text().strip() if self.has_started else listen
+        self._address = ServiceAddress(configuration.local_dir)
+
+    @property
+    def url(self) -> str:
+        """Of the endpoint: as the newest service has written it, else as configured."""
+        http = self._configuration.service.http
+        return self._address.url or f"{'http' if http.tls is None else 'https'}://{http.listen}"
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a service with this `state_dir` has ever started."""
+        return self._address.has_started
 
     def status(self) -> list[dict[str, Any]]:
         """
@@ -114,7 +98,7 @@ class ServiceClient:
         Raises:
             NotRunningError: no service answers.
         """
-        found: list[dict[str, Any]] = json.loads(self._ask("GET", "/pipelines"))["pipelines"]
+        found: list[dict[str, Any]] = self._answer("GET", "/pipelines", key="pipelines")
         return found
 
     def command(self, pipeline: str, command: str) -> None:
@@ -129,29 +113,30 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
-    def reload(self) -> int:
+    def reload(self) -> dict[str, Any]:
         """
         Let the service read its file again.
 
         Returns:
-            The id of the reload, which `reload_status` has once this reload or a later one runs.
+            The `id` of the reload, which `reload_status` has once this reload or a later one runs, and `started_ms`,
+            the start of the service.
 
         Raises:
             NotRunningError: no service answers.
             NoAnswerError: the service may have accepted the command.
             ConflictError: the service refuses the command.
         """
-        number: int = json.loads(self._ask("POST", "/reload"))["id"]
-        return number
+        accepted: dict[str, Any] = self._answer("POST", "/reload")
+        return accepted
 
     def reload_status(self) -> dict[str, Any]:
         """
-        How far the newest reload has come, as `ReloadStatus` has it.
+        How far the newest reload has come, as `ReloadStatus` has it, and `started_ms`, the start of the service.
 
         Raises:
             NotRunningError: no service answers.
         """
-        found: dict[str, Any] = json.loads(self._ask("GET", "/reload"))
+        found: dict[str, Any] = self._answer("GET", "/reload")
         return found
 
     def set_log_level(self, level: str) -> None:
@@ -182,7 +167,7 @@ class ServiceClient:
             ConflictError: the service refuses the command.
         """
         content = json.dumps(request).encode()
-        found: dict[str, Any] = json.loads(self._ask("POST", f"/pipelines/{pipeline}/replay", content))
+        found: dict[str, Any] = self._answer("POST", f"/pipelines/{pipeline}/replay", content)
         return found
 
     def work_on_table(self, table: str, command: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,7 +189,7 @@ class ServiceClient:
         """
         content = json.dumps(request).encode()
         path = f"/tables/{urllib.parse.quote(table, safe='')}/{command}"
-        found: dict[str, Any] = json.loads(self._ask("POST", path, content))
+        found: dict[str, Any] = self._answer("POST", path, content)
         return found
 
     def stash(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +206,7 @@ class ServiceClient:
             ConfigError: the request is wrong.
             ConflictError: the service refuses the command.
         """
-        found: dict[str, Any] = json.loads(self._ask("POST", "/stash", json.dumps(request).encode()))
+        found: dict[str, Any] = self._answer("POST", "/stash", json.dumps(request).encode())
         return found
 
     def change_shards(self, table: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,7 +228,7 @@ class ServiceClient:
             ConflictError: the service refuses the command.
         """
         path = f"/tables/{urllib.parse.quote(table, safe='')}/shards"
-        found: dict[str, Any] = json.loads(self._ask("POST", path, json.dumps(request).encode()))
+        found: dict[str, Any] = self._answer("POST", path, json.dumps(request).encode())
         return found
 
     def duties(self) -> list[dict[str, Any]]:
@@ -253,7 +238,7 @@ class ServiceClient:
         Raises:
             NotRunningError: no service answers.
         """
-        found: list[dict[str, Any]] = json.loads(self._ask("GET", "/duties"))["duties"]
+        found: list[dict[str, Any]] = self._answer("GET", "/duties", key="duties")
         return found
 
     def duty(self, duty_id: str) -> dict[str, Any]:
@@ -264,7 +249,7 @@ class ServiceClient:
             NotRunningError: no service answers.
             NotFoundError: it has no such duty.
         """
-        found: dict[str, Any] = json.loads(self._ask("GET", f"/duties/{duty_id}"))
+        found: dict[str, Any] = self._answer("GET", f"/duties/{duty_id}")
         return found
 
     def cancel_duty(self, duty_id: str) -> None:
@@ -279,13 +264,29 @@ class ServiceClient:
         """
         self._ask("POST", f"/duties/{duty_id}/cancel")
 
+    def _answer(self, method: str, path: str, content: bytes | None = None, *, key: str | None = None) -> Any:
+        """The answer as plain data, or one value of it."""
+        answer = self._ask(method, path, content)
+        try:
+            found = json.loads(answer)
+            return found if key is None else found[key]
+        except (ValueError, LookupError, TypeError) as error:
+            raise NoAnswerError(
+                f"{self.url} does not answer as a service of attr2hbase does", hint="another program listens there"
+            ) from error
+
     def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        if self.has_started and not self._address.is_valid():
+            raise NotRunningError(
+                f"no service runs: the last one of this state_dir, at {self.url}, has ended",
+                hint=f"start it: ingest run {self._configuration.path}",
+            )
         request = urllib.request.Request(self.url + path, content, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":
             request.add_header("Authorization", f"Bearer {self._token()}")
         tls = self._configuration.service.http.tls
         handlers = [] if tls is None else [urllib.request.HTTPSHandler(context=client_context(tls))]
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *handlers)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects(), *handlers)
         try:
             with opener.open(request, timeout=TIMEOUT_S) as answer:
                 found: bytes = answer.read(MAX_BYTES)
@@ -338,7 +339,7 @@ class ServiceClient:
         """Raise ConflictError if a service answers at `listen`: it was started with another folder for its token."""
         try:
             self.status()
-        except (IngestError, ValueError, LookupError, TypeError):  # none, or the endpoint of another program
+        except IngestError:  # none, or the endpoint of another program
             return
         option = "state_dir" if self._configuration.state_url is None else "local_dir"
         folder = self._configuration.local_dir.absolute()
@@ -356,6 +357,8 @@ class ServiceClient:
             )
         if status == HTTPStatus.BAD_REQUEST:
             return ConfigError(f"{self.url}: {text}")
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return StoreUnavailableError(f"{self.url}: {text}", code="state_unavailable", hint="run the command again")
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return ServiceFailedError(
                 f"{self.url} failed with HTTP status {status}: {text}",
@@ -366,3 +369,10 @@ class ServiceClient:
         return ConflictError(
             f"{self.url} refuses the command: {text}", hint=hint if status == HTTPStatus.UNAUTHORIZED else None
         )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is refused as an error: the token goes to the service only."""
+
+    def redirect_request(self, *_request: object, **_options: object) -> None:
+        """Follow none."""

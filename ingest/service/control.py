@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.clock import now_ms
 from ingest.durable import StatePath, make_folder
 from ingest.durable.marker import Marker
+
+RECORDING_S = 1.0
+"""Longest wait of a command for another one that is being recorded; on a disk it takes milliseconds."""
 
 
 class Pauses:
@@ -101,12 +104,13 @@ class Control:
     Thread-safe.
 
     Args:
-        pauses: read once, then written with each change.
+        pauses: written with each change.
         pipelines: their names.
         can_reload: whether the service reads its file again.
 
     Attributes:
         reload_status: how far the newest reload has come.
+        started_ms: when this object was made, ms since the epoch: reloads are numbered from then on.
     """
 
     def __init__(self, pauses: Pauses, pipelines: Iterable[str], *, can_reload: bool = True) -> None:
@@ -115,10 +119,23 @@ class Control:
         self._lock = threading.Lock()
         # of its own: the supervisor takes the other one, and must not wait for a file system that does not answer
         self._recording = threading.Lock()
-        self._paused = {pipeline: pauses.is_set(pipeline) for pipeline in pipelines}
+        self._paused = dict.fromkeys(pipelines, False)
         self._flushes: set[str] = set()
         self._must_reload = False
         self.reload_status = ReloadStatus()
+        self.started_ms = now_ms()
+
+    def read_pauses(self) -> None:
+        """
+        Read which pipelines are paused.
+
+        Raises:
+            StoreUnavailableError, IntegrityError: as `Pauses`.
+        """
+        with self._recording:
+            found = {pipeline: self._pauses.is_set(pipeline) for pipeline in self._paused}
+            with self._lock:
+                self._paused |= found
 
     def add(self, pipeline: str) -> None:
         """
@@ -170,6 +187,8 @@ class Control:
 
         Raises:
             NotFoundError: there is no such pipeline.
+            StoreUnavailableError: the pause cannot be recorded now, and has no effect.
+            IntegrityError: the disk fails.
         """
         self._set_paused(pipeline, self._pauses.set, is_paused=True)
 
@@ -177,8 +196,7 @@ class Control:
         """
         Resume a paused pipeline where it stopped. Durable when this returns.
 
-        Raises:
-            NotFoundError: there is no such pipeline.
+        Raises: as `pause`.
         """
         self._set_paused(pipeline, self._pauses.clear, is_paused=False)
 
@@ -221,11 +239,20 @@ class Control:
             return has_flush
 
     def _set_paused(self, pipeline: str, record: Callable[[str], None], *, is_paused: bool) -> None:
-        with self._recording:
+        # each waiting command takes one of the few connections of the endpoint
+        if not self._recording.acquire(timeout=RECORDING_S):
+            raise StoreUnavailableError(
+                "an earlier command still waits for the file system of the state",
+                code="state_unavailable",
+                hint="check the servers of the file system, such as the NameNode of HDFS",
+            )
+        try:
             self.check(pipeline)
             record(pipeline)
             with self._lock:
                 self._paused[pipeline] = is_paused
+        finally:
+            self._recording.release()
 
     def _check(self, pipeline: str) -> None:
         if pipeline not in self._paused:

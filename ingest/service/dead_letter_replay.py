@@ -35,7 +35,7 @@ class DeadLetterReplay:
     Runs records through a pipeline; see `ingest.dead_letters.replay.RunRecords`.
 
     Opens the pipeline's stores until the block ends, so a store with a single writer is refused while the service runs.
-    Another replay of the pipeline on this machine is refused too, as it would replay the same dead letters.
+    Another replay of the pipeline is refused too, as it would replay the same dead letters.
 
     Args:
         recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch.
@@ -211,7 +211,19 @@ class DeadLetterReplay:
             split_per_record=True,
             splits=ranked(record.place for record in records) if self._plan.needs_splits else (),
         )
-        return run_until_durable(micro_batch, self._committers, InProcessHost(self._task, records))
+        self._check_locked()
+        return run_until_durable(
+            micro_batch,
+            self._committers,
+            InProcessHost(self._task, records),
+            check=lambda _counts, _dead_letters: self._check_locked(),
+        )
+
+    def _check_locked(self) -> None:
+        """Check that this process still has the locks of the replay and of the pipeline's checkpoint."""
+        self._lock.check()
+        if self._updates is not None:
+            self._updates.check_locked()
 
 
 def _name(records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]) -> str:

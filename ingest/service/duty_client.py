@@ -65,7 +65,10 @@ class FollowedDuty:
                 time.sleep(POLL_S)
                 self._duty = self._asked()
         except KeyboardInterrupt:
-            self._client.cancel_duty(self._duty["id"])
+            try:
+                self._client.cancel_duty(self._duty["id"])
+            except IngestError as error:
+                on_state(self._duty["state"], f"not cancelled: {error.message}")
             raise
 
     def _asked(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ingest.api import (
     RecordPlace,
     Source,
 )
-from ingest.durable import file_errors
+from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
@@ -137,7 +137,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         """
         try:
             with closing(GroupOffsets(self.settings, self.group)) as group:
-                group.commit(offsets, note=str(newest_time(self._checkpoint.folder / "times") or ""), lower=True)
+                group.commit(offsets, note=str(newest_time(self._checkpoint.times_folder) or ""), lower=True)
         except IngestError as error:  # the group is only a copy
             _log.warning("group offsets cannot be set", pipeline=self.context.pipeline, reason=str(error))
 
@@ -263,13 +263,13 @@ def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int
 
 def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     """
-    The start of the first batch, as Spark's Kafka source stores it in `sources/0/0`; empty before that.
+    The start of the first batch, as Spark's Kafka source stores it; empty before that.
 
     Raises:
         CheckpointError: the file is damaged.
         StoreUnavailableError: the file cannot be read now.
     """
-    path = checkpoint.folder / "sources" / "0" / "0"
+    path = _first_offsets_file(checkpoint.folder)
     with file_errors(path):
         if not path.exists():
             return {}
@@ -280,6 +280,25 @@ def first_offsets(checkpoint: Checkpoint) -> dict[str, object]:
     if not isinstance(content, dict):
         raise checkpoint.damaged(path, "contains no offsets")
     return content
+
+
+def write_first_offsets(folder: StatePath, offsets: Mapping[tuple[str, int], int]) -> None:
+    """
+    Write the start of the first batch into the folder of a new checkpoint; durable when this returns.
+
+    Source: KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets.
+    """
+    content = {
+        topic: {str(partition): offset for partition, offset in sorted(partitions.items())}
+        for topic, partitions in _by_topic(offsets).items()
+    }
+    file = _first_offsets_file(folder)
+    make_folder(file.parent)
+    write_durably(file, b"\0v1\n" + json.dumps(content).encode())
+
+
+def _first_offsets_file(folder: StatePath) -> StatePath:
+    return folder / "sources" / "0" / "0"
 
 
 def offset_ranges(checkpoint: Checkpoint, batch_id: int) -> dict[tuple[str, int], tuple[int, int]]:

@@ -116,7 +116,7 @@ def offsets_of(configuration: Configuration, pipeline: Pipeline) -> PipelineOffs
     return PipelineOffsets(
         group=group,
         batch=newest,
-        batch_time_ms=None if newest is None else stored_time(checkpoint.folder / "times", newest),
+        batch_time_ms=None if newest is None else stored_time(checkpoint.times_folder, newest),
         uncommitted=checkpoint.uncommitted(),
         replayable_since_ms=None if oldest is None else oldest.time_ms,
         partitions=[

@@ -24,15 +24,16 @@ from ingest.durable.exchange import exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.logs import logger
-from ingest.service.kafka_source import acknowledged_offsets
+from ingest.service.kafka_source import acknowledged_offsets, write_first_offsets
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
+from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 Offsets = Mapping[tuple[str, int], int]
-_COPIED = ("identity.json", "topics.json", "configuration")
+_COPIED = ("identity.json", "configuration")
 _RESET = "reset.json"  # names the folder in which its checkpoint was built
 _log = logger(__name__)
 
@@ -79,7 +80,7 @@ def reset_offsets(
         NotFoundError: the pipeline has no checkpoint, or there is no topic.
         ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
             folders; nothing was changed.
-        CheckpointError: the checkpoint is damaged.
+        CheckpointError: the checkpoint is damaged, or a newer version wrote it.
         SourceUnavailableError: the cluster does not answer; nothing was changed.
     """
     settings = kafka_source_of(pipeline)
@@ -99,20 +100,33 @@ def reset_offsets(
         )
     checkpoint.lock()
     try:
+        with file_errors(folder):
+            checkpoint.verify_format()
         before = acknowledged_offsets(checkpoint)
+        known_ids = TopicIds(folder).known()
         with KafkaAdmin(settings) as admin:
             topics = required_topics_of(settings, admin)
-            after = _targets(admin, topics, to, before, pipeline.timezone)
+            topic_ids = admin.topic_ids(topics)
+            # those of a topic that was recreated are of other records
+            valid = {part: offset for part, offset in before.items() if _is_same(part[0], known_ids, topic_ids)}
+            after = _targets(admin, topics, to, valid, pipeline.timezone)
         uncommitted = checkpoint.uncommitted()
         if not recount:
             _refuse_recount(configuration, pipeline, before, after, uncommitted)
         if dry_run:
             return Reset(before, after, folder, uncommitted=uncommitted)
-        kept = _replaced(configuration, pipeline.name, folder, after)
-        is_group_set = _set_group(settings, pipeline.name, after, newest_time(folder / "times"))
+        root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
+        kept = _replaced(root, folder, after, topic_ids)
+        is_group_set = _set_group(settings, pipeline.name, after, newest_time(checkpoint.times_folder))
         return Reset(before, after, folder, kept, uncommitted, is_group_set)
     finally:
         checkpoint.unlock()
+
+
+def _is_same(topic: str, known_ids: Mapping[str, str], topic_ids: Mapping[str, str]) -> bool:
+    """Whether a topic is the one of the checkpoint, as far as it is known."""
+    known = known_ids.get(topic)
+    return known is None or topic_ids.get(topic, known) == known
 
 
 def _refuse_recount(
@@ -187,36 +201,32 @@ def _listed(path: Path) -> dict[tuple[str, int], int]:
 _FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'
 
 
-def _replaced(configuration: Configuration, pipeline: str, folder: Path, offsets: Offsets) -> Path:
+def _replaced(root: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str]) -> Path:
     """Replace the checkpoint by one that starts at these offsets; returns the folder of the old one."""
-    root = configuration.local_dir / "replaced-checkpoints" / pipeline
     with file_errors(root):
         make_folder(root)
         _remove_unused(root)
         kept = root / datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
-        _build(kept, folder, offsets)
+        _build(kept, old, offsets, topic_ids)
     failpoint.point("before_exchange")()
-    exchange(kept, folder)
+    exchange(kept, old)
     failpoint.point("after_exchange")()
     return kept
 
 
-def _build(new: Path, old: Path, offsets: Offsets) -> None:
+def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str]) -> None:
     """Write a checkpoint that no query has used, durably."""
-    start: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        start.setdefault(topic, {})[str(partition)] = offset
-    make_folder(new / "sources" / "0")
+    make_folder(new)
     # first, so that a later reset removes what a killed one leaves
     write_durably(new / _RESET, json.dumps({"built_in": new.name}).encode())
     for name in _COPIED:
         if (old / name).exists():
             write_durably(new / name, (old / name).read_bytes())
-    newest = newest_time(old / "times")
+    TopicIds(new).check(topic_ids)
+    newest = newest_time(Checkpoint(old).times_folder)
     if newest is not None:
-        BatchTimes(new / "times", now_ms).start_after([str(newest)])
-    # KafkaSourceInitialOffsetWriter of Spark: a zero byte, the version, the offsets
-    write_durably(new / "sources" / "0" / "0", b"\0v1\n" + json.dumps(start).encode())
+        BatchTimes(Checkpoint(new).times_folder, now_ms).start_after([str(newest)])
+    write_first_offsets(new, offsets)
     # one lock for both folders: it is held until the reset has ended
     os.link(old / "lock", new / "lock")
     sync_folder(new)

@@ -10,7 +10,7 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound, RequestEntityTooLarg
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
@@ -47,7 +47,7 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/duties` and
     `/duties/ID`, and for POST `/pipelines/NAME/pause`, `resume`, `flush` and `replay`, `/tables/NAME/compact`,
-    `rollback` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
+    `rollback`, `sweep` and `shards`, `/stash`, `/duties/ID/cancel`, `/reload` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -174,15 +174,11 @@ class Pages:
         }
 
     def _reload_status(self, _request: Request) -> Response:
-        return _json(self._control.reload_status.to_json())
+        return _json({"started_ms": self._control.started_ms, **self._control.reload_status.to_json()})
 
     def _reload(self, _request: Request) -> Response:
-        try:
-            response = _json({"id": self._control.reload()})
-        except ConflictError as error:
-            return Response(f"{error}\n", HTTPStatus.CONFLICT)
-        response.status_code = HTTPStatus.ACCEPTED
-        return response
+        started_ms = self._control.started_ms
+        return _answer(lambda: _json({"started_ms": started_ms, "id": self._control.reload()}), HTTPStatus.ACCEPTED)
 
     def _list_duties(self, _request: Request) -> Response:
         return _json({"duties": [status.to_json() for status in self._duties.statuses()]})
@@ -223,11 +219,11 @@ class Pages:
     def _shards(self, request: Request, table: str) -> Response:
         shared = self._duties.shared
         return _answer(
-            lambda: apply_in_service(shared, table, ShardRequest.of(request.get_data())), HTTPStatus.ACCEPTED
+            lambda: _json(apply_in_service(shared, table, ShardRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
     def _about_duty(self, action: Callable[[], DutyStatus], status: HTTPStatus = HTTPStatus.OK) -> Response:
-        return _answer(lambda: action().to_json(), status)
+        return _answer(lambda: _json(action().to_json()), status)
 
     def _log_level(self, _request: Request, level: str) -> Response:
         if level not in set(LogLevel):
@@ -257,29 +253,27 @@ class Pages:
         """A page that passes the name of a pipeline to a command."""
 
         def page(request: Request, pipeline: str) -> Response:
-            try:
+            def carried_out() -> Response:
                 carry_out(pipeline)
-            except NotFoundError as error:
-                return Response(f"{error.message}\n", HTTPStatus.NOT_FOUND)
-            except ConflictError as error:
-                return Response(f"{error}\n", HTTPStatus.CONFLICT)
-            response = self._pipeline(request, pipeline)
-            response.status_code = HTTPStatus.ACCEPTED
-            return response
+                return self._pipeline(request, pipeline)
+
+            return _answer(carried_out, HTTPStatus.ACCEPTED)
 
         return page
 
 
-def _answer(action: Callable[[], object], status: HTTPStatus) -> Response:
-    """The result of a command as JSON, or the status of its error."""
+def _answer(command: Callable[[], Response], status: HTTPStatus) -> Response:
+    """The response of a command with a status, or that of its error."""
     try:
-        response = _json(action())
+        response = command()
     except NotFoundError as error:
         return Response(f"{error}\n", HTTPStatus.NOT_FOUND)
     except ConflictError as error:
         return Response(f"{error}\n", HTTPStatus.CONFLICT)
     except ConfigError as error:
         return Response(f"{error}\n", HTTPStatus.BAD_REQUEST)
+    except StoreUnavailableError as error:
+        return Response(f"{error}\n", HTTPStatus.SERVICE_UNAVAILABLE)
     response.status_code = status
     return response
 

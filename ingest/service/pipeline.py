@@ -356,4 +356,4 @@ def _batch_times(configuration: Configuration, pipeline: Pipeline, checkpoint: C
     newest = (
         None if pipeline.source.settings.keeps_batch_times else state_of(configuration) / "batch-times" / pipeline.name
     )
-    return BatchTimes(checkpoint.folder / "times", now_ms, newest)
+    return BatchTimes(checkpoint.times_folder, now_ms, newest)

@@ -59,13 +59,14 @@ class Reloader:
         self._control = control
         self._session = session
         self._ask = ask
-        self._opened = opened
         self._unbuilt = unbuilt
         self._wait = wait
         self._running: frozenset[str] = frozenset()
         self._next: tuple[Shared, dict[str, Plan]] | None = None
         self._thread: threading.Thread | None = None
         self._built: list[LivePipeline] = []
+        self._replaced: dict[str, LivePipeline] = {}  # by name, only the newest: the supervisor closes those it ends
+        opened.callback(self._close)
 
     @property
     def shared(self) -> Shared:
@@ -194,9 +195,6 @@ class Reloader:
             shared.metrics.add(name)
             try:
                 pipeline = self._wait.result(partial(self._pipeline, plans[name]), [name])
-                self._opened.callback(pipeline.close)
-                refuse_cluster(shared.stores.in_use(), str(self._session.sparkContext.master))
-                pipeline.attach(self._session, self._ask)
             except StartStoppedError:
                 return
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
@@ -209,8 +207,20 @@ class Reloader:
         self._control.reload_status = dataclasses.replace(self.status, failed=failed)
 
     def _pipeline(self, plan: Plan) -> LivePipeline:
+        """A pipeline of this service; if an error ends this, its checkpoint and stores are free again."""
         self._control.add(plan.pipeline)
-        return build_pipeline(self._shared, plan)
+        with ExitStack() as building:
+            pipeline = build_pipeline(self._shared, plan)
+            building.callback(pipeline.close)
+            refuse_cluster(self._shared.stores.in_use(), str(self._session.sparkContext.master))
+            pipeline.attach(self._session, self._ask)
+            building.pop_all()
+        self._replaced[plan.pipeline] = pipeline
+        return pipeline
+
+    def _close(self) -> None:
+        for pipeline in self._replaced.values():
+            pipeline.close()
 
 
 def refuse_changes(old: Configuration, new: Configuration) -> None:

@@ -1,16 +1,14 @@
 """A replay as a duty of a service."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Collection
 
 from ingest.api import ConflictError, NotFoundError
-from ingest.service.duty import Duty, DutyRun, Progress
+from ingest.service.duty import Duty, DutyReporter, DutyRun
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import Shared
 from ingest.service.range_replay import RangeReplay
 from ingest.service.replay_host import RunningService
 from ingest.service.replay_request import ReplayRequest
-from ingest.service.replay_state import ReplayTotals
 
 
 class ReplayDuty(Duty):
@@ -65,26 +63,10 @@ class ReplayDuty(Duty):
         self._is_checked = True  # a later run resumes with the configuration of a reload, as a restarted command would
         host = RunningService(run)
         replayed = RangeReplay(shared.configuration, pipeline, shared.catalog, self.request, host)
-        progress = _Reporter(run.report)
+        reporter = DutyReporter(run.report)
         totals = replayed.run(
-            on_progress=progress.advanced,
-            on_blocked=progress.blocked,
+            on_progress=lambda totals, planned: reporter.advanced(totals, totals.batches, planned),
+            on_blocked=reporter.blocked,
             cancellation=run.cancellation,
         )
-        progress.advanced(totals, totals.batches)
-
-
-class _Reporter:
-    """Reports the progress of a replay as that of a duty."""
-
-    def __init__(self, report: Callable[[Progress], None]) -> None:
-        self._report = report
-        self._progress = Progress()
-
-    def advanced(self, totals: ReplayTotals, planned: int) -> None:
-        self._progress = Progress(totals.batches, planned, totals.to_json())
-        self._report(self._progress)
-
-    def blocked(self, reason: str) -> None:
-        self._progress = replace(self._progress, blocked=reason)
-        self._report(self._progress)
+        reporter.advanced(totals, totals.batches, totals.batches)

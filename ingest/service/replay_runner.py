@@ -100,7 +100,7 @@ class ReplayRunner:
             ),
             publish=dead_letters.publish,
             observer=self._observer,
-            check_owner=check_owner,
+            check_owner=partial(_check_both, check_owner, self._updates),
             needs_splits=plan.needs_splits,
             max_tasks=host.max_tasks(self._session),
             limiter=limiter,
@@ -159,6 +159,13 @@ class ReplayRunner:
         """Abandon the running piece; called from another thread, and returns at once."""
         self._job.stop()
         self._group.cancel()
+
+
+def _check_both(check_owner: Callable[[], None], updates: UpdateReplay | None) -> None:
+    """Check the lock of the replay, and that of the pipeline's checkpoint if the replay writes in its place."""
+    check_owner()
+    if updates is not None:
+        updates.check_locked()
 
 
 class _Observer:

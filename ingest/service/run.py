@@ -12,7 +12,6 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.durable import StatePath
-from ingest.durable.lock import FolderLock
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -20,8 +19,8 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.access import access_of
+from ingest.service.address import ServiceAddress
 from ingest.service.body_sweep_schedule import BodySweepSchedule
-from ingest.service.client import url_file, write_url
 from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
@@ -122,9 +121,10 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         )
         wait = StateWait(state, stop, health, once=options.once)
         try:
-            pauses = partial(Control, Pauses(state), configuration.pipelines, can_reload=not options.once)
-            control = wait.result(pauses, configuration.pipelines)
+            control = Control(Pauses(state), configuration.pipelines, can_reload=not options.once)
             duties, conflict = _serve(configuration, options, shared, control, opened)
+            # commands arrive now: one that has found no service has recorded its pause before, or is repeated
+            wait.result(control.read_pauses, configuration.pipelines)
             pipelines, unbuilt = _build(shared, plans, options, wait, opened)
         except StartStoppedError:
             _log.info("stopped while the start waited for the state", state=str(state))
@@ -303,22 +303,18 @@ def _serve(
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)
-    folder = FolderLock(
-        url_file(configuration.local_dir).parent,
-        kind="folder of the commands",
-        hint="stop that service first, or give each service another state_dir (with state in HDFS: local_dir)",
-    )
+    address = ServiceAddress(configuration.local_dir)
     try:
         # a second service must not take the address by which the commands find the running one
-        folder.acquire()
-        opened.callback(folder.release)
+        address.take()
+        opened.callback(address.release)
         endpoint.start()
     except ConflictError as error:
         if not options.once:
             return duties, error
         _log.warning("the metrics of this run are not served", reason=str(error))
     else:
-        write_url(configuration.local_dir, endpoint.url)
+        address.publish(endpoint.url)
         _log.info("metrics, health and commands are served", url=endpoint.url)
     opened.callback(endpoint.stop)
     return duties, None

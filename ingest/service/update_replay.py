@@ -70,7 +70,8 @@ class UpdateReplay:
         checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         checkpoint.lock()
         opened.callback(checkpoint.unlock)
-        self._times = checkpoint.folder / "times"
+        self._checkpoint = checkpoint
+        self._times = checkpoint.times_folder
         self._topic_ids = TopicIds(checkpoint.folder).known()
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._keep_ms = int(pipeline.replay.keep * 1000)
@@ -97,6 +98,14 @@ class UpdateReplay:
             )
         return mark
 
+    def check_locked(self) -> None:
+        """
+        Check that this process still has the checkpoint, before it writes anything.
+
+        Raises: as `Checkpoint.check_locked`.
+        """
+        self._checkpoint.check_locked()
+
     def run(self, content: object, write: Write) -> None:
         """
         Write records as a micro-batch at a new time, and move the marks to it.
@@ -110,6 +119,7 @@ class UpdateReplay:
             IngestError: as `write`.
         """
         time_ms = self._interrupted(content)
+        self.check_locked()
         if time_ms is None:
             time_ms = max(self._clock(), self._mark.time_ms + MIN_GAP_MS, (newest_time(self._times) or 0) + MIN_GAP_MS)
             stored = {
@@ -124,6 +134,7 @@ class UpdateReplay:
         # the changes too: no request for the shards of a feed takes effect in a replay
         self._tables.feeds.replay_at(time_ms)
         write(time_ms)
+        self.check_locked()
         self._mark = replace(self._mark, time_ms=time_ms)
         self._tables.move(self._mark)
 

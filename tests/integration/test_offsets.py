@@ -144,6 +144,20 @@ class TestReset:
         self.reset(service, "earliest", "--recount")
         assert self.acknowledged(service) == [0, 0]
 
+    def test_recreated_topic_starts_at_the_offsets_of_its_new_records(self, service: Service, tmp_path: Path) -> None:
+        folder = service.checkpoint(PIPELINE).folder
+        (folder / "topics.json").write_text(json.dumps({self.topic: "of the deleted topic"}))
+        listed = tmp_path / "offsets.json"
+        listed.write_text(json.dumps({self.topic: {"1": 4}}))
+        self.reset(service, str(listed))
+        assert self.acknowledged(service) == [0, 4]  # not 3, an offset of the deleted topic
+        assert json.loads((folder / "topics.json").read_text())[self.topic] != "of the deleted topic"
+
+    def test_checkpoint_of_a_newer_version_is_refused(self, service: Service) -> None:
+        (service.checkpoint(PIPELINE).folder / "format").write_text("2")
+        assert "has format 2" in self.reset(service, "earliest", code=1)[1]
+        assert not self.kept.exists()
+
     def test_refused(self, service: Service, kafka: Kafka, tmp_path: Path) -> None:
         lock = FolderLock(service.checkpoint(PIPELINE).folder, kind="checkpoint", hint="")
         with lock:

@@ -1,12 +1,14 @@
 """The pages of a service without its pipelines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.access import Access
+from ingest.service.address import ServiceAddress
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.pages import Pages
@@ -17,6 +19,18 @@ TOKEN = "token-of-a-test"  # noqa: S105 - of a test
 def no_metrics() -> tuple[str, bytes]:
     """A page of metrics without any."""
     return "text/plain", b""
+
+
+@contextmanager
+def published(local_dir: Path, url: str) -> Iterator[None]:
+    """The URL of an endpoint where the commands find it, as of a service that runs during the block."""
+    address = ServiceAddress(local_dir)
+    address.take()
+    address.publish(url)
+    try:
+        yield
+    finally:
+        address.release()
 
 
 def pages(

@@ -106,6 +106,7 @@ class Bench:
         self.health = Health(["p"])
         self.query = Query()
         self.control = Control(Pauses(state_dir), ["p"])
+        self.control.read_pauses()
         self.observer = PipelineObserver(
             "p", self.health, Metrics(process=False), Activity(), lambda _pipeline, _totals: None
         )

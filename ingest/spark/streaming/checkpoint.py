@@ -68,6 +68,11 @@ class Checkpoint:
         )
 
     @property
+    def times_folder(self) -> StatePath:
+        """Folder of the batch times; see `ingest.spark.streaming.batch_time`."""
+        return self.folder / "times"
+
+    @property
     def exists(self) -> bool:
         """Whether a query has started here: it has planned a batch, or stored where its source starts."""
         return bool(self._numbers("offsets") or self._numbers("sources/0"))
@@ -118,10 +123,16 @@ class Checkpoint:
             StoreUnavailableError: a file cannot be read now.
         """
         with file_errors(self.folder):
-            self._verify_format()
+            self.verify_format()
             self._verify()
 
-    def _verify_format(self) -> None:
+    def verify_format(self) -> None:
+        """
+        Check that this version can read the checkpoint.
+
+        Raises:
+            CheckpointError: a newer version wrote it, or its `format` is damaged.
+        """
         path = self.folder / "format"
         try:
             found = path.read_bytes()
@@ -152,7 +163,7 @@ class Checkpoint:
                     raise self.damaged(self.folder / name / str(number), "is missing")
         self._verify_file(self.folder / "metadata")
         for number in (newest_planned - 1, newest_planned):
-            time = self.folder / "times" / str(number)
+            time = self.times_folder / str(number)
             if time.exists() and not time.read_bytes().isdigit():
                 raise self.damaged(time, "is not a time")
 

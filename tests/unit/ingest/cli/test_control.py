@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
-from ingest.service.client import url_file, write_url
+from ingest.service.address import ServiceAddress
 from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
-from tests.support.endpoint import no_metrics
+from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 
 
@@ -32,8 +32,8 @@ def served(configuration: Configuration, control: Control, activity: Activity | 
     pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
-    write_url(configuration.local_dir, endpoint.url)
-    yield health
+    with published(configuration.local_dir, endpoint.url):
+        yield health
     endpoint.stop()
 
 
@@ -44,6 +44,38 @@ def activity(pipeline: Path) -> Iterator[Activity]:
     activity = Activity()
     with served(configuration, Control(Pauses(configuration.local_dir), configuration.pipelines), activity):
         yield activity
+
+
+class StartsMeanwhile(Pauses):
+    """A service has read these pauses before one is recorded, and takes commands after that."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(configuration.local_dir)
+        self._configuration = configuration
+        self._served = ExitStack()
+        self.control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+        self.control.read_pauses()
+
+    def set(self, pipeline: str) -> None:
+        super().set(pipeline)
+        self._served.enter_context(served(self._configuration, self.control))
+
+    def stop(self) -> None:
+        self._served.close()
+
+
+def test_pause_reaches_a_service_that_starts_meanwhile(
+    pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = StartsMeanwhile(load(pipeline / "pipeline.yaml", env={}, lookup=Catalog()))
+    monkeypatch.setattr("ingest.service.control.Pauses", lambda _state: pauses)
+    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
+    try:
+        done = ingest("pause", "pipeline.yaml")
+        assert (done.code, "will be paused" in done.out) == (0, False)
+        assert pauses.control.is_paused(name_in(pipeline))
+    finally:
+        pauses.stop()
 
 
 def name_of(ingest: Callable[..., Any]) -> str:
@@ -79,15 +111,24 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
 class Restarted(Control):
     """Forgets a reload that it has accepted, as a service that is restarted."""
 
+    status = ReloadStatus()
+    """Of the service after its restart."""
+
     def reload(self) -> int:
-        super().reload()
-        self.reload_status = ReloadStatus()
-        return 2
+        number = super().reload()
+        self.reload_status = self.status
+        self.started_ms += 1
+        return number
 
 
-def test_reload_ends_if_the_service_is_restarted(pipeline: Path, ingest: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("status", [ReloadStatus(), ReloadStatus(Phase.DONE, id=1)])
+def test_reload_ends_if_the_service_is_restarted(
+    pipeline: Path, ingest: Callable[..., Any], status: ReloadStatus
+) -> None:
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
-    with served(configuration, Restarted(Pauses(configuration.local_dir), configuration.pipelines)):
+    control = Restarted(Pauses(configuration.local_dir), configuration.pipelines)
+    control.reload_status, control.status = ReloadStatus(Phase.READING, id=1), status  # this one gets number 2
+    with served(configuration, control):
         done = ingest("reload", "pipeline.yaml")
     assert (done.code, "the service was restarted" in done.err) == (4, True)
 
@@ -248,7 +289,7 @@ def test_command_in_another_working_directory_is_refused_and_records_nothing(
     activity: Activity, pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     name, file = name_in(pipeline), pipeline / "pipeline.yaml"
-    url = url_file(load(file, env={}, lookup=Catalog()).local_dir).read_text()
+    url = ServiceAddress(load(file, env={}, lookup=Catalog()).local_dir).url or ""
     listen = {"service": {"http": {"listen": url.removeprefix("http://")}}}
     file.write_text(json.dumps(yaml.safe_load(file.read_text()) | listen))
     elsewhere = pipeline / "elsewhere"

@@ -16,8 +16,8 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service import client, range_replay, replay_duty
 from ingest.service.access import access_of
+from ingest.service.address import ServiceAddress
 from ingest.service.batches import batch_log_folder
-from ingest.service.client import write_url
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
@@ -63,7 +63,9 @@ class Service:
         pages = Pages(health, Activity(), no_metrics, control, self.duties, access_of(configuration))
         self.endpoint = HttpEndpoint("127.0.0.1:0", pages)
         self.endpoint.start()
-        write_url(configuration.local_dir, self.endpoint.url)
+        self.address = ServiceAddress(configuration.local_dir)
+        self.address.take()
+        self.address.publish(self.endpoint.url)
         self.shared = SimpleNamespace(configuration=configuration, catalog=None)
 
     def start(self) -> None:
@@ -80,6 +82,7 @@ class Service:
     def close(self) -> None:
         self.duties.close()
         self.endpoint.stop()
+        self.address.release()
 
 
 @pytest.fixture
@@ -179,9 +182,10 @@ def test_range_without_records_is_named(ingest, folder: Path, own: list[ReplayRe
 
 def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Service, own: list[ReplayRequest]):
     service.endpoint.stop()
+    service.address.release()
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own)) == (0, 1)
-    assert "no service answers" in done.err
+    assert "no service runs" in done.err
     assert "the command runs the replay in its own process" in done.err
 
 
@@ -190,7 +194,7 @@ def test_request_that_may_have_been_accepted_does_not_run_twice(
 ):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
-        write_url(service.local_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        service.address.publish(f"http://127.0.0.1:{silent.getsockname()[1]}")
         done = ingest("replay", "pipeline.yaml", *TIMES, "--overwrite")
     assert (done.code, own) == (1, [])
     assert "may have accepted the command" in done.err

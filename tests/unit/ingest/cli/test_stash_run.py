@@ -14,7 +14,6 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.access import token_file
 from ingest.service.cancellation import Cancellation
-from ingest.service.client import write_url
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext, DutyRun, Progress
 from ingest.service.http import HttpEndpoint
@@ -24,7 +23,7 @@ from ingest.service.stores import SharedStores
 from sinks.dumps.reader import StashReader
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rocksdb.views import VIEWS
-from tests.support.endpoint import TOKEN, pages
+from tests.support.endpoint import TOKEN, pages, published
 from tests.support.stashes import FILE, TABLE, InProcess, opened, written
 
 ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
@@ -67,10 +66,10 @@ def serving(configuration: Configuration, shared: SimpleNamespace, slots: int = 
     endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
     endpoint.start()
     try:
-        write_url(configuration.local_dir, endpoint.url)
-        token_file(configuration.local_dir).write_text(TOKEN)
-        duties.start(DutyContext(shared, None, slots))
-        yield duties
+        with published(configuration.local_dir, endpoint.url):
+            token_file(configuration.local_dir).write_text(TOKEN)
+            duties.start(DutyContext(shared, None, slots))
+            yield duties
     finally:
         duties.close()
         endpoint.stop()

@@ -16,7 +16,6 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.access import token_file
 from ingest.service.cancellation import Cancellation
-from ingest.service.client import write_url
 from ingest.service.compaction_duty import CompactionDuty
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.duties import Duties
@@ -29,7 +28,7 @@ from sinks.rewriting.table_lease import LEASE
 from sinks.rewriting.taken_back import Interval, taken_back
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.counters import HOUR, T, mark, opened, written
-from tests.support.endpoint import TOKEN, pages
+from tests.support.endpoint import TOKEN, pages, published
 
 NOW = CompactionRequest(older_than_ms=0)
 
@@ -140,10 +139,10 @@ def serving(configuration: Configuration, shared: SimpleNamespace) -> Iterator[D
     endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["hits"]), duties=duties), None)
     endpoint.start()
     try:
-        write_url(configuration.local_dir, endpoint.url)
-        token_file(configuration.local_dir).write_text(TOKEN)
-        duties.start(DutyContext(shared, None, 1))
-        yield duties
+        with published(configuration.local_dir, endpoint.url):
+            token_file(configuration.local_dir).write_text(TOKEN)
+            duties.start(DutyContext(shared, None, 1))
+            yield duties
     finally:
         duties.close()
         endpoint.stop()

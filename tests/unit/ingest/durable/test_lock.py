@@ -1,11 +1,13 @@
 """Exclusive locks of folders."""
 
+import fcntl
+import threading
 from pathlib import Path
 
 import pytest
 
 from ingest.api import ConflictError
-from ingest.durable.lock import FolderLock
+from ingest.durable.lock import FolderLock, is_held
 from tests.support.held import held_by_another
 
 
@@ -33,3 +35,18 @@ def test_lock_is_free_after_release(tmp_path: Path):
     second.acquire()
     second.release()
     second.release()
+
+
+def test_command_that_asks_whether_a_folder_is_held_does_not_hold_it(tmp_path: Path):
+    assert not is_held(tmp_path / "missing")
+    lock = lock_of(tmp_path)
+    with lock:
+        assert is_held(tmp_path)
+    assert not is_held(tmp_path)
+    with (tmp_path / "lock").open("rb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        released = threading.Timer(0.05, fcntl.flock, [asking, fcntl.LOCK_UN])
+        released.start()
+        with lock:  # waits for the end of the question
+            assert is_held(tmp_path)
+        released.join()

@@ -22,14 +22,14 @@ from ingest.service import body_sweep
 from ingest.service.access import token_file
 from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.cancellation import Cancellation
-from ingest.service.client import ServiceClient, write_url
+from ingest.service.client import ServiceClient
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext, DutyRun, Progress
 from ingest.service.http import HttpEndpoint
 from ingest.service.stores import SharedStores
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
-from tests.support.endpoint import TOKEN, pages
+from tests.support.endpoint import TOKEN, pages, published
 
 BODIES = 7
 
@@ -123,19 +123,19 @@ def test_command_lets_the_service_sweep(
     endpoint = HttpEndpoint("127.0.0.1:0", pages(Health(["p"]), duties=duties), None)
     endpoint.start()
     try:
-        write_url(configuration.local_dir, endpoint.url)
-        token_file(configuration.local_dir).write_text(TOKEN)
-        duties.start(DutyContext(shared, None, 1))
-        assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
-        capfd.readouterr()
-        assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
-        out, err = capfd.readouterr()
-        result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
-        assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
-        assert "the running service sweeps the bodies" in err
-        assert main(["body", "sweep", configuration.path, "plain"]) == 2
-        with pytest.raises(ConfigError):
-            ServiceClient(configuration).work_on_table("plain", "sweep", {})
+        with published(configuration.local_dir, endpoint.url):
+            token_file(configuration.local_dir).write_text(TOKEN)
+            duties.start(DutyContext(shared, None, 1))
+            assert main(["body", "put", configuration.path, "events", configuration.path]) == 4
+            capfd.readouterr()
+            assert main(["body", "sweep", configuration.path, "events", "--output", "json"]) == 0
+            out, err = capfd.readouterr()
+            result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
+            assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
+            assert "the running service sweeps the bodies" in err
+            assert main(["body", "sweep", configuration.path, "plain"]) == 2
+            with pytest.raises(ConfigError):
+                ServiceClient(configuration).work_on_table("plain", "sweep", {})
     finally:
         duties.close()
         endpoint.stop()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -22,7 +23,8 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service import client as module
 from ingest.service.access import access_of, token_file
-from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError, url_file, write_url
+from ingest.service.address import ServiceAddress
+from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError
 from ingest.service.control import Control, Pauses
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
@@ -62,14 +64,20 @@ class Running:
         pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.duties, access_of(made))
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
-        write_url(made.local_dir, self.endpoint.url)
+        self.address = ServiceAddress(made.local_dir)
+        self.address.take()
+        self.address.publish(self.endpoint.url)
+
+    def stop(self) -> None:
+        self.endpoint.stop()
+        self.address.release()
 
 
 @pytest.fixture(params=[{}, {"token": "${TOKEN}"}], ids=["own token", "configured token"])
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
     made = Running(configuration(tmp_path, **request.param))
     yield made
-    made.endpoint.stop()
+    made.stop()
 
 
 def test_command_reaches_the_service(running: Running):
@@ -95,7 +103,7 @@ def test_command_over_tls(tmp_path: Path, with_client_ca: bool):
         client.command("p", "pause")
         assert made.control.is_paused("p")
     finally:
-        made.endpoint.stop()
+        made.stop()
 
 
 def test_unknown_pipeline_is_an_error(running: Running):
@@ -123,7 +131,7 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
             ServiceClient(made.configuration).command("p", "pause")
         assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
     finally:
-        made.endpoint.stop()
+        made.stop()
 
 
 def test_command_for_a_service_with_another_state_dir_is_refused(tmp_path: Path, unused_port: int):
@@ -138,7 +146,7 @@ def test_command_for_a_service_with_another_state_dir_is_refused(tmp_path: Path,
             assert "working directory of the service" in str(caught.value.hint)
         assert not made.control.is_paused("p")
     finally:
-        made.endpoint.stop()
+        made.stop()
 
 
 def test_endpoint_of_another_program_is_no_service(tmp_path: Path):
@@ -162,6 +170,87 @@ def test_without_a_service_the_error_has_the_command_that_starts_it(tmp_path: Pa
     with pytest.raises(NotRunningError, match="no service answers") as caught:
         ServiceClient(made.configuration).status()
     assert "ingest run" in str(caught.value.hint)
+    made.stop()
+
+
+class Requests:
+    """A program that notes the requests it gets, and answers each in the same way."""
+
+    def __init__(self, status: str = "200 OK", content: bytes = b"[]", **headers: str) -> None:
+        self.found: list[WSGIEnvironment] = []
+        self._answer = status, list(headers.items()), content
+        self.endpoint = HttpEndpoint("127.0.0.1:0", self._respond)
+        self.endpoint.start()
+
+    def _respond(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        self.found.append(environ)
+        status, headers, content = self._answer
+        start_response(status, headers)
+        return [content]
+
+
+def test_program_that_listens_after_the_end_of_a_service_gets_no_request(tmp_path: Path):
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    other = Requests()
+    made.address.publish(other.endpoint.url)
+    made.address.release()
+    try:
+        client = ServiceClient(made.configuration)
+        for request in (lambda: client.command("p", "pause"), client.reload, client.status):
+            with pytest.raises(NotRunningError, match="has ended") as caught:
+                request()
+            assert "ingest run" in str(caught.value.hint)
+        assert other.found == []
+    finally:
+        other.endpoint.stop()
+        made.stop()
+
+
+def test_redirect_is_refused_and_gets_no_token(tmp_path: Path):
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    other = Requests()
+    redirecting = Requests("302 Found", Location=other.endpoint.url)
+    made.address.publish(redirecting.endpoint.url)
+    try:
+        with pytest.raises(ConflictError):
+            ServiceClient(made.configuration).command("p", "pause")
+        assert (len(redirecting.found), other.found) == (1, [])
+    finally:
+        redirecting.endpoint.stop()
+        other.endpoint.stop()
+        made.stop()
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"[]", b"{}"])
+def test_answer_of_another_program_is_an_error(tmp_path: Path, content: bytes):
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    other = Requests(content=content)
+    made.address.publish(other.endpoint.url)
+    try:
+        with pytest.raises(NoAnswerError, match="does not answer as a service"):
+            ServiceClient(made.configuration).status()
+    finally:
+        other.endpoint.stop()
+        made.stop()
+
+
+def test_pause_that_cannot_be_recorded_now_is_refused_and_can_be_repeated(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+):
+    def full(_pauses: Pauses, _pipeline: str) -> None:
+        raise StoreUnavailableError("the disk is full", code="disk_full")
+
+    client = ServiceClient(running.configuration)
+    with monkeypatch.context() as patch:
+        patch.setattr(Pauses, "set", full)
+        with pytest.raises(StoreUnavailableError, match="the disk is full") as caught:
+            client.command("p", "pause")
+    assert (caught.value.hint, running.control.is_paused("p")) == ("run the command again", False)
+    client.command("p", "pause")
+    assert running.control.is_paused("p")
 
 
 def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -169,7 +258,7 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
     made = Running(configuration(tmp_path))
     made.endpoint.stop()
     with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
-        write_url(made.configuration.local_dir, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        made.address.publish(f"http://127.0.0.1:{silent.getsockname()[1]}")
         client = ServiceClient(made.configuration)
         with pytest.raises(NoAnswerError, match="may have accepted the command") as caught:
             client.replay("p", REPLAY)
@@ -177,6 +266,7 @@ def test_command_without_an_answer_may_have_been_accepted(tmp_path: Path, monkey
         with pytest.raises(NoAnswerError, match="did not answer: timed out") as caught:  # a status changes nothing
             client.status()
         assert "suspended" in str(caught.value.hint)
+    made.stop()
 
 
 def test_file_without_the_certificate_of_the_service_is_refused(tmp_path: Path):
@@ -189,7 +279,7 @@ def test_file_without_the_certificate_of_the_service_is_refused(tmp_path: Path):
                 request()
             assert "service: http: tls" in str(caught.value.hint)
     finally:
-        made.endpoint.stop()
+        made.stop()
 
 
 def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path):
@@ -204,10 +294,11 @@ def test_command_whose_connection_is_reset_may_have_been_accepted(tmp_path: Path
 
         resets = threading.Thread(target=reset, daemon=True)
         resets.start()
-        write_url(made.configuration.local_dir, f"http://127.0.0.1:{server.getsockname()[1]}")
+        made.address.publish(f"http://127.0.0.1:{server.getsockname()[1]}")
         with pytest.raises(NoAnswerError, match="did not answer"):
             ServiceClient(made.configuration).command("p", "pause")
         resets.join()
+    made.stop()
 
 
 REPLAY = {"start": "2026-01-31", "end": "2026-02-01"}
@@ -301,13 +392,14 @@ def unused_port() -> int:
 def test_replay_finds_the_service_as_the_status_does(tmp_path: Path, unused_port: int):
     made = Running(configuration(tmp_path, listen=f"127.0.0.1:{unused_port}", token="${TOKEN}"))  # noqa: S106 - a variable
     try:
-        url_file(made.configuration.local_dir).unlink()  # as if the service had another `state_dir`
+        made.address.release()
+        shutil.rmtree(made.configuration.local_dir)  # as if the service had another `state_dir`
         client = ServiceClient(made.configuration)
         assert [each["name"] for each in client.status()] == ["p"]
         ServiceReplay(client, "p", ReplayRequest(start_ms=1_000, end_ms=2_000))
         assert [each["subject"] for each in client.duties()] == ["p"]
     finally:
-        made.endpoint.stop()
+        made.stop()
 
 
 def test_replay_without_the_token_and_the_address_of_a_service_finds_none(tmp_path: Path):

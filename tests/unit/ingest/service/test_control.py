@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.service.control import Control, Pauses, Phase, ReloadStatus
 
 
@@ -13,9 +13,12 @@ def test_pause_and_resume_are_durable(tmp_path: Path):
     control = Control(Pauses(tmp_path), ["a", "b"])
     control.pause("a")
     again = Control(Pauses(tmp_path), ["a", "b"])
+    again.read_pauses()
     assert (again.is_paused("a"), again.is_paused("b")) == (True, False)
     again.resume("a")
-    assert not Control(Pauses(tmp_path), ["a", "b"]).is_paused("a")
+    again = Control(Pauses(tmp_path), ["a", "b"])
+    again.read_pauses()
+    assert not again.is_paused("a")
 
 
 def test_both_may_be_repeated(tmp_path: Path):
@@ -82,6 +85,8 @@ def test_state_is_known_while_a_pause_is_recorded(tmp_path: Path):
     pausing.start()
     assert pauses.asked.wait(60)
     assert not control.is_paused("p")
+    with pytest.raises(StoreUnavailableError, match="an earlier command still waits"):
+        control.resume("p")
     pauses.answers.set()
     pausing.join(60)
     assert control.is_paused("p")

@@ -13,11 +13,13 @@ from ingest.durable.lock import FolderLock
 from ingest.service import offsets_reset
 from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.offsets import PartitionOffsets
+from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
 
 AFTER = {("t", 0): 7, ("t", 1): 0}
+IDS = {"t": "id of the topic"}
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def old(tmp_path: Path) -> Path:
 
 def test_new_checkpoint_starts_at_the_offsets_with_the_identity_and_later_times(old: Path, tmp_path: Path):
     new = tmp_path / "replaced" / "new"
-    offsets_reset._build(new, old, AFTER)
+    offsets_reset._build(new, old, AFTER, IDS)
     checkpoint = Checkpoint(new)
     assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (True, None, None)
     assert acknowledged_offsets(checkpoint) == AFTER
@@ -43,11 +45,12 @@ def test_new_checkpoint_starts_at_the_offsets_with_the_identity_and_later_times(
     checkpoint.claim({"cluster": "c"})
     assert BatchTimes(new / "times", lambda: 10).of(0) == 5_002
     assert (new / "lock").samefile(old / "lock")
+    assert TopicIds(new).known() == IDS
 
 
 def test_second_reset_before_a_start_keeps_the_times(old: Path, tmp_path: Path):
-    offsets_reset._build(tmp_path / "second", old, AFTER)
-    offsets_reset._build(tmp_path / "third", tmp_path / "second", AFTER)
+    offsets_reset._build(tmp_path / "second", old, AFTER, IDS)
+    offsets_reset._build(tmp_path / "third", tmp_path / "second", AFTER, IDS)
     assert BatchTimes(tmp_path / "third" / "times", lambda: 10).of(0) == 5_002
 
 
@@ -60,15 +63,15 @@ def test_checkpoint_of_a_killed_reset_is_removed_by_the_next_one(
     root = tmp_path / "replaced"
     monkeypatch.setattr(BatchTimes, "start_after", killed)
     with pytest.raises(KeyboardInterrupt):
-        offsets_reset._build(root / "half", old, AFTER)
+        offsets_reset._build(root / "half", old, AFTER, IDS)
     offsets_reset._remove_unused(root)
     assert list(root.iterdir()) == []
 
 
 def test_only_checkpoints_that_were_never_in_place_are_removed(old: Path, tmp_path: Path):
     root = tmp_path / "replaced"
-    offsets_reset._build(root / "unused", old, AFTER)
-    offsets_reset._build(root / "built", old, AFTER)
+    offsets_reset._build(root / "unused", old, AFTER, IDS)
+    offsets_reset._build(root / "built", old, AFTER, IDS)
     (root / "built").rename(root / "kept")  # replaced by a later reset
     old.rename(root / "first")
     (root / "a file").touch()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -19,6 +19,7 @@ from ingest.masks import MASK
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
+from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service import reload as reloading
 from ingest.service import state_wait
@@ -231,6 +232,44 @@ def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
     assert reached(lambda: not reloader.is_working, 30)
     assert [pipeline.name for pipeline in reloader.take()] == ["a"]
     assert (control.reload_status.phase, control.reload_status.failed, unbuilt) == (Phase.DONE, {}, {})
+
+
+def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = configuration(tmp_path)
+    parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
+    shared = Shared(**parts | {"configuration": start, "catalog": Catalog(), "stores": SharedStores(start, [])})
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
+    unused: Any = None
+    opened = ExitStack()
+    reloader = reloading.Reloader(
+        shared,
+        unused,
+        control=Control(Pauses(tmp_path), start.pipelines),
+        session=session,
+        ask=unused,
+        opened=opened,
+        unbuilt={},
+        wait=unused,
+    )
+    closed: list[str] = []
+
+    def attach(_session: object, _ask: object) -> None:
+        if not closed:
+            raise NotFoundError("no session")
+
+    def build(_shared: Shared, plan: Plan) -> Any:
+        return SimpleNamespace(close=lambda: closed.append(plan.pipeline), attach=attach)
+
+    monkeypatch.setattr(reloading, "build_pipeline", build)
+    plan = plan_of(start, start.pipelines["a"], Catalog())
+    with pytest.raises(NotFoundError):
+        reloader._pipeline(plan)
+    assert closed == ["a"]
+    reloader._pipeline(plan)
+    reloader._pipeline(plan)  # the supervisor has closed the one before
+    assert closed == ["a"]
+    opened.close()
+    assert closed == ["a", "a"]
 
 
 class Reloader:

@@ -34,7 +34,9 @@ class Start:
 
     def control(self) -> Control:
         """The control of the pipelines, which reads the markers of their pauses."""
-        return self.wait.result(lambda: Control(Pauses(self.files.root()), ["p", "q"]), ["p", "q"])
+        control = Control(Pauses(self.files.root()), ["p", "q"])
+        self.wait.result(control.read_pauses, ["p", "q"])
+        return control
 
     def states(self) -> list[tuple[State, str]]:
         return [(each.state, each.reason) for each in self.health.snapshot()]

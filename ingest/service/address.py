@@ -1,0 +1,74 @@
+"""Where the commands find the running service of a folder."""
+
+from pathlib import Path
+
+from ingest.durable import file_errors, write_durably
+from ingest.durable.lock import FolderLock, is_held
+
+
+class ServiceAddress:
+    """
+    The URL of a service's endpoint, in `control/url` of its folder: the configured port may be 0.
+
+    The URL is that of the service while a process has the lock of `control`. After the end of the service another
+    program may listen there, so nothing is sent to it.
+
+    Order in a service: `take`, `publish`, `release`. Commands call `is_valid` before they send.
+
+    Args:
+        local_dir: folder of the service on this machine.
+    """
+
+    def __init__(self, local_dir: Path) -> None:
+        self._folder = local_dir / "control"
+        self._file = self._folder / "url"
+        self._lock = FolderLock(
+            self._folder,
+            kind="folder of the commands",
+            hint="stop that service first, or give each service another state_dir (with state in HDFS: local_dir)",
+        )
+
+    def take(self) -> None:
+        """
+        Take the folder, and remove the URL of an earlier service.
+
+        Raises:
+            ConflictError: another service has it.
+            StoreUnavailableError: the disk is full or permission is denied.
+        """
+        self._lock.acquire()
+        with file_errors(self._file):
+            self._file.unlink(missing_ok=True)
+
+    def publish(self, url: str) -> None:
+        """
+        Write the URL of the endpoint for the commands.
+
+        Raises:
+            StoreUnavailableError: the disk is full or permission is denied.
+        """
+        with file_errors(self._file):
+            write_durably(self._file, url.encode())
+
+    def release(self) -> None:
+        """Release the folder; may be called twice, or without `take`."""
+        self._lock.release()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a service with this folder has ever started."""
+        with file_errors(self._folder):
+            return (self._folder / "lock").exists()
+
+    @property
+    def url(self) -> str | None:
+        """The URL of the newest service; None if none has written one."""
+        with file_errors(self._file):
+            try:
+                return self._file.read_text().strip()
+            except FileNotFoundError:
+                return None
+
+    def is_valid(self) -> bool:
+        """Whether the service that has written the URL, or will write one soon, is running."""
+        return is_held(self._folder)
