@@ -33,7 +33,7 @@ UntilOption = Annotated[
 ]
 _SKIPPED = {
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
-    "taken_back": "their micro-batches were taken back; 'ingest replay' runs these as a whole",
+    "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
 AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
@@ -161,7 +161,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     never hidden. Exit code 1 when some fail again.
 
     Dead letters into deferred updates are skipped if their record has run again in a later micro-batch, or if their
-    micro-batch was taken back: 'ingest replay' runs it as a whole.
+    micro-batch was rolled back: 'ingest replay' runs it as a whole.
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """

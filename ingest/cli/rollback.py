@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.duty_client import FollowedDuty
     from ingest.service.rollback import RollbackResult
-    from sinks.rewriting.taken_back import Interval
+    from sinks.rewriting.rolled_back import Interval
 
 
 def rollback(  # noqa: PLR0913 - the options of the command
@@ -32,11 +32,11 @@ def rollback(  # noqa: PLR0913 - the options of the command
     """
     Take the updates of an interval back, for example those that a wrong pipeline has written.
 
-    The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be taken back. A
+    The times are batch times, both inclusive, as in `ingest replay`; only complete micro-batches can be rolled back. A
     merged row cannot be divided: those with updates inside and outside of the interval stay and are listed. After a
     compaction, choose an interval of whole windows.
 
-    The batch times taken back are recorded with the table, so that `ingest replay` accepts them. It can be interrupted
+    The batch times rolled back are recorded with the table, so that `ingest replay` accepts them. It can be interrupted
     and run again. A table is compacted or rolled back by one process at a time.
 
     Example: ingest rollback pipeline.yaml counters --from 2026-01-31T12:00:00Z --to 2026-01-31T12:59:59.999Z --dry-run
@@ -45,7 +45,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     from ingest.cli.run import set_up_logs
     from ingest.formats.times import moment_of
     from ingest.service.rollback import OverlappingRowsError, RollbackResult, plan_rollback, roll_back
-    from sinks.rewriting.taken_back import Interval
+    from sinks.rewriting.rolled_back import Interval
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
@@ -95,12 +95,12 @@ def _show(out: Output, table: str, result: "RollbackResult", *, is_dry_run: bool
         out.json({"table": table, "dry_run": is_dry_run} | result.to_json())
         return
     for example in result.counts.examples:
-        out.note(f"not taken back: {example}", "yellow")
+        out.note(f"not rolled back: {example}", "yellow")
     if result.counts.overlapping > len(result.counts.examples):
         out.note(f"and {result.counts.overlapping - len(result.counts.examples):,} more", "yellow")
-    for first_ms, last_ms in result.taken_back:
+    for first_ms, last_ms in result.rolled_back:
         verb = "would be" if is_dry_run else "are"
-        out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} taken back")
+        out.line(f"batch times from {moment(first_ms)} to {moment(last_ms)} {verb} rolled back")
     verb = "would be deleted" if is_dry_run else "deleted"
     keys = counted(result.counts.original_rows, "row")
     out.done(f"{counted(result.counts.deleted, 'update row')} of {keys} {verb}")

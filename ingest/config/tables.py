@@ -90,7 +90,7 @@ class CompactOptions(Model):
         "Updates that are younger than this, before the table's mark, stay as they are.", default=DEFAULT_SPAN, ge=0
     )
     window: Duration = option(
-        "Updates are merged within windows of this length, the shortest interval that `ingest rollback` can take back "
+        "Updates are merged within windows of this length, the shortest interval that `ingest rollback` can roll back "
         "afterwards.",
         default=DEFAULT_SPAN,
         ge=0.001,

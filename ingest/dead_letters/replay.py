@@ -26,8 +26,8 @@ class SkipReason(StrEnum):
 
     RAN_AGAIN = "ran_again"
     """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
-    TAKEN_BACK = "taken_back"
-    """Its micro-batch was taken back as a whole, and a replay of that runs the record; it stays selectable."""
+    ROLLED_BACK = "rolled_back"
+    """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
 
 
 class ReplayStoppedError(IngestError):

@@ -137,7 +137,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "rollback_of_feed": (
         api.ConflictError,
-        "A rollback of a table with a feed: readers of the feed would keep the updates that are taken back.",
+        "A rollback of a table with a feed: readers of the feed would keep the updates that are rolled back.",
     ),
     "rows_overlap": (
         IngestError,
@@ -271,9 +271,9 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ExpressionError,
         "An input of a function, decorator or cell, or a capture of grok, is not a number of the required type.",
     ),
-    "not_taken_back": (
+    "not_rolled_back": (
         api.ConflictError,
-        "A replay into deferred updates contains micro-batches that no rollback has taken back.",
+        "A replay into deferred updates contains micro-batches that are not rolled back.",
     ),
     "not_updated": (
         api.ConfigError,

@@ -168,7 +168,7 @@ REMEDIES: Mapping[str, str] = {
     "not_a_bool": "Add the words to the decorator's options, or correct the producer.",
     "not_a_number": "Guard with `when`, or correct the producer; then replay the dead letters.",
     "not_found": "Correct the name, or create it.",
-    "not_taken_back": "Take the updates back with `ingest rollback` first, or choose another range.",
+    "not_rolled_back": "Roll the updates back with `ingest rollback` first, or choose another range.",
     "not_updated": "Edit the test by hand.",
     "null_value": "Choose another `on_null`, or correct the producer.",
     "number_too_large": "Choose a wider encoding or `numbers: text`, or guard with `when`.",

@@ -26,7 +26,7 @@ from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
-from sinks.rewriting.taken_back import taken_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.writing.driver_store import DriverStore
 
 
@@ -162,7 +162,7 @@ class DeadLetterReplay:
         intervals = {}
         for name, tables in self._plan.updates.items():
             with stores[name].held() as store:
-                intervals.update({table: taken_back(store, table) for table in tables})
+                intervals.update({table: rolled_back(store, table) for table in tables})
         log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
         return LaterRuns(log.batches(), intervals, recount=self._recount)
 

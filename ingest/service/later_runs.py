@@ -1,7 +1,7 @@
 """
 Which records of dead letters ran again in a later micro-batch, so a replay would count them twice.
 
-A record runs again if its micro-batch was taken back and replayed, if its interrupted micro-batch got a later time
+A record runs again if its micro-batch was rolled back and replayed, if its interrupted micro-batch got a later time
 because the configuration had changed, or if its offsets were reset. The batch log has each of these runs.
 """
 
@@ -15,7 +15,7 @@ from ingest.api import ConflictError, RecordPlace
 from ingest.dead_letters.replay import SkipReason
 from ingest.formats.times import moment
 from ingest.spark.streaming.batch_log import LoggedBatch
-from sinks.rewriting.taken_back import Interval, is_in
+from sinks.rewriting.rolled_back import Interval, is_in
 
 
 class _Run(NamedTuple):
@@ -33,14 +33,14 @@ class LaterRuns:
 
     Args:
         batches: the batch log, by time.
-        taken_back: table -> the batch times that were taken back from it and not replayed since.
+        rolled_back: table -> the batch times that were rolled back from it and not replayed since.
         recount: whether records of micro-batches that are older than the log count as not run again.
     """
 
     def __init__(
-        self, batches: Iterable[LoggedBatch], taken_back: Mapping[str, Sequence[Interval]], *, recount: bool = False
+        self, batches: Iterable[LoggedBatch], rolled_back: Mapping[str, Sequence[Interval]], *, recount: bool = False
     ) -> None:
-        self._taken_back = taken_back
+        self._rolled_back = rolled_back
         self._recount = recount
         self._oldest_ms: int | None = None
         runs: dict[tuple[str, str, int], list[_Run]] = {}
@@ -75,8 +75,8 @@ class LaterRuns:
                 is_same_topic = not topic_id or not run.topic_id or topic_id == run.topic_id
                 if run.time_ms > batch_time_ms and is_same_topic:
                     return SkipReason.RAN_AGAIN
-        if is_in(self._taken_back.get(table, ()), batch_time_ms):
-            return SkipReason.TAKEN_BACK
+        if is_in(self._rolled_back.get(table, ()), batch_time_ms):
+            return SkipReason.ROLLED_BACK
         is_logged = self._oldest_ms is not None and self._oldest_ms <= batch_time_ms
         if not is_logged and not self._recount:
             raise ConflictError(

@@ -142,7 +142,7 @@ def _refuse_recount(
     if tables and any(after[partition] < before.get(partition, 0) for partition in after):
         raise ConfigError(
             f"the deferred updates of {', '.join(tables)} have the events from there on, which would be counted again",
-            hint="take them back with 'ingest rollback' and run 'ingest replay'; or add --recount",
+            hint="roll them back with 'ingest rollback' and run 'ingest replay'; or add --recount",
         )
 
 

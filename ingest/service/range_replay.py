@@ -41,11 +41,11 @@ from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import ReplayState, ReplayTotals
 from ingest.service.replayable_batches import (
-    TakenBack,
+    RolledBack,
     UnfinishedPiece,
     common_tables,
-    pieces_taken_back,
-    taken_back_from,
+    pieces_rolled_back,
+    rolled_back_from,
 )
 from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
@@ -177,7 +177,7 @@ class RangeReplay:
         selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
         logged = list(logged_pieces(batches, selected, now))
         if self._plan.updates:
-            return RangePlan(pieces_taken_back(logged, self._taken_back(batches)), ReplayTotals())
+            return RangePlan(pieces_rolled_back(logged, self._rolled_back(batches)), ReplayTotals())
         time_ms = now_ms() if self._request.at_ms is None else self._request.at_ms
         others = unlogged_pieces(logged, selected, time_ms, self._settings.max_events_per_batch)
         return RangePlan([*others, *logged], ReplayTotals())
@@ -202,8 +202,8 @@ class RangeReplay:
         """The file of the plan of an interrupted replay; without it the replay starts from its first micro-batch."""
         return self._state.plan_file
 
-    def _taken_back(self, batches: Sequence[LoggedBatch]) -> TakenBack:
-        return taken_back_from(self._configuration, self._plan, self._catalog, batches)
+    def _rolled_back(self, batches: Sequence[LoggedBatch]) -> RolledBack:
+        return rolled_back_from(self._configuration, self._plan, self._catalog, batches)
 
     def _batch_log(self) -> BatchLog:
         return BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
@@ -270,7 +270,7 @@ class RangeReplay:
 
     def _tables(self, left: Sequence[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
         """The tables with deferred updates that the rest of a replay writes."""
-        return common_tables(self._taken_back(list(self._batch_log().batches())), left, interrupted)
+        return common_tables(self._rolled_back(list(self._batch_log().batches())), left, interrupted)
 
     def _interrupted(self) -> UnfinishedPiece | None:
         """The piece of this pipeline that may be written in part."""

@@ -1,4 +1,4 @@
-"""Which micro-batches may be replayed into tables with deferred updates: those that rollbacks have taken back."""
+"""Which micro-batches may be replayed into tables with deferred updates: those that are rolled back."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +12,10 @@ from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
 from ingest.service.replay_plan import Piece, PieceKind
 from ingest.spark.streaming.batch_log import LoggedBatch
-from sinks.rewriting.taken_back import Interval, is_in, taken_back
+from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
 
-TakenBack = Mapping[str, frozenset[int]]
-"""Table with deferred updates -> the times of micro-batches that were taken back from it, and are not in it again."""
+RolledBack = Mapping[str, frozenset[int]]
+"""Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""
 
 
 class UnfinishedPiece(NamedTuple):
@@ -43,11 +43,11 @@ class UnfinishedPiece(NamedTuple):
                 return None
 
 
-def taken_back_from(
+def rolled_back_from(
     configuration: Configuration, plan: Plan, catalog: Catalog, batches: Sequence[LoggedBatch]
-) -> TakenBack:
+) -> RolledBack:
     """
-    What rollbacks have taken back from the tables of a plan.
+    The batch times that rollbacks have removed from the tables of a plan.
 
     Args:
         configuration: declares the stores.
@@ -61,19 +61,19 @@ def taken_back_from(
     found = {}
     for name, tables in plan.updates.items():
         with reading_store(configuration.stores[name], catalog) as store:
-            found.update({table: times_taken_back(taken_back(store, table), batches, table) for table in tables})
+            found.update({table: times_rolled_back(rolled_back(store, table), batches, table) for table in tables})
     return found
 
 
-def times_taken_back(intervals: Sequence[Interval], batches: Sequence[LoggedBatch], table: str) -> frozenset[int]:
+def times_rolled_back(intervals: Sequence[Interval], batches: Sequence[LoggedBatch], table: str) -> frozenset[int]:
     """
-    The times of logged micro-batches that were taken back from a table and did not run again since.
+    The times of logged micro-batches that were rolled back from a table and did not run again since.
 
     A micro-batch that runs again, as a replay or with another configuration, is in the log at its new time: of several
     with the same offsets only the newest counts.
 
     Args:
-        intervals: the batch times that rollbacks have taken back.
+        intervals: the batch times that rollbacks have rolled back.
         batches: the batch log, by time.
         table: its name.
     """
@@ -111,57 +111,59 @@ class _Offsets:
         self._ends[first:last] = [end]
 
 
-def pieces_taken_back(pieces: Iterable[Piece], taken: TakenBack) -> list[Piece]:
+def pieces_rolled_back(pieces: Iterable[Piece], rolled_back: RolledBack) -> list[Piece]:
     """
-    The pieces whose updates were taken back; those of other micro-batches are in the tables and count already.
+    The pieces whose updates were rolled back; those of other micro-batches are in the tables and count already.
 
     Raises:
         ConflictError: there is none; or the range contains only a part of one.
     """
     pieces = list(pieces)
     for piece in pieces:
-        if piece.kind is PieceKind.PART and tables_of(taken, piece.time_ms + BEFORE_BATCH_MS):
+        if piece.kind is PieceKind.PART and tables_of(rolled_back, piece.time_ms + BEFORE_BATCH_MS):
             raise ConflictError(
                 f"the range contains only a part of the micro-batch of time {piece.time_ms + BEFORE_BATCH_MS}, whose "
-                "updates were taken back as a whole",
-                code="not_taken_back",
+                "updates were rolled back as a whole",
+                code="not_rolled_back",
                 hint="extend the range until --dry-run shows no part",
             )
-    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(taken, piece.time_ms)]
+    found = [piece for piece in pieces if piece.kind is PieceKind.WHOLE and tables_of(rolled_back, piece.time_ms)]
     if not found:
         raise ConflictError(
-            f"no micro-batch of the range was taken back from {', '.join(sorted(taken))}: a replay would count its "
-            "events twice",
-            code="not_taken_back",
-            hint="take its updates back first, with 'ingest rollback', or choose another range",
+            f"no micro-batch of the range was rolled back from {', '.join(sorted(rolled_back))}: a replay would count "
+            "its events twice",
+            code="not_rolled_back",
+            hint="roll its updates back first, with 'ingest rollback', or choose another range",
         )
     return found
 
 
-def tables_of(taken: TakenBack, time_ms: int) -> frozenset[str]:
-    """The tables from which a micro-batch was taken back."""
-    return frozenset(table for table, times in taken.items() if time_ms in times)
+def tables_of(rolled_back: RolledBack, time_ms: int) -> frozenset[str]:
+    """The tables from which a micro-batch was rolled back."""
+    return frozenset(table for table, times in rolled_back.items() if time_ms in times)
 
 
-def common_tables(taken: TakenBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None) -> frozenset[str]:
+def common_tables(
+    rolled_back: RolledBack, pieces: Iterable[Piece], interrupted: UnfinishedPiece | None
+) -> frozenset[str]:
     """
-    The tables from which all of these pieces were taken back.
+    The tables from which all of these pieces were rolled back.
 
     Args:
-        taken: what was taken back.
+        rolled_back: what was rolled back.
         pieces: those that are left of a replay.
-        interrupted: a piece whose replay has begun; its time may no longer be among those taken back.
+        interrupted: a piece whose replay has begun; its time may no longer be among those rolled back.
 
     Raises:
-        ConflictError: they were taken back from different tables.
+        ConflictError: they were rolled back from different tables.
     """
-    tables = {tables_of(taken, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
+    tables = {tables_of(rolled_back, one.time_ms) for one in pieces if interrupted is None or one != interrupted.piece}
     if interrupted is not None:
         tables.add(interrupted.tables)
     if len(tables) != 1:
         raise ConflictError(
-            "the micro-batches of the range were taken back from different tables",
-            code="not_taken_back",
-            hint="choose ranges whose micro-batches were taken back from the same tables",
+            "the micro-batches of the range were rolled back from different tables",
+            code="not_rolled_back",
+            hint="choose ranges whose micro-batches were rolled back from the same tables",
         )
     return tables.pop()

@@ -1,4 +1,4 @@
-"""The rollback of a table: checks, the lease, and the record of what was taken back."""
+"""The rollback of a table: checks, the lease, and the record of what was rolled back."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,10 +20,10 @@ from ingest.service.request import request_of
 from ingest.service.table_group import OldestMark, TableGroup, table_group_beside
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
+from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, TableLease
 from sinks.rewriting.table_ranges import whole_row_ranges
-from sinks.rewriting.taken_back import Interval, add_taken_back
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
@@ -46,7 +46,7 @@ class OverlappingRowsError(IngestError):
 
 class RollbackRequest(Model):
     """
-    Which updates of a table are taken back. In JSON: `{"first_ms": MS, "last_ms": MS}`.
+    Which updates of a table are rolled back. In JSON: `{"first_ms": MS, "last_ms": MS}`.
 
     Attributes:
         first_ms: `--from`: first batch time.
@@ -77,12 +77,12 @@ class RollbackResult:
     The result of a rollback.
 
     Attributes:
-        taken_back: batch times of which the table has no update any more; recorded with the table.
+        rolled_back: batch times of which the table has no update any more; recorded with the table.
         seconds: duration.
     """
 
     counts: RollbackCounts = field(default_factory=RollbackCounts)
-    taken_back: list[Interval] = field(default_factory=list)
+    rolled_back: list[Interval] = field(default_factory=list)
     seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class RollbackResult:
             "deleted": self.counts.deleted,
             "overlapping": self.counts.overlapping,
             "examples": self.counts.examples,
-            "taken_back_ms": [[*each] for each in self.taken_back],
+            "rolled_back_ms": [[*each] for each in self.rolled_back],
             "seconds": round(self.seconds, 3),
         }
 
@@ -102,7 +102,7 @@ class RollbackResult:
         counts = RollbackCounts(
             content["original_rows"], content["deleted"], content["overlapping"], content["examples"]
         )
-        return cls(counts, [Interval(*each) for each in content["taken_back_ms"]], content["seconds"])
+        return cls(counts, [Interval(*each) for each in content["rolled_back_ms"]], content["seconds"])
 
 
 class TableRollback:
@@ -165,7 +165,7 @@ class TableRollback:
             if is_strict and (overlapping := self._run(None).counts.overlapping):
                 raise OverlappingRowsError.of(overlapping)
             result = self._run(check, check_running)
-            self._calls(lambda store: add_taken_back(store, self._table, result.taken_back))
+            self._calls(lambda store: add_rolled_back(store, self._table, result.rolled_back))
             self._calls(lambda store: store.flush_removed(self._table))
         result.seconds = self._clock() - started_s
         return result
@@ -188,7 +188,7 @@ class TableRollback:
             check_running()
             rollback.run(keys, check_running)
         counts = rollback.counts
-        return RollbackResult(counts, counts.taken_back(self._interval), self._clock() - started_s)
+        return RollbackResult(counts, counts.rolled_back(self._interval), self._clock() - started_s)
 
     def _prepared(self, store: Store[Any]) -> tuple[RowFormat, list[Range]]:
         spec = store.describe_table(self._table)
@@ -196,7 +196,7 @@ class TableRollback:
             raise NotFoundError(f'there is no table "{self._table}"')
         if FEED in store.properties(self._table):
             raise ConflictError(
-                f'table "{self._table}" has a feed, and its readers would keep the updates that are taken back',
+                f'table "{self._table}" has a feed, and its readers would keep the updates that are rolled back',
                 code="rollback_of_feed",
                 hint="remove `feed` of the table and start its pipeline, which closes the feed; then roll back",
             )

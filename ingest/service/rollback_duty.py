@@ -8,8 +8,8 @@ from ingest.service.duty import DutyRun, Progress
 from ingest.service.rollback import RollbackRequest, TableRollback
 from ingest.service.table_duty import TableDuty
 from ingest.service.table_group import table_group
+from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.taken_back import Interval
 
 
 class RollbackDuty(TableDuty[RollbackRequest]):

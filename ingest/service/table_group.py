@@ -92,7 +92,7 @@ class TableGroup:
                 return
         raise ConflictError(
             f'a replay into the tables of pipeline "{self._pipeline}" is not finished, and would write updates at a '
-            "time that is taken back",
+            "time that is rolled back",
             code="replay_unfinished",
             hint="if it was interrupted, stop the pipeline and run its command again: 'ingest replay' with the same "
             "times, or 'ingest dead-letters replay'",

@@ -80,7 +80,7 @@ class PipelineTables:
             PositionLostError: a topic was deleted and recreated since the newest mark.
             ConflictError: a replay into the tables is not finished: later micro-batches would move the marks over it;
                 or readers of a feed have updates of a micro-batch that would write them at another time again.
-            IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.take_back_batch`.
+            IngestError: as `OwnedTables.claim`, `OwnedTables.roll_forward` and `OwnedTables.roll_back_batch`.
         """
         self._close_feeds()
         if not self._tables:
@@ -107,7 +107,7 @@ class PipelineTables:
             if self._tables.have_updates:
                 self._check_topics(mark, source)
             self.resume_at()  # the marks agree
-            self._tables.take_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
+            self._tables.roll_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
         elif uncommitted is not None:
             self._check_uncommitted(uncommitted)
 
@@ -151,7 +151,7 @@ class PipelineTables:
         time_ms = self._times.of(batch_id)
         if self._runs_anew(batch_id, time_ms):
             _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
-            self._tables.take_back_batch(time_ms)
+            self._tables.roll_back_batch(time_ms)
             self._times.renew(batch_id, self._newest_ms())
 
     def _runs_anew(self, batch_id: int, time_ms: int) -> bool:

@@ -1,5 +1,5 @@
 """
-Records that are replayed into tables with deferred updates: of dead letters, or of batches that were taken back.
+Records that are replayed into tables with deferred updates: of dead letters, or of batches that were rolled back.
 
 An update row has a time of its own: at a time that was written before, it would replace updates or be covered by a
 merged row. So these records are a micro-batch of the pipeline, at a time above all earlier ones, which moves the marks.
@@ -167,7 +167,7 @@ class UpdateReplay:
         outcome = outcome_of(places, stored["begun"])
         is_written = self._mark.time_ms >= stored["time"]
         if outcome is None and not is_written:
-            self._tables.take_back_after_marks()
+            self._tables.roll_back_after_marks()
             self._tables.roll_forward()
         if outcome is None or (outcome and is_written):
             self.finish()

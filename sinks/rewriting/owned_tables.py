@@ -8,9 +8,9 @@ from typing import Any
 from ingest.api import ConflictError, Store, TableSpec
 from sinks.feed.stream import FEED, FeedStream
 from sinks.rewriting.owned_feeds import OwnedFeeds
-from sinks.rewriting.rolling_forward import newest_change_ms, roll_forward, take_back_changes
-from sinks.rewriting.taken_back import remove_taken_back
-from sinks.scanning.update_rows import take_back
+from sinks.rewriting.rolled_back import remove_rolled_back
+from sinks.rewriting.rolling_forward import newest_change_ms, roll_back_changes, roll_forward
+from sinks.scanning.update_rows import roll_back
 from sinks.table_records import record_updates
 from sinks.updates.marks import MARK, OWNER, TableMark
 from sinks.writing.driver_store import DriverStore
@@ -67,7 +67,7 @@ class OwnedTables:
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
-            ConflictError: another pipeline owns a table; or as `sinks.scanning.update_rows.take_back`.
+            ConflictError: another pipeline owns a table; or as `sinks.scanning.update_rows.roll_back`.
             StoreError: a store is unavailable.
         """
         taken: set[str] = set()
@@ -83,7 +83,7 @@ class OwnedTables:
         """
         Complete the tables with a feed from the changes above their marks, and move the marks past these changes.
 
-        Tables with deferred updates stay as they are, see `take_back_batch`.
+        Tables with deferred updates stay as they are, see `roll_back_batch`.
 
         Args:
             keep_ms: a micro-batch that runs again as it was, and so completes its changes itself; None without one.
@@ -144,12 +144,12 @@ class OwnedTables:
             )
         return marks[0].offsets
 
-    def take_back_after_marks(self) -> None:
+    def roll_back_after_marks(self) -> None:
         """
         Delete the updates above the mark of each table, and their changes, before a new checkpoint reads their events.
 
         Raises:
-            ConflictError: as `sinks.scanning.update_rows.take_back`.
+            ConflictError: as `sinks.scanning.update_rows.roll_back`.
             StoreError: a store is unavailable.
         """
         known = self._known()
@@ -157,20 +157,20 @@ class OwnedTables:
             if spec.updates:
                 mark = known.get((name, spec.name))
                 with self._stores[name].held() as store:
-                    _take_back(store, spec, 0 if mark is None else mark.time_ms + 1)
+                    _roll_back(store, spec, 0 if mark is None else mark.time_ms + 1)
 
-    def take_back_batch(self, time_ms: int) -> None:
+    def roll_back_batch(self, time_ms: int) -> None:
         """
         Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
 
         Raises:
-            ConflictError: as `sinks.scanning.update_rows.take_back`.
+            ConflictError: as `sinks.scanning.update_rows.roll_back`.
             StoreError: a store is unavailable.
         """
         for name, spec in self._declared():
             if spec.updates and spec.name not in self._taken:  # what another pipeline wrote may have the same time
                 with self._stores[name].held() as store:
-                    _take_back(store, spec, time_ms, time_ms)
+                    _roll_back(store, spec, time_ms, time_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the marks of all tables are those of a micro-batch, or of a later replay."""
@@ -206,7 +206,7 @@ class OwnedTables:
 
     def replayed(self, time_ms: int, tables: Collection[str]) -> None:
         """
-        Note that the micro-batch of this time, which a rollback had taken back from these tables, was replayed.
+        Note that the micro-batch of this time, which a rollback had rolled back from these tables, was replayed.
 
         Raises:
             StoreError: a store is unavailable.
@@ -214,7 +214,7 @@ class OwnedTables:
         for name, spec in self._declared():
             if spec.name in tables:
                 with self._stores[name].held() as store:
-                    remove_taken_back(store, spec.name, [time_ms])
+                    remove_rolled_back(store, spec.name, [time_ms])
 
     def _known(self) -> dict[tuple[str, str], TableMark]:
         return {key: TableMark.from_text(text, key[1]) for key, text in self._marks.items() if text is not None}
@@ -250,7 +250,7 @@ class OwnedTables:
         is_taken, mark = owner not in (None, self._pipeline), found.get(MARK)
         if is_taken and spec.updates:
             # before the owner changes: a claim that was killed does this again
-            _take_back(store, spec, 0 if mark is None else TableMark.from_text(mark, spec.name).time_ms + 1)
+            _roll_back(store, spec, 0 if mark is None else TableMark.from_text(mark, spec.name).time_ms + 1)
         if owner != self._pipeline and not store.set_property(spec.name, OWNER, owner, self._pipeline):
             raise self._lost(spec.name)
         return mark, is_taken
@@ -276,12 +276,12 @@ class OwnedTables:
         )
 
 
-def _take_back(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
+def _roll_back(store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None = None) -> None:
     """Delete updates, then their changes: the table never has a cell that its feed lacks."""
-    take_back(store, spec.name, first_ms, last_ms)
+    roll_back(store, spec.name, first_ms, last_ms)
     stream = None if spec.feed is None else _stream_of(store, spec.name)
     if stream is not None:
-        take_back_changes(store, spec.name, stream, first_ms, last_ms)
+        roll_back_changes(store, spec.name, stream, first_ms, last_ms)
 
 
 def _stream_of(store: Store[Any], table: str) -> FeedStream | None:

@@ -2,7 +2,7 @@
 The rollback of a table: deletes the updates of an interval of batch times, as `sinks.updates.rollback` plans it.
 
 Leftovers are deleted first, and durably: if a rollback is interrupted, no row that a merged one covered counts again.
-Killed at any point, it can run again. The batch times taken back are recorded once all deletes are durable.
+Killed at any point, it can run again. The batch times rolled back are recorded once all deletes are durable.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,9 +15,9 @@ from ingest.api.notation import shown
 from ingest.formats.times import moment
 from sinks.rewriting.compaction import SHOWN_ROWS
 from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
+from sinks.rewriting.rolled_back import Interval, joined, without
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_ranges import rows_in_pages
-from sinks.rewriting.taken_back import Interval, joined, without
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
@@ -45,7 +45,7 @@ class RollbackCounts:
     examples: list[str] = field(default_factory=list)
     overlapping_times: list[Interval] = field(default_factory=list)
 
-    def taken_back(self, interval: Interval) -> list[Interval]:
+    def rolled_back(self, interval: Interval) -> list[Interval]:
         """The batch times of the interval of which no update is left."""
         return without([interval], self.overlapping_times)
 

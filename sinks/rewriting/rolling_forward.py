@@ -4,7 +4,7 @@ Changes of a feed that its table may lack: they are applied to the table, or del
 A task writes feed rows before the rows that they describe, so after a crash the feed may have changes above the mark
 that the table lacks in part. The micro-batch usually runs again and completes them. If it will not run again as it
 was, the table is completed from the feed (rolled forward), and the mark moves past these changes. So the table never
-has a cell that its feed lacks. Deferred updates are taken back instead, as their events are counted again.
+has a cell that its feed lacks. Deferred updates are rolled back instead, as their events are counted again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -89,7 +89,7 @@ def roll_forward(
     return newest
 
 
-def take_back_changes(
+def roll_back_changes(
     store: Store[Any], table: str, stream: FeedStream, first_ms: int, last_ms: int | None = None
 ) -> None:
     """

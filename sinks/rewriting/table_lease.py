@@ -2,7 +2,7 @@
 The right to rewrite the update rows of a table, for one process at a time: a property of the table.
 
 Two processes that rewrote the same rows could write merged rows of intervals that overlap, and one could restore what
-the other has taken back. So a compaction or rollback takes the lease, renews it while it works, and each process that
+the other has rolled back. So a compaction or rollback takes the lease, renews it while it works, and each process that
 writes for it checks it before each write.
 
 The owner of a lease that remains after `kill -9` is known to be gone

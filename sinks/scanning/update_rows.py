@@ -79,7 +79,7 @@ def apply_to_updates(store: Store[Any], table: str, row_format: RowFormat, mutat
         apply(pending)
 
 
-def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None = None) -> None:
+def roll_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None = None) -> None:
     """
     Delete the updates of micro-batches; afterwards their events can be counted again.
 
@@ -106,7 +106,7 @@ def take_back(store: Store[Any], table: str, first_ms: int, last_ms: int | None 
     if any(time_of(key.start) < first_ms for key in keys):
         raise ConflictError(
             f'table "{table}" has updates of a micro-batch that is not complete in merged rows, so they cannot be '
-            "taken back",
+            "rolled back",
             hint="restore the checkpoint and the configuration of its pipeline, and let the micro-batch end",
         )
     apply_to_updates(store, table, row_format, map(delete_of, keys))

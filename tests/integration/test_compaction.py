@@ -13,8 +13,8 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.formats.times import moment
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE, VALID_MS, StoredLease
-from sinks.rewriting.taken_back import Interval, taken_back
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
@@ -124,7 +124,7 @@ def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None
     done = counters.ingest("rollback", "pipeline.yaml", counters.salted, *interval)
     assert (done["original_rows"], done["deleted"], done["overlapping"]) == (500, 500, 0)
     assert counters.values(counters.salted) == dict.fromkeys(ROWS, b"3")
-    assert taken_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
+    assert rolled_back(counters.store, counters.salted) == (Interval(T, T + HOUR - 1),)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The guide to counting: a mistake is taken back and replayed, with the commands that the guide shows."""
+"""The guide to counting: a mistake is rolled back and replayed, with the commands that the guide shows."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\dT00:00:00Z")
 
 
 @pytest.mark.slow
-def test_mistake_is_taken_back_and_replayed_as_shown(kafka: "Kafka", tmp_path: Path) -> None:
+def test_mistake_is_rolled_back_and_replayed_as_shown(kafka: "Kafka", tmp_path: Path) -> None:
     topic = unique("hits")
     text = GUIDE.partition("```yaml\n# pipeline.yaml\n")[2].partition("```")[0]
     (tmp_path / "pipeline.yaml").write_text(text.replace("topics: [hits]", f"topics: [{topic}]") + ANY_PORT)

@@ -155,7 +155,7 @@ class TestReset:
 
     def test_checkpoint_of_a_newer_version_is_refused(self, service: Service) -> None:
         (service.checkpoint(PIPELINE).folder / "format").write_text("2")
-        assert "has format 2" in self.reset(service, "earliest", code=1)[1]
+        assert "has format 2" in self.reset(service, "earliest", code=5)[1]
         assert not self.kept.exists()
 
     def test_refused(self, service: Service, kafka: Kafka, tmp_path: Path) -> None:

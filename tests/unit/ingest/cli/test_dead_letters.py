@@ -174,12 +174,12 @@ class TestReplay:
         assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4]
 
     def test_skipped_dead_letters_are_shown_with_the_reason(self, ingest, positions, monkeypatch):
-        reasons = iter([SkipReason.RAN_AGAIN, SkipReason.TAKEN_BACK, SkipReason.RAN_AGAIN])
+        reasons = iter([SkipReason.RAN_AGAIN, SkipReason.ROLLED_BACK, SkipReason.RAN_AGAIN])
         monkeypatch.setattr(DeadLetterReplay, "skip_reason", lambda _self, _entry: next(reasons))
         result = ingest("dead-letters", "replay", FILE)
         assert result.code == 0
         assert "skipped: 2 dead letters, because their records ran again in later micro-batches" in result.err
-        assert "skipped: 1 dead letter, because their micro-batches were taken back" in result.err
+        assert "skipped: 1 dead letter, because their micro-batches were rolled back" in result.err
         assert "replayed (ran_again)" in ingest("dead-letters", "list", FILE, "--all").out
         assert len(ingest("dead-letters", "list", FILE, "--output", "json").lines) == 1
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ingest.formats.times import moment
+from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE, TableLease
-from sinks.rewriting.taken_back import Interval, taken_back
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.keys import time_of
@@ -47,10 +47,10 @@ def test_updates_of_an_interval_are_deleted(ingest, file):
         "deleted": 6,
         "overlapping": 0,
         "examples": [],
-        "taken_back_ms": [[T + HOUR, T + 2 * HOUR]],
+        "rolled_back_ms": [[T + HOUR, T + 2 * HOUR]],
     }
     with opened() as store:
-        assert taken_back(store, "counters") == (Interval(T + HOUR, T + 2 * HOUR),)
+        assert rolled_back(store, "counters") == (Interval(T + HOUR, T + 2 * HOUR),)
         assert LEASE not in store.properties("counters")
 
 
@@ -61,10 +61,10 @@ def test_merged_rows_across_the_interval_stay(ingest, file):
     assert times() == [(0, 1), (2, 3), (4, 5)]
     result = rollback(ingest, file, T + HOUR // 2, T + 2 * HOUR - 1, "--yes")
     assert result.code == 0
-    assert 'not taken back: row "a": merged updates from 2023-11-14T22:00:00.000Z' in result.err
+    assert 'not rolled back: row "a": merged updates from 2023-11-14T22:00:00.000Z' in result.err
     assert times() == [(0, 1), (4, 5)]
     with opened() as store:
-        assert taken_back(store, "counters") == (Interval(T + HOUR // 2 + 1, T + 2 * HOUR - 1),)
+        assert rolled_back(store, "counters") == (Interval(T + HOUR // 2 + 1, T + 2 * HOUR - 1),)
 
 
 def test_confirmation_needs_a_terminal(ingest, file):

@@ -24,8 +24,8 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.rollback import OverlappingRowsError, RollbackRequest
 from ingest.service.rollback_duty import RollbackDuty
 from ingest.service.stores import SharedStores
+from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
-from sinks.rewriting.taken_back import Interval, taken_back
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.counters import HOUR, T, mark, opened, written
 from tests.support.endpoint import TOKEN, pages, published
@@ -118,7 +118,7 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
     RollbackDuty("counters", RollbackRequest(first_ms=T, last_ms=T + HOUR)).run(run_of(shared, reports))
     assert reports[-1].result["deleted"] == 6
     with shared.stores.in_use()["local"].held() as store:
-        assert taken_back(store, "counters") == (Interval(T, T + HOUR),)
+        assert rolled_back(store, "counters") == (Interval(T, T + HOUR),)
         assert len(list(store.scan("counters", Scan()))) == 6
 
 

@@ -258,7 +258,7 @@ class TestSkipped:
         assert marks[7] == Mark(ReplayOutcome.REPLAYED, 99, "ran_again")
         assert run(queue, pipeline).selected == 0
 
-    def test_records_of_batches_that_were_taken_back_stay_selectable(self, queue, pipeline):
-        report, _ = self.run(queue, pipeline, {7: SkipReason.TAKEN_BACK})
-        assert report.skipped == Counter({SkipReason.TAKEN_BACK: 1})
+    def test_records_of_batches_that_were_rolled_back_stay_selectable(self, queue, pipeline):
+        report, _ = self.run(queue, pipeline, {7: SkipReason.ROLLED_BACK})
+        assert report.skipped == Counter({SkipReason.ROLLED_BACK: 1})
         assert run(queue, pipeline).selected == 1

@@ -8,7 +8,7 @@ from ingest.api import ConflictError
 from ingest.dead_letters.replay import SkipReason
 from ingest.service.later_runs import LaterRuns
 from ingest.spark.streaming.batch_log import LoggedBatch
-from sinks.rewriting.taken_back import Interval
+from sinks.rewriting.rolled_back import Interval
 
 PLACE = ("t", 0, 5)
 
@@ -31,9 +31,9 @@ def test_interrupted_batch_that_got_a_later_time_need_not_be_logged():
     assert LaterRuns([logged(2_000, 0, 10)], {}).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN
 
 
-def test_batch_that_was_taken_back_waits_for_its_replay():
+def test_batch_that_was_rolled_back_waits_for_its_replay():
     batches, taken = [logged(1_000, 0, 10, "hits", "bytes")], {"hits": [Interval(500, 1_000)]}
-    assert LaterRuns(batches, taken).skip_reason("hits", PLACE, 1_000) is SkipReason.TAKEN_BACK
+    assert LaterRuns(batches, taken).skip_reason("hits", PLACE, 1_000) is SkipReason.ROLLED_BACK
     assert LaterRuns(batches, taken).skip_reason("bytes", PLACE, 1_000) is None
     replayed = [*batches, logged(2_000, 0, 10)]
     assert LaterRuns(replayed, taken).skip_reason("hits", PLACE, 1_000) is SkipReason.RAN_AGAIN

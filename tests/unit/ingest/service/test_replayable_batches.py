@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from ingest.api import ConflictError
 from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replayable_batches import UnfinishedPiece, common_tables, pieces_taken_back, times_taken_back
+from ingest.service.replayable_batches import UnfinishedPiece, common_tables, pieces_rolled_back, times_rolled_back
 from ingest.spark.streaming.batch_log import LoggedBatch
-from sinks.rewriting.taken_back import Interval
+from sinks.rewriting.rolled_back import Interval
 
 RANGES = {("t", 0): (0, 5)}
 TAKEN = {"hits": frozenset({2_000, 2_500, 3_000}), "bytes": frozenset({2_000, 2_500, 4_000})}
@@ -18,24 +18,24 @@ def piece(time_ms: int, kind: PieceKind = PieceKind.WHOLE) -> Piece:
     return Piece(kind, 1, time_ms, RANGES)
 
 
-def test_batches_that_were_taken_back_from_a_table_are_replayed_and_no_others() -> None:
+def test_batches_that_were_rolled_back_from_a_table_are_replayed_and_no_others() -> None:
     pieces = [piece(time_ms) for time_ms in (1_000, 2_000, 3_000, 3_500, 4_000)]
-    assert [one.time_ms for one in pieces_taken_back(pieces, TAKEN)] == [2_000, 3_000, 4_000]
+    assert [one.time_ms for one in pieces_rolled_back(pieces, TAKEN)] == [2_000, 3_000, 4_000]
 
 
 def test_range_without_such_a_batch_is_refused() -> None:
-    with pytest.raises(ConflictError, match="taken back from bytes, hits") as caught:
-        pieces_taken_back([piece(1_000), piece(1, PieceKind.UNLOGGED)], TAKEN)
-    assert (caught.value.code, caught.value.exit_code) == ("not_taken_back", 4)
+    with pytest.raises(ConflictError, match="rolled back from bytes, hits") as caught:
+        pieces_rolled_back([piece(1_000), piece(1, PieceKind.UNLOGGED)], TAKEN)
+    assert (caught.value.code, caught.value.exit_code) == ("not_rolled_back", 4)
 
 
-def test_part_of_a_batch_is_refused_if_the_batch_was_taken_back() -> None:
+def test_part_of_a_batch_is_refused_if_the_batch_was_rolled_back() -> None:
     with pytest.raises(ConflictError, match="a part of the micro-batch of time 2000"):
-        pieces_taken_back([piece(1_999, PieceKind.PART), piece(3_000)], TAKEN)
-    assert pieces_taken_back([piece(999, PieceKind.PART), piece(3_000)], TAKEN) == [piece(3_000)]
+        pieces_rolled_back([piece(1_999, PieceKind.PART), piece(3_000)], TAKEN)
+    assert pieces_rolled_back([piece(999, PieceKind.PART), piece(3_000)], TAKEN) == [piece(3_000)]
 
 
-def test_replay_writes_the_tables_from_which_all_of_its_batches_were_taken_back() -> None:
+def test_replay_writes_the_tables_from_which_all_of_its_batches_were_rolled_back() -> None:
     assert common_tables(TAKEN, [piece(2_000), piece(2_500)], None) == {"hits", "bytes"}
     assert common_tables(TAKEN, [piece(3_000)], None) == {"hits"}
     with pytest.raises(ConflictError, match="different tables"):
@@ -43,7 +43,7 @@ def test_replay_writes_the_tables_from_which_all_of_its_batches_were_taken_back(
 
 
 def test_unfinished_piece_is_written_to_the_tables_that_it_had() -> None:
-    # its time was removed from those taken back, just before the kill
+    # its time was removed from those rolled back, just before the kill
     interrupted = UnfinishedPiece(piece(2_600), frozenset({"hits"}))
     assert common_tables(TAKEN, [piece(2_600), piece(3_000)], interrupted) == {"hits"}
     assert common_tables(TAKEN, [], interrupted) == {"hits"}
@@ -69,11 +69,11 @@ def test_batch_that_ran_again_since_is_not_replayed_a_second_time() -> None:
         logged(3_000, 10, 20, "hits"),  # a replay into one of the tables
         logged(4_000, 20, 30, "bytes"),  # the other table was added later
     ]
-    assert times_taken_back(everything, batches, "hits") == {1_000, 3_000}
-    assert times_taken_back(everything, batches, "bytes") == {1_000, 2_000, 4_000}
+    assert times_rolled_back(everything, batches, "hits") == {1_000, 3_000}
+    assert times_rolled_back(everything, batches, "bytes") == {1_000, 2_000, 4_000}
     # the events of the batch are in the table at the time of the replay
-    assert times_taken_back([Interval(2_000, 2_000)], batches, "hits") == frozenset()
-    assert times_taken_back([], batches, "hits") == frozenset()
+    assert times_rolled_back([Interval(2_000, 2_000)], batches, "hits") == frozenset()
+    assert times_rolled_back([], batches, "hits") == frozenset()
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=12))
@@ -84,4 +84,4 @@ def test_newest_batch_of_each_offset_counts(ranges: list[tuple[int, int]]) -> No
         for at, (begin, size) in enumerate(ranges, 1)
         if not any(begin < other + width and other < begin + size for other, width in ranges[at:])
     }
-    assert times_taken_back([Interval(0, 100)], batches, "hits") == newest
+    assert times_rolled_back([Interval(0, 100)], batches, "hits") == newest

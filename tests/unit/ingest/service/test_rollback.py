@@ -6,7 +6,7 @@ import pytest
 
 from ingest.api import ConflictError
 from ingest.service.rollback import TableRollback
-from sinks.rewriting.taken_back import Interval
+from sinks.rewriting.rolled_back import Interval
 from sinks.updates.keys import start_of
 from tests.support.update_rows import VALUE
 from tests.support.updated_table import TABLE, UpdatedTable

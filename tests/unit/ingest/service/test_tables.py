@@ -198,7 +198,7 @@ def test_recount_starts_elsewhere_after_the_times_of_the_marks(service: Service,
     assert not tables.is_complete(0, service.plan(0, 5))
 
 
-def test_merged_updates_from_both_sides_of_the_mark_are_not_taken_back(service: Service, tmp_path: Path) -> None:
+def test_merged_updates_from_both_sides_of_the_mark_are_not_rolled_back(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     key = UpdateKey(b"a", start_of(900, 0), start_of(2_000, 0))
     service.store.apply("hits", [Put(key.encoded(), {b"c:n": b"1"}, 2_000)])
@@ -270,7 +270,7 @@ def test_new_table_is_complete_up_to_the_mark_of_the_others(service: Service) ->
     assert (service.times_in("hits"), service.times_in("bytes")) == ([1_000], [])
 
 
-def test_changed_configuration_takes_back_the_interrupted_batch_alone(service: Service) -> None:
+def test_changed_configuration_rolls_back_the_interrupted_batch_alone(service: Service) -> None:
     """Marks of tables differ in time after a replay into one of them."""
     service.start().complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})

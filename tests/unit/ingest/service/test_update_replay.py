@@ -20,7 +20,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.taken_back import Interval, add_taken_back
+from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.updates.marks import TableMark
 from tests.support.checkpoint import acknowledge
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
@@ -165,11 +165,11 @@ def test_records_that_ran_again_are_written_to_other_tables_only(pipeline: Pipel
     assert (pipeline.updates(), pipeline.values()) == ([], [(BATCH_MS - 1, b"2")])
 
 
-def test_records_of_a_batch_that_was_taken_back_are_not_counted(pipeline: Pipeline) -> None:
+def test_records_of_a_batch_that_was_rolled_back_are_not_counted(pipeline: Pipeline) -> None:
     configuration = pipeline.load()
     with owned_store(configuration.stores["s"], CATALOG) as store:
-        add_taken_back(store, "counts", [Interval(BATCH_MS, BATCH_MS)])
-    assert skip_reason(pipeline, "counts") is SkipReason.TAKEN_BACK
+        add_rolled_back(store, "counts", [Interval(BATCH_MS, BATCH_MS)])
+    assert skip_reason(pipeline, "counts") is SkipReason.ROLLED_BACK
     pipeline.replay(b"2")
     assert pipeline.updates() == []
 

@@ -280,7 +280,7 @@ def test_changes_of_a_former_stream_are_not_rolled_forward(store: Refusing) -> N
     assert scanned(store, "t") == []
 
 
-def test_deferred_updates_are_taken_back_with_their_changes(store: Refusing) -> None:
+def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) -> None:
     tables = claimed(store, UPDATES)
     tables.feeds.batches("s", 1_000)
     log_update(store, 1_000)
@@ -288,7 +288,7 @@ def test_deferred_updates_are_taken_back_with_their_changes(store: Refusing) -> 
     tables.move(TableMark(1_000, {}))
     tables.roll_forward()
     assert mark_of(store).time_ms == 1_000
-    tables.take_back_after_marks()
+    tables.roll_back_after_marks()
 
     assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [start_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]

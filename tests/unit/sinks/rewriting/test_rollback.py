@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ingest.api import ConflictError, Store
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
+from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.table_ranges import whole_row_ranges
-from sinks.rewriting.taken_back import Interval
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, start_of
@@ -52,7 +52,7 @@ def test_updates_of_the_interval_are_deleted(buckets: int | None):
     counts = roll_back(table, 20, 30)
     assert table.values() == {row: {VALUE: b"401"} for row in (b"a", b"k")}
     assert (counts.original_rows, counts.deleted, counts.overlapping) == (2, 4, 0)
-    assert counts.taken_back(Interval(20, 30)) == [Interval(20, 30)]
+    assert counts.rolled_back(Interval(20, 30)) == [Interval(20, 30)]
 
 
 def test_merged_rows_across_the_interval_stay_and_are_listed():
@@ -62,7 +62,7 @@ def test_merged_rows_across_the_interval_stay_and_are_listed():
     assert table.values() == {row: {VALUE: b"570"} for row in (b"a", b"k")}  # 110 + 150 + 310
     assert (counts.deleted, counts.overlapping) == (2, 2)
     assert counts.examples[0] == 'row "a": merged updates from 1970-01-01T00:00:00.110Z to 1970-01-01T00:00:00.150Z'
-    assert counts.taken_back(Interval(140, 299)) == [Interval(151, 299)]
+    assert counts.rolled_back(Interval(140, 299)) == [Interval(151, 299)]
 
 
 def test_dry_run_counts_and_deletes_nothing():

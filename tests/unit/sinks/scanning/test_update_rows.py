@@ -1,4 +1,4 @@
-"""Updates that are taken back, and calls of an earlier process that are executed after that."""
+"""Updates that are rolled back, and calls of an earlier process that are executed after that."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,7 +14,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_stored_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.scanning.update_rows import delete_of, take_back, update_rows
+from sinks.scanning.update_rows import delete_of, roll_back, update_rows
 from sinks.updates.keys import UpdateKey, start_of
 
 TABLE = "counters"
@@ -51,33 +51,33 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store[Any]
 
 
 @pytest.mark.parametrize("buckets", [None, 2])
-def test_updates_of_an_interval_are_taken_back(store: Store[Any], buckets: int | None):
+def test_updates_of_an_interval_are_rolled_back(store: Store[Any], buckets: int | None):
     table = Updated(store, buckets)
     for row, time_ms in ((b"a", 4), (b"b", 5), (b"c", 6), (b"d", 7)):
         table.write(row, time_ms)
-    take_back(store, TABLE, 5, 6)
+    roll_back(store, TABLE, 5, 6)
     assert table.found() == [b"a", b"d"]
-    take_back(store, TABLE, 7)
+    roll_back(store, TABLE, 7)
     assert table.found() == [b"a"]
 
 
 @pytest.mark.parametrize("buckets", [None, 2])
-def test_late_call_of_a_row_that_was_taken_back_is_hidden(store: Store[Any], buckets: int | None):
+def test_late_call_of_a_row_that_was_rolled_back_is_hidden(store: Store[Any], buckets: int | None):
     table = Updated(store, buckets)
     table.write(b"a", 5)
-    take_back(store, TABLE, 5, 5)
+    roll_back(store, TABLE, 5, 5)
     table.write(b"a", 5)
     assert table.found() == []
 
 
 def test_late_call_of_a_row_that_was_not_there_is_counted(store: Store[Any]):
-    """ADR 0043: no process of the former run may write any more when its updates are taken back."""
+    """ADR 0043: no process of the former run may write any more when its updates are rolled back."""
     table = Updated(store, None)
     table.write(b"a", 5)
-    take_back(store, TABLE, 5, 5)
+    roll_back(store, TABLE, 5, 5)
     table.write(b"b", 5)
     assert table.found() == [b"b"]
-    take_back(store, TABLE, 5, 5)
+    roll_back(store, TABLE, 5, 5)
     assert table.found() == []
 
 
@@ -93,5 +93,5 @@ def test_merged_row_with_earlier_updates_is_refused(store: Store[Any]):
     table = Updated(store, None)
     table.write(b"a", 4, 5)
     with pytest.raises(ConflictError, match="not complete in merged rows"):
-        take_back(store, TABLE, 5, 5)
+        roll_back(store, TABLE, 5, 5)
     assert table.found() == [b"a"]

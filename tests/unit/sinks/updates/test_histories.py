@@ -32,7 +32,7 @@ histories = st.lists(updates | updates | compactions | rollbacks, max_size=40)
 
 
 class Model:
-    """All updates that were not taken back: (row, start) -> values of its columns."""
+    """All updates that were not rolled back: (row, start) -> values of its columns."""
 
     def __init__(self) -> None:
         self.updates: dict[tuple[bytes, int], dict[bytes, bytes]] = {}

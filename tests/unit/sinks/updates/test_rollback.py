@@ -42,7 +42,7 @@ def values_of(table: UpdateTable) -> dict[bytes, bytes]:
         (1, 2, b'["113","107","110","115","120"]', b'["40","32","22","18"]'),
     ],
 )
-def test_updates_of_an_interval_are_taken_back(first: int, last: int | None, c: bytes, f: bytes) -> None:
+def test_updates_of_an_interval_are_rolled_back(first: int, last: int | None, c: bytes, f: bytes) -> None:
     table, times = prices()
     assert table.roll_back(times[first], FOREVER if last is None else times[last] - 1).overlapping == ()
     assert values_of(table) == {C: c, F: f}

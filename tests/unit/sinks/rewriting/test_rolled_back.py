@@ -1,4 +1,4 @@
-"""The record of the batch times that were taken back from a table."""
+"""The record of the batch times that were rolled back from a table."""
 
 from itertools import pairwise
 
@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, IntegrityError
-from sinks.rewriting.taken_back import (
-    TAKEN_BACK,
+from sinks.rewriting.rolled_back import (
+    ROLLED_BACK,
     Interval,
-    add_taken_back,
+    add_rolled_back,
     is_in,
     joined,
-    remove_taken_back,
-    taken_back,
+    remove_rolled_back,
+    rolled_back,
     without,
 )
 from tests.support.updated_table import TABLE, UpdatedTable
@@ -37,22 +37,22 @@ def test_intervals_are_sets_of_times(some: list[Interval], others: list[Interval
 
 def test_recorded_with_the_table():
     store = UpdatedTable().store
-    assert taken_back(store, TABLE) == ()
-    add_taken_back(store, TABLE, [Interval(10, 20)])
-    add_taken_back(store, TABLE, [Interval(15, 30), Interval(40, 50)])
-    assert taken_back(store, TABLE) == (Interval(10, 30), Interval(40, 50))
-    assert [is_in(taken_back(store, TABLE), time_ms) for time_ms in (9, 10, 30, 31, 45)] == [
+    assert rolled_back(store, TABLE) == ()
+    add_rolled_back(store, TABLE, [Interval(10, 20)])
+    add_rolled_back(store, TABLE, [Interval(15, 30), Interval(40, 50)])
+    assert rolled_back(store, TABLE) == (Interval(10, 30), Interval(40, 50))
+    assert [is_in(rolled_back(store, TABLE), time_ms) for time_ms in (9, 10, 30, 31, 45)] == [
         False, True, True, False, True,
     ]  # fmt: skip
 
 
 def test_replayed_times_are_removed():
     store = UpdatedTable().store
-    add_taken_back(store, TABLE, [Interval(10, 12)])
-    remove_taken_back(store, TABLE, [11])
-    assert taken_back(store, TABLE) == (Interval(10, 10), Interval(12, 12))
-    remove_taken_back(store, TABLE, [10, 11, 12])
-    assert TAKEN_BACK not in store.properties(TABLE)
+    add_rolled_back(store, TABLE, [Interval(10, 12)])
+    remove_rolled_back(store, TABLE, [11])
+    assert rolled_back(store, TABLE) == (Interval(10, 10), Interval(12, 12))
+    remove_rolled_back(store, TABLE, [10, 11, 12])
+    assert ROLLED_BACK not in store.properties(TABLE)
 
 
 def test_another_process_changes_it_meanwhile():
@@ -61,20 +61,20 @@ def test_another_process_changes_it_meanwhile():
 
     def slower(*arguments) -> bool:
         store.set_property = set_property
-        add_taken_back(store, TABLE, [Interval(1, 1)])
+        add_rolled_back(store, TABLE, [Interval(1, 1)])
         return set_property(*arguments)
 
     store.set_property = slower
-    add_taken_back(store, TABLE, [Interval(5, 6)])
-    assert taken_back(store, TABLE) == (Interval(1, 1), Interval(5, 6))
+    add_rolled_back(store, TABLE, [Interval(5, 6)])
+    assert rolled_back(store, TABLE) == (Interval(1, 1), Interval(5, 6))
     store.set_property = lambda *_arguments: False
     with pytest.raises(ConflictError, match="change all the time"):
-        add_taken_back(store, TABLE, [Interval(7, 8)])
+        add_rolled_back(store, TABLE, [Interval(7, 8)])
 
 
 @pytest.mark.parametrize("text", ["{", "[[1]]", '[["a", 2]]', "[1]"])
 def test_damage(text: str):
     store = UpdatedTable().store
-    store.set_property(TABLE, TAKEN_BACK, None, text)
+    store.set_property(TABLE, ROLLED_BACK, None, text)
     with pytest.raises(IntegrityError, match="cannot be read"):
-        taken_back(store, TABLE)
+        rolled_back(store, TABLE)

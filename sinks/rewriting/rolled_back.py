@@ -1,5 +1,5 @@
 """
-The batch times that rollbacks have taken back from a table: a property of the table.
+The batch times that rollbacks have rolled back from a table: a property of the table.
 
 A replay of another micro-batch into the table would count its events twice. The property is replaced with
 compare-and-set, so a rollback and a replay may change it at the same time.
@@ -12,7 +12,7 @@ import orjson
 
 from ingest.api import ConflictError, IntegrityError, Store
 
-TAKEN_BACK = "taken_back"
+ROLLED_BACK = "rolled_back"
 """Name of the property."""
 _ATTEMPTS = 20
 
@@ -24,9 +24,9 @@ class Interval(NamedTuple):
     last_ms: int
 
 
-def taken_back(store: Store[Any], table: str) -> tuple[Interval, ...]:
+def rolled_back(store: Store[Any], table: str) -> tuple[Interval, ...]:
     """
-    The batch times whose updates were taken back from a table and were not replayed since; disjoint and in order.
+    The batch times whose updates were rolled back from a table and were not replayed since; disjoint and in order.
 
     A micro-batch of one of these times has no update in the table, also none in a merged row.
 
@@ -34,7 +34,7 @@ def taken_back(store: Store[Any], table: str) -> tuple[Interval, ...]:
         IntegrityError: the property cannot be read.
         StoreError: the store is unavailable.
     """
-    return _intervals(store.properties(table).get(TAKEN_BACK), table)
+    return _intervals(store.properties(table).get(ROLLED_BACK), table)
 
 
 def is_in(intervals: Iterable[Interval], time_ms: int) -> bool:
@@ -42,9 +42,9 @@ def is_in(intervals: Iterable[Interval], time_ms: int) -> bool:
     return any(each.first_ms <= time_ms <= each.last_ms for each in intervals)
 
 
-def add_taken_back(store: Store[Any], table: str, intervals: Iterable[Interval]) -> None:
+def add_rolled_back(store: Store[Any], table: str, intervals: Iterable[Interval]) -> None:
     """
-    Record that the updates of these batch times were taken back; durable when this returns.
+    Record that the updates of these batch times were rolled back; durable when this returns.
 
     Raises:
         IntegrityError: the property cannot be read.
@@ -54,7 +54,7 @@ def add_taken_back(store: Store[Any], table: str, intervals: Iterable[Interval])
     _change(store, table, added=added)
 
 
-def remove_taken_back(store: Store[Any], table: str, times_ms: Iterable[int]) -> None:
+def remove_rolled_back(store: Store[Any], table: str, times_ms: Iterable[int]) -> None:
     """
     Record that the micro-batches of these times were replayed, so a second replay is refused; durable when this
     returns.
@@ -96,13 +96,13 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 def _change(store: Store[Any], table: str, *, added: Sequence[Interval] = (), removed: Sequence[Interval] = ()) -> None:
     for _ in range(_ATTEMPTS):
-        before = store.properties(table).get(TAKEN_BACK)
+        before = store.properties(table).get(ROLLED_BACK)
         intervals = without([*_intervals(before, table), *added], removed)
         text = orjson.dumps([[*each] for each in intervals]).decode() if intervals else None
-        if store.set_property(table, TAKEN_BACK, before, text):
+        if store.set_property(table, ROLLED_BACK, before, text):
             return
     raise ConflictError(
-        f'the batch times that were taken back from table "{table}" change all the time',
+        f'the batch times that were rolled back from table "{table}" change all the time',
         hint="run the command again when no replay of the table runs",
     )
 
@@ -114,6 +114,6 @@ def _intervals(text: str | None, table: str) -> tuple[Interval, ...]:
         return tuple(Interval(*map(int, each)) for each in orjson.loads(text))
     except (ValueError, TypeError) as error:
         raise IntegrityError(
-            f'the batch times that were taken back from table "{table}" cannot be read',
+            f'the batch times that were rolled back from table "{table}" cannot be read',
             hint="use the version that wrote them, or a later one",
         ) from error
