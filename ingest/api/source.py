@@ -199,15 +199,16 @@ class Source(ComponentBase[S]):
     positions that its system no longer has are an error, when a query starts (`frame`) and while it runs (`data_loss`).
 
     Attributes:
-        takes_start: whether the source supports `start_from`; all others refuse it.
-        takes_offset: whether the source supports `SourceContext.resume_at`, which tables with deferred updates need.
+        supports_start: whether the source supports `start_from`; all others refuse it.
+        supports_resume_at: whether the source supports `SourceContext.resume_at`, which tables with deferred updates
+            need.
         resume_from: the `start_from` that resumes at the acknowledged positions without the checkpoint; None without
             such a copy of the positions.
     """
 
     settings_base = SourceSettings
-    takes_start: ClassVar[bool] = False
-    takes_offset: ClassVar[bool] = False
+    supports_start: ClassVar[bool] = False
+    supports_resume_at: ClassVar[bool] = False
     resume_from: ClassVar[str | None] = None
 
     def __init__(self, settings: S, context: SourceContext) -> None:

@@ -38,7 +38,8 @@ def compact(
     own_process: Annotated[
         bool,
         typer.Option(
-            "--own-process", help="Run in this process with all task slots, also if the service runs; not on RocksDB."
+            "--own-process",
+            help="Run in this process with all task slots, also if the service runs; a RocksDB store is then in use.",
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be merged; write nothing.")] = False,

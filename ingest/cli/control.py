@@ -74,7 +74,7 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
 
     Example: ingest pause pipeline.yaml mypipeline
     """
-    from ingest.service.control import Pauses
+    from ingest.service.pauses import Pauses
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "pause")
@@ -91,7 +91,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
 
     Example: ingest resume pipeline.yaml mypipeline
     """
-    from ingest.service.control import Pauses
+    from ingest.service.pauses import Pauses
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "resume")

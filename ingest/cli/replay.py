@@ -49,7 +49,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     own_process: Annotated[
         bool,
         typer.Option(
-            "--own-process", help="Run in this process with all task slots, also if the service runs; not into RocksDB."
+            "--own-process",
+            help="Run in this process with all task slots, also if the service runs; a RocksDB store is then in use.",
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,

@@ -75,7 +75,8 @@ def run(  # noqa: PLR0913 - the options of the command
     own_process: Annotated[
         bool,
         typer.Option(
-            "--own-process", help="Run in this process with all task slots, also if the service runs; not on RocksDB."
+            "--own-process",
+            help="Run in this process with all task slots, also if the service runs; a RocksDB store is then in use.",
         ),
     ] = False,
 ) -> None:

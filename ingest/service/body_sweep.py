@@ -12,8 +12,8 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import owned_store
 from ingest.service.duty import Duty, DutyRun, Progress
-from ingest.service.lease import one_at_a_time
 from ingest.service.pipeline import Shared
+from ingest.service.table_lease import one_at_a_time
 from sinks.bodies.sweep import SweepCounts
 from sinks.rewriting.store_calls import Access
 

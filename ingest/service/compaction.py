@@ -12,8 +12,8 @@ from ingest.config.model import Configuration, Pipeline, Table
 from ingest.plan.tables import declared_table
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction_request import CompactionRequest
-from ingest.service.lease import leased
 from ingest.service.table_group import OldestMark, TableGroup
+from ingest.service.table_lease import leased
 from ingest.service.units_of_work import units_of_work
 from sinks.rewriting.compaction import CompactionCounts, CompactionTarget, bound_of
 from sinks.rewriting.store_calls import StoreCalls

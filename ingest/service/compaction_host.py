@@ -11,8 +11,8 @@ from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.updates import live_merging
 from ingest.service.compaction import CompactionResult, TableCompaction, table_with_updates
 from ingest.service.compaction_request import CompactionRequest
-from ingest.service.lease import one_at_a_time
 from ingest.service.table_group import table_group_beside
+from ingest.service.table_lease import one_at_a_time
 from sinks.rewriting.compaction import UNIT_S
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.units import CompactionEngine, InProcess

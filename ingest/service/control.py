@@ -9,43 +9,10 @@ from typing import Any
 
 from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
 from ingest.clock import now_ms
-from ingest.durable import StatePath, make_folder
-from ingest.durable.marker import Marker
+from ingest.service.pauses import Pauses
 
 RECORDING_S = 1.0
 """Longest wait of a command for another one that is being recorded; on a disk it takes milliseconds."""
-
-
-class Pauses:
-    """
-    Which pipelines are paused: a marker for each in the state, so that a pause survives a restart.
-
-    Each method raises StoreUnavailableError if the disk is full or permission is denied, and IntegrityError if the disk
-    fails.
-
-    Args:
-        state: root of the state.
-    """
-
-    def __init__(self, state: StatePath) -> None:
-        self._folder = state / "paused"
-
-    def is_set(self, pipeline: str) -> bool:
-        """Whether a pipeline is paused."""
-        return self._marker(pipeline).read() is not None
-
-    def set(self, pipeline: str) -> None:
-        """Pause a pipeline; durable when this returns."""
-        make_folder(self._folder)
-        self._marker(pipeline).write()
-
-    def clear(self, pipeline: str) -> None:
-        """End the pause of a pipeline; durable when this returns."""
-        if self._folder.exists():
-            self._marker(pipeline).remove()
-
-    def _marker(self, pipeline: str) -> Marker:
-        return Marker(self._folder / pipeline)
 
 
 class Phase(StrEnum):
@@ -175,7 +142,7 @@ class Control:
                 self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)
             return self.reload_status.id
 
-    def takes_reload(self) -> bool:
+    def pop_reload(self) -> bool:
         """Whether a reload was requested since the last call."""
         with self._lock:
             must_reload, self._must_reload = self._must_reload, False
@@ -231,7 +198,7 @@ class Control:
         with self._lock:
             return self._paused.get(pipeline, False)
 
-    def takes_flush(self, pipeline: str) -> bool:
+    def pop_flush(self, pipeline: str) -> bool:
         """Whether a flush was requested since the last call."""
         with self._lock:
             has_flush = pipeline in self._flushes

@@ -13,8 +13,8 @@ from ingest.service.cancellation import Cancellation
 from ingest.service.pipeline import Shared
 from ingest.spark.streaming.reading import Session
 
-MAX_REST_S = 60.0
-"""Of the rest after a unit of work, which may have waited for a store for hours."""
+MAX_WAIT_S = 60.0
+"""Of the wait after a unit of work, which may have waited for a store for hours."""
 Report = Callable[["Progress"], None]
 """Called by a duty with its progress."""
 
@@ -175,7 +175,7 @@ class DutyRun:
     @contextmanager
     def unit_of_work(self) -> Iterator[None]:
         """
-        A block with one Spark job, or a few short ones. After it the duty rests as long as micro-batches of the
+        A block with one Spark job, or a few short ones. After it the duty waits as long as micro-batches of the
         pipelines ran meanwhile, at most as long as the block took.
 
         So pipelines that always have records have all slots for about half of the time, whatever the tasks of the duty
@@ -184,7 +184,7 @@ class DutyRun:
         started_s, busy_s = self.clock(), self.context.busy_s()
         yield
         worked_s = self.clock() - started_s
-        self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_REST_S)))
+        self.cancellation.wait(max(0.0, min(worked_s, self.context.busy_s() - busy_s, MAX_WAIT_S)))
 
 
 class DutyResult(Protocol):

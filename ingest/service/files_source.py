@@ -31,7 +31,7 @@ class FilesSource(Source[FilesSourceSettings]):
     """
 
     kind = "files"
-    takes_offset = True
+    supports_resume_at = True
     examples = (
         Example("all log files of a folder", settings="{path: '/var/log/app/*.log.gz'}"),
         Example("lines that are JSON envelopes", settings="{path: ./data, format: json}"),

@@ -45,8 +45,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
     """
 
     kind = "kafka"
-    takes_start = True
-    takes_offset = True
+    supports_start = True
+    supports_resume_at = True
     resume_from = "group"
     examples = (
         Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),

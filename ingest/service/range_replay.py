@@ -40,7 +40,7 @@ from ingest.service.replay_plan import (
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_runner import ReplayRunner
 from ingest.service.replay_state import ReplayState, ReplayTotals
-from ingest.service.replayable_batches import (
+from ingest.service.rolled_back_batches import (
     RolledBack,
     UnfinishedPiece,
     common_tables,

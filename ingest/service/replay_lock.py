@@ -19,7 +19,7 @@ def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock
     # also if the queue is a topic: the marks of its dead letters are in this folder
     return folder_lock(
         folder_of(state_of(configuration), pipeline.name),
-        kind="dead-letter folder",
+        kind="folder of replays and dead letters",
         hint="wait until that replay has ended",
         on_wait=_log.warning,
     )

@@ -19,7 +19,7 @@ from ingest.service.kafka_source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
 from ingest.service.replay_plan import Piece
-from ingest.service.replayable_batches import UnfinishedPiece
+from ingest.service.rolled_back_batches import UnfinishedPiece
 from ingest.service.stores import committers_of
 from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay

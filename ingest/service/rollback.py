@@ -15,9 +15,9 @@ from ingest.config.model import Configuration
 from ingest.formats.times import moment
 from ingest.plan.stores import owned_store, reading_store
 from ingest.service.compaction import table_with_updates
-from ingest.service.lease import leased, one_at_a_time
 from ingest.service.request import request_of
 from ingest.service.table_group import OldestMark, TableGroup, table_group_beside
+from ingest.service.table_lease import leased, one_at_a_time
 from sinks.feed.stream import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back

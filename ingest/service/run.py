@@ -22,7 +22,7 @@ from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
 from ingest.service.body_sweep_schedule import BodySweepSchedule
 from ingest.service.compaction_schedule import CompactionSchedule
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
 from ingest.service.feed_watch import FeedWatch
@@ -31,6 +31,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import Totals
 from ingest.service.pages import Pages
+from ingest.service.pauses import Pauses
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
 from ingest.service.sources import start_positions

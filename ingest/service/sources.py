@@ -47,7 +47,7 @@ def open_source(  # noqa: PLR0913 - the fields of a context
         ConfigError: the source does not support `--start-from`.
     """
     component = catalog.load("sources", pipeline.source.kind)
-    if start_from is not None and not component.takes_start:
+    if start_from is not None and not component.supports_start:
         raise ConfigError(
             f'source "{pipeline.source.kind}" of pipeline "{pipeline.name}" does not support --start-from',
             hint="omit it; a new checkpoint reads everything",
@@ -68,7 +68,7 @@ def open_source(  # noqa: PLR0913 - the fields of a context
 
 def restart_of(source: type[Source[Any]]) -> Restart:
     """How pipelines that read a source start without their checkpoint."""
-    if not source.takes_start:
+    if not source.supports_start:
         return READS_ALL
     anew = "run 'ingest run --start-from POSITION'"
     if source.resume_from is None:

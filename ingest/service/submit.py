@@ -1,18 +1,16 @@
 """The spark-submit command that runs the pipelines of a configuration."""
 
-import os
 import string
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.durable import file_errors, make_folder
+from ingest.durable import file_errors, make_folder, write_durably
 from ingest.spark.environment import FOLDER, INTERPRETER
 from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
@@ -109,13 +107,9 @@ def write_properties(configuration: Configuration) -> None:
         for name, value in sorted(configuration.spark.conf.items())
         if name in configuration.secret_settings
     ]
-    temporary = path.with_name(f".{path.name}.tmp")
     with file_errors(path):
         make_folder(path.parent)
-        temporary.unlink(missing_ok=True)
-        with open(temporary, "x", encoding="ascii", opener=partial(os.open, mode=0o600)) as file:
-            file.writelines(lines)
-        temporary.replace(path)
+        write_durably(path, "".join(lines).encode("ascii"))
 
 
 def _interpreters(archive: str | None, environment: Mapping[str, str]) -> dict[str, str]:

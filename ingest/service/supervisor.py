@@ -134,7 +134,7 @@ class Supervisor:
         if reloader is None or reloader.is_working:
             return frozenset()
         if not reloader.is_active:
-            if self._control.takes_reload():
+            if self._control.pop_reload():
                 reloader.begin(member.name for member in self._members if member.error is None)
             return frozenset()
         if reloader.status.phase is Phase.BUILDING:
@@ -281,7 +281,7 @@ class Supervisor:
 
     def _flush(self, member: Member) -> None:
         """Start the next batch of a pipeline that waits for its interval: a restarted query runs one at once."""
-        member.must_flush |= self._control.takes_flush(member.name)
+        member.must_flush |= self._control.pop_flush(member.name)
         if not member.must_flush:
             return
         if not member.pipeline.every_s:

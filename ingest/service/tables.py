@@ -96,7 +96,7 @@ class PipelineTables:
         uncommitted = self._checkpoint.uncommitted()
         self._tables.roll_forward(self._runs_again_at(uncommitted))
         mark = self._tables.newest()
-        may_start = self._checkpoint.exists or self._options.recount or source.takes_offset
+        may_start = self._checkpoint.exists or self._options.recount or source.supports_resume_at
         if self._tables.have_updates and mark is not None and not may_start:
             raise ConfigError(
                 f'source "{source.kind}" cannot start where the deferred updates of its tables end',

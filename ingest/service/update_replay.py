@@ -24,7 +24,7 @@ from ingest.plan.plan import Plan
 from ingest.service.batches import batch_log_folder
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_plan import Piece
-from ingest.service.replayable_batches import UnfinishedPiece
+from ingest.service.rolled_back_batches import UnfinishedPiece
 from ingest.service.tables import owned_tables, replay_file
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch

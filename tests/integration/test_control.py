@@ -8,7 +8,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from ingest.service.control import Pauses
+from ingest.service.pauses import Pauses
 from tests.support.audit import rocksdb_table
 from tests.support.service import Service
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ingest.service.control import Pauses
+from ingest.service.pauses import Pauses
 from ingest.spark.streaming.batch_log import BatchLog
 from tests.support.checkpoint import acknowledge
 from tests.support.names import unique

@@ -9,9 +9,10 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.access import Access
 from ingest.service.address import ServiceAddress
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.pages import Pages
+from ingest.service.pauses import Pauses
 
 TOKEN = "token-of-a-test"  # noqa: S105 - of a test
 

@@ -8,11 +8,12 @@ from ingest.api import IngestError
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.lifecycle import Stop
 from ingest.service.member import Member
 from ingest.service.observer import PipelineObserver
+from ingest.service.pauses import Pauses
 from ingest.service.supervisor import Supervisor
 
 NOWHERE = Path("/nowhere")

@@ -17,10 +17,11 @@ from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
-from ingest.service.control import Control, Pauses, Phase, ReloadStatus
+from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
+from ingest.service.pauses import Pauses
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 
@@ -68,7 +69,7 @@ def test_pause_reaches_a_service_that_starts_meanwhile(
     pipeline: Path, ingest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = StartsMeanwhile(load(pipeline / "pipeline.yaml", env={}, lookup=Catalog()))
-    monkeypatch.setattr("ingest.service.control.Pauses", lambda _state: pauses)
+    monkeypatch.setattr("ingest.service.pauses.Pauses", lambda _state: pauses)
     monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
     try:
         done = ingest("pause", "pipeline.yaml")
@@ -203,7 +204,7 @@ def test_flush_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
         health.change(name, State.FAILED, "positions are lost")
         refused = ingest("flush", "pipeline.yaml", name)
     assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
-    assert not control.takes_flush(name)
+    assert not control.pop_flush(name)
 
 
 def test_wrong_log_level_lists_the_levels(pipeline: Path, ingest: Callable[..., Any]) -> None:

@@ -18,11 +18,12 @@ from ingest.service import client, range_replay, replay_duty
 from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
 from ingest.service.batches import batch_log_folder
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
+from ingest.service.pauses import Pauses
 from ingest.service.replay_plan import Piece, PieceKind
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.replay_state import ReplayState, ReplayTotals

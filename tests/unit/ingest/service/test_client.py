@@ -25,11 +25,12 @@ from ingest.service import client as module
 from ingest.service.access import access_of, token_file
 from ingest.service.address import ServiceAddress
 from ingest.service.client import NoAnswerError, NotRunningError, ServiceClient, ServiceFailedError
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import MAX_CONTENT_BYTES, Pages
+from ingest.service.pauses import Pauses
 from ingest.service.replay_client import ServiceReplay
 from ingest.service.replay_request import ReplayRequest
 from tests.support.authority import Authority

@@ -9,7 +9,7 @@ from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, T
 from ingest.service.cancellation import Cancellation
 from ingest.service.compaction import CompactionResult, TableCompaction
 from ingest.service.compaction_request import CompactionRequest
-from ingest.service.lease import leased, one_at_a_time
+from ingest.service.table_lease import leased, one_at_a_time
 from sinks.rewriting.compaction import CompactionCounts
 from sinks.rewriting.table_lease import LEASE, TableLease
 from sinks.rewriting.units import InProcess, UnitResult

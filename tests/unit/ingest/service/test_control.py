@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
-from ingest.service.control import Control, Pauses, Phase, ReloadStatus
+from ingest.service.control import Control, Phase, ReloadStatus
+from ingest.service.pauses import Pauses
 
 
 def test_pause_and_resume_are_durable(tmp_path: Path):
@@ -35,7 +36,7 @@ def test_both_may_be_repeated(tmp_path: Path):
 def test_a_flush_is_taken_once(tmp_path: Path):
     control = Control(Pauses(tmp_path), ["a", "b"])
     control.flush("a")
-    assert [control.takes_flush("a"), control.takes_flush("a"), control.takes_flush("b")] == [True, False, False]
+    assert [control.pop_flush("a"), control.pop_flush("a"), control.pop_flush("b")] == [True, False, False]
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "flush"])
@@ -110,6 +111,6 @@ def test_paused_pipeline_refuses_a_flush(tmp_path: Path):
     with pytest.raises(ConflictError, match='pipeline "a" is paused and starts no micro-batch'):
         control.flush("a")
     control.resume("a")
-    assert not control.takes_flush("a")
+    assert not control.pop_flush("a")
     control.flush("a")
-    assert control.takes_flush("a")
+    assert control.pop_flush("a")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.service.duty import MAX_REST_S, DutyContext, DutyReporter, DutyRun, Progress
+from ingest.service.duty import MAX_WAIT_S, DutyContext, DutyReporter, DutyRun, Progress
 from tests.support.waits import Waits
 
 
@@ -15,7 +15,7 @@ from tests.support.waits import Waits
         (4.0, 1.0, 1.0),
         (4.0, 4.0, 4.0),
         (4.0, 9.0, 4.0),  # three pipelines
-        (7_200.0, 7_200.0, MAX_REST_S),  # a store was unavailable
+        (7_200.0, 7_200.0, MAX_WAIT_S),  # a store was unavailable
         (4.0, -5.0, 0.0),  # a pipeline was removed
     ],
 )

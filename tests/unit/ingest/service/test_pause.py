@@ -7,7 +7,8 @@ import pytest
 
 from ingest.observe.health import State
 from ingest.service import supervisor as module
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
+from ingest.service.pauses import Pauses
 from tests.support.supervised import Bench
 from tests.support.waiting import reached
 

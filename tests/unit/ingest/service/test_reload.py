@@ -24,8 +24,9 @@ from ingest.plan.plan import Plan
 from ingest.service import reload as reloading
 from ingest.service import state_wait
 from ingest.service import supervisor as module
-from ingest.service.control import Control, Pauses, Phase, ReloadStatus
+from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.lifecycle import Stop
+from ingest.service.pauses import Pauses
 from ingest.service.pipeline import Shared
 from ingest.service.reload import is_changed, refuse_changes
 from ingest.service.stores import SharedStores
@@ -116,21 +117,35 @@ def test_changes_of_what_pipelines_share_need_a_restart(tmp_path: Path, section:
     assert caught.value.hint == "restart the service"
 
 
+def reloader_of(
+    shared: Any,
+    control: Control,
+    read: Any = None,
+    *,
+    opened: ExitStack | None = None,
+    wait: Any = None,
+    unbuilt: dict[str, BaseException] | None = None,
+) -> reloading.Reloader:
+    """The reloads of a service whose Spark session is only a name."""
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
+    ask: Any = None
+    return reloading.Reloader(
+        shared,
+        read,
+        control=control,
+        session=session,
+        ask=ask,
+        opened=opened or ExitStack(),
+        unbuilt={} if unbuilt is None else unbuilt,
+        wait=wait,
+    )
+
+
 def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
     """The status of a reload that is refused."""
     control = Control(Pauses(folder), old.pipelines)
     shared: Any = SimpleNamespace(configuration=old)
-    unused: Any = None
-    reloader = reloading.Reloader(
-        shared,
-        lambda: (new, Catalog()),
-        control=control,
-        session=unused,
-        ask=unused,
-        opened=ExitStack(),
-        unbuilt={},
-        wait=unused,
-    )
+    reloader = reloader_of(shared, control, lambda: (new, Catalog()))
     reloader.begin(old.pipelines)
     assert reached(lambda: not reloader.is_working, 30)
     assert control.reload_status.phase is Phase.REFUSED
@@ -141,20 +156,10 @@ def test_secrets_of_every_reload_are_masked_by_what_the_start_has_created(tmp_pa
     start = configuration(tmp_path)
     parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
     shared = Shared(**parts | {"configuration": start, "catalog": Catalog(), "stores": SharedStores(start, [])})
-    unused: Any = None
     for secret in ("rotated once", "rotated twice"):
         new = configuration(tmp_path)
         new.masks.add(secret)
-        reloader = reloading.Reloader(
-            shared,
-            unused,
-            control=Control(Pauses(tmp_path), start.pipelines),
-            session=unused,
-            ask=unused,
-            opened=ExitStack(),
-            unbuilt={},
-            wait=unused,
-        )
+        reloader = reloader_of(shared, Control(Pauses(tmp_path), start.pipelines))
         reloader._compare(new, Catalog())
         assert reloader._next is not None
         shared = reloader._next[0]
@@ -202,19 +207,9 @@ def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
         follow=lambda _name, _totals: None,
     )
     control = Control(Pauses(files.root()), old.pipelines)
-    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
-    ask: Any = None
     unbuilt: dict[str, BaseException] = {}
-    reloader = reloading.Reloader(
-        shared,
-        lambda: (new, Catalog()),
-        control=control,
-        session=session,
-        ask=ask,
-        opened=ExitStack(),
-        unbuilt=unbuilt,
-        wait=state_wait.StateWait(files.root(), Stop(), health, once=False),
-    )
+    wait = state_wait.StateWait(files.root(), Stop(), health, once=False)
+    reloader = reloader_of(shared, control, lambda: (new, Catalog()), wait=wait, unbuilt=unbuilt)
 
     def build(_shared: Shared, plan: Plan) -> Any:
         with file_errors(files.root()):
@@ -238,19 +233,8 @@ def test_pipeline_that_cannot_be_attached_is_closed(tmp_path: Path, monkeypatch:
     start = configuration(tmp_path)
     parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
     shared = Shared(**parts | {"configuration": start, "catalog": Catalog(), "stores": SharedStores(start, [])})
-    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
-    unused: Any = None
     opened = ExitStack()
-    reloader = reloading.Reloader(
-        shared,
-        unused,
-        control=Control(Pauses(tmp_path), start.pipelines),
-        session=session,
-        ask=unused,
-        opened=opened,
-        unbuilt={},
-        wait=unused,
-    )
+    reloader = reloader_of(shared, Control(Pauses(tmp_path), start.pipelines), opened=opened)
     closed: list[str] = []
 
     def attach(_session: object, _ask: object) -> None:

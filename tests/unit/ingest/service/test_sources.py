@@ -57,7 +57,7 @@ def test_plugin_that_cannot_be_created_is_named(live):
 class Rewindable(Source):
     """A source of a plugin that starts at a given position, and stores none itself."""
 
-    takes_start = True
+    supports_start = True
 
 
 @pytest.mark.parametrize(

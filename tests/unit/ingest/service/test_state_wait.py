@@ -10,8 +10,9 @@ import pytest
 from ingest.api import ConflictError, StoreUnavailableError
 from ingest.observe.health import Health, State
 from ingest.service import state_wait as module
-from ingest.service.control import Control, Pauses
+from ingest.service.control import Control
 from ingest.service.lifecycle import Stop
+from ingest.service.pauses import Pauses
 from ingest.service.state_wait import StartStoppedError, StateWait
 from tests.support.remote_files import MemoryFiles
 from tests.support.waiting import reached

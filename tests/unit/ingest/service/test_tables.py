@@ -213,7 +213,7 @@ def test_source_that_cannot_start_at_the_marks_is_refused(
 ) -> None:
     service.start().complete(0, service.plan(0, 10))
     service.folder = tmp_path / "new"
-    monkeypatch.setattr(KafkaSource, "takes_offset", False)
+    monkeypatch.setattr(KafkaSource, "supports_resume_at", False)
     with pytest.raises(ConfigError, match="--recount"):
         service.start()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.api import ConflictError
 from ingest.service.replay_plan import Piece, PieceKind
-from ingest.service.replayable_batches import UnfinishedPiece, common_tables, pieces_rolled_back, times_rolled_back
+from ingest.service.rolled_back_batches import UnfinishedPiece, common_tables, pieces_rolled_back, times_rolled_back
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.rolled_back import Interval
 
