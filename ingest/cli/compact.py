@@ -39,7 +39,7 @@ def compact(
         bool,
         typer.Option(
             "--own-process",
-            help="Run in this process with all task slots, also if the service runs; a RocksDB store is then in use.",
+            help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be merged; write nothing.")] = False,

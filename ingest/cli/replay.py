@@ -50,7 +50,7 @@ def replay(  # noqa: PLR0913 - the options of the command
         bool,
         typer.Option(
             "--own-process",
-            help="Run in this process with all task slots, also if the service runs; a RocksDB store is then in use.",
+            help="Run in this process with all task slots. While the service runs, not with its RocksDB stores.",
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; write nothing.")] = False,
