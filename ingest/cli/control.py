@@ -78,7 +78,7 @@ def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> Non
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "pause")
-    if _is_accepted(out, client, name, "pause", record=Pauses(state_of(configuration)).set):
+    if _is_accepted(out, client, name, "pause", record=lambda each: Pauses(state_of(configuration)).set(each)):
         _wait(out, client, name, lambda each: each["state"] == "paused", "paused after its micro-batch")
     else:
         _show_recorded(out, name, is_paused=True)
@@ -95,7 +95,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
     from ingest.spark.state import state_of
 
     name, configuration, client = _target(out, file, pipeline, "resume")
-    if _is_accepted(out, client, name, "resume", record=Pauses(state_of(configuration)).clear):
+    if _is_accepted(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
         _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
     else:
         _show_recorded(out, name, is_paused=False)
