@@ -4,6 +4,7 @@ import ssl
 from typing import Protocol
 
 from ingest.api import IngestError, Secret
+from ingest.api.files import reason_of
 
 
 class TlsFiles(Protocol):
@@ -39,5 +40,5 @@ def client_context(tls: TlsFiles, error: type[IngestError], hint: str) -> ssl.SS
             context.load_cert_chain(tls.key_file, password=password or "")
     except OSError as reason:
         files = " or ".join(f'"{path}"' for path in (tls.ca_file, tls.key_file) if path is not None)
-        raise error(f"{files} cannot be used: {reason}", hint=hint) from reason
+        raise error(f"{files} cannot be used: {reason_of(reason)}", hint=hint) from reason
     return context

@@ -98,7 +98,8 @@ class RangeReplay:
     - Other records run only if the cells have event times, or if the request gives them a time.
 
     Cells with event times have the same timestamps again in all cases; see `may_hide_values`. The pipeline may run
-    meanwhile. No record is read that is not durable. An interrupted replay resumes after its last durable micro-batch.
+    meanwhile. Records that are not durable yet are left out. An interrupted replay resumes after its last durable
+    micro-batch.
 
     Args:
         request: which records.
