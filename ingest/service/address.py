@@ -13,7 +13,7 @@ class ServiceAddress:
     The URL is that of the service while a process has the lock of `control`. After the end of the service another
     program may listen there, so nothing is sent to it.
 
-    Order in a service: `take`, `publish`, `release`. Commands call `is_valid` before they send.
+    Order in a service: `take`, `publish`, `release`. Commands send only if `unreachable` is empty.
 
     Args:
         local_dir: folder of the service on this machine.
@@ -69,6 +69,10 @@ class ServiceAddress:
             except FileNotFoundError:
                 return None
 
-    def is_valid(self) -> bool:
-        """Whether the service that has written the URL, or will write one soon, is running."""
-        return is_held(self._folder)
+    def unreachable(self) -> str:
+        """Why no service has the URL; "" if one has, or if none has ever started."""
+        if not self.has_started:
+            return ""
+        if not is_held(self._folder):
+            return "the last service of this state_dir has ended"
+        return "" if self.url else "the service of this state_dir has no endpoint yet"

@@ -276,10 +276,10 @@ class ServiceClient:
             ) from error
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> bytes:
-        if self.has_started and not self._address.is_valid():
+        reason = self._address.unreachable()
+        if reason:
             raise NotRunningError(
-                f"no service runs: the last one of this state_dir, at {self.url}, has ended",
-                hint=f"start it: ingest run {self._configuration.path}",
+                f"no service answers: {reason}", hint=f"start it: ingest run {self._configuration.path}"
             )
         request = urllib.request.Request(self.url + path, content, method=method)  # noqa: S310 - our own endpoint
         if method == "POST":

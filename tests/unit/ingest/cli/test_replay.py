@@ -186,7 +186,7 @@ def test_service_that_has_ended_does_not_prevent_a_replay(ingest, service: Servi
     service.address.release()
     done = ingest("replay", "pipeline.yaml", *TIMES)
     assert (done.code, len(own)) == (0, 1)
-    assert "no service runs" in done.err
+    assert "no service answers" in done.err
     assert "the command runs the replay in its own process" in done.err
 
 

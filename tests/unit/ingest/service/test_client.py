@@ -208,6 +208,20 @@ def test_program_that_listens_after_the_end_of_a_service_gets_no_request(tmp_pat
         made.stop()
 
 
+def test_service_without_an_endpoint_gets_no_request(tmp_path: Path):
+    other = Requests()
+    made = configuration(tmp_path, listen=other.endpoint.url.removeprefix("http://"), token="${TOKEN}")  # noqa: S106 - a variable
+    address = ServiceAddress(made.local_dir)
+    address.take()
+    try:
+        with pytest.raises(NotRunningError, match="has no endpoint yet"):
+            ServiceClient(made).command("p", "pause")
+        assert other.found == []
+    finally:
+        address.release()
+        other.endpoint.stop()
+
+
 def test_redirect_is_refused_and_gets_no_token(tmp_path: Path):
     made = Running(configuration(tmp_path))
     made.endpoint.stop()

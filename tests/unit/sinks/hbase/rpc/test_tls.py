@@ -79,7 +79,7 @@ def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, 
 
 
 def test_unusable_files_are_named(tmp_path: Path, authority: Authority) -> None:
-    with pytest.raises(StoreError, match=r"absent\.pem\" cannot be used: No such file or directory$"):
+    with pytest.raises(StoreError, match=r"absent\.pem\" cannot be used: No such file or directory;"):
         tls_context(HBaseTls(ca_file=str(tmp_path / "absent.pem")))
     key = authority.issue("encrypted", encrypted_with="secret")
     with pytest.raises(StoreError, match="cannot be used"):
