@@ -8,6 +8,7 @@ from ingest import __version__
 from ingest.cli import (
     archive,
     archive_cleanup,
+    archive_rerun,
     body,
     bootstrap,
     compact,
@@ -98,7 +99,7 @@ def application() -> typer.Typer:
         register(group, verb, verb.__name__)
     group = _group(commands, "stash", "Dump tables into files, read dumps, and load them.", "Store")
     _register_stash(group)
-    _register_archive(_group(commands, "archive", "List, select, keep and remove batches of archived tables.", "Store"))
+    _register_archive(_group(commands, "archive", "Write partitions of archives again, and select batches.", "Store"))
     _add_feed(commands)
     group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
     register(group, keys.analyse, "analyse")
@@ -122,6 +123,8 @@ def _add_feed(commands: typer.Typer) -> None:
 
 
 def _register_archive(group: typer.Typer) -> None:
+    register(group, archive_rerun.rerun, "rerun")
+    register(group, archive_rerun.join, "join")
     register(group, archive.history, "history")
     register(group, archive.point, "point")
     register(group, archive.keep, "keep")

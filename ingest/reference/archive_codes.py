@@ -4,14 +4,30 @@ from ingest.api import ConflictError, IngestError, IntegrityError, MappingError,
 from sinks.archive.errors import ArchiveSqlError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
+    "archive_columns_differ": (
+        ConflictError,
+        "Files of an archive that are joined, or copied by a re-run, have a column with different types.",
+    ),
     "archive_corrupt": (
         IntegrityError,
         "The pointer of an archive's partition names no complete batch, or the record of a stream is damaged.",
     ),
-    "archive_rerun_runs": (ConflictError, "An exclusive re-run of a partition: another process writes a batch of it."),
+    "archive_no_answer": (
+        ConflictError,
+        "The pipeline does not answer a re-run or a join: it runs without the sink of the file, or has ended.",
+    ),
+    "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a batch of the partition."),
+    "archive_rows_failed": (
+        IngestError,
+        "A re-run of a partition: the pipeline fails now for records that have rows in the current batch, which stays.",
+    ),
     "archive_sql": (
         ArchiveSqlError,
         "Spark's SQL refused a statement after the pointer of a partition had moved: the SQL location is the old one.",
+    ),
+    "archive_topic_recreated": (
+        ConflictError,
+        "A re-run of a partition: a topic was recreated, so rows of the archive have offsets of other records.",
     ),
     "bad_column": (MappingError, "A value is not of the type of its column in an archive."),
     "late_event": (MappingError, "The time of an event is further before its micro-batch than `late` of the archive."),

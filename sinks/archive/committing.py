@@ -10,6 +10,7 @@ import orjson
 
 from ingest.api import Batch, Committer, IngestError, IntegrityError
 from ingest.clock import now_ms
+from sinks.archive.copying import copy_rows, origins_in, parts_of
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, SUCCESS, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
@@ -94,6 +95,7 @@ class ArchiveCommitter(Committer):
         self._last = LastCommit()
         self._first_twice_ms = 0  # the batch time that a marker is answered with
         self._answers: dict[str, int] = {}
+        self._repeated: set[str] = set()  # staged files that had no new row
         self._lock = threading.Lock()  # between reading the markers for a commit, and answering them
         self._ending = threading.Event()
         self._poller: threading.Thread | None = None
@@ -129,7 +131,10 @@ class ArchiveCommitter(Committer):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
                 for part in _staged_in(result):
                     partition = Partition(self._root, part.partition)
-                    ids = [self._current(partition), *_rerun_ids(partition, reruns)]
+                    current = self._current(partition)
+                    if self._is_replay and not self._has_new_rows(partition, current, part.path, batch):
+                        continue
+                    ids = [current, *_rerun_ids(partition, reruns)]
                     targets[part.path] = [partition.path(each, name) for each in dict.fromkeys(ids)]
             files = tuple(sorted(path for paths in targets.values() for path in paths))
             earlier = self._last.files if self._last.batch == batch.name else ()
@@ -202,6 +207,27 @@ class ArchiveCommitter(Committer):
             self._root.remove_file(partition.path(batch_id, SUCCESS))
             self._root.remove_tree(partition.path(batch_id))
         return found
+
+    def _has_new_rows(self, partition: Partition, current: int, path: str, batch: Batch) -> bool:
+        """
+        Remove the rows from a staged file whose events the current batch has: a re-run of the partition may have
+        written the rows of dead letters. Returns whether rows are left.
+        """
+        if path in self._repeated:
+            return False
+        if not self._root.exists(path):
+            return True  # an earlier call of this commit has moved it
+        staged = set(origins_in(self._root, path))
+        records = {origin[:3] for origin in staged}
+        own = self._last.files if self._last.batch == batch.name else ()
+        paths = [partition.path(current, str(name)) for name in parts_of(partition, current)]
+        known = {origin for each in paths if each not in own for origin in origins_in(self._root, each, records)}
+        if not known & staged:
+            return True
+        if copy_rows(self._root, [path], path, lambda origin: origin not in known):
+            return True
+        self._repeated.add(path)
+        return False
 
     def _place(self, path: str, targets: Sequence[str]) -> None:
         """Move a staged file to the first of its targets, after it was copied to the others."""

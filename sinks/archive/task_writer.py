@@ -186,7 +186,7 @@ class ArchiveWriter(SinkWriter):
         self._counts.cells += len(rows) * len(self._columns)
 
     def _open(self, folder: str) -> _OpenPart:
-        path = f"{self._folder}/{folder}/{self._task}"
+        path = f"{self._folder}/{folder}/{self._task}.{self._format.suffix}"
         self._root.make_folder(f"{self._folder}/{folder}")
         opened = ExitStack()
         file = opened.enter_context(self._root.new_file(path))

@@ -112,6 +112,20 @@ class TestFiles:
         Stream(root, is_replay=True).run(TIME_MS, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
+    @pytest.mark.parametrize("kind", ["parquet", "json"])
+    def test_3c8_replay_of_dead_letters_adds_no_row_twice(self, root: Root, kind: str) -> None:
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": kind})
+        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2)])
+        fanned_out = replace(event(2), origin=Origin("t", 0, 2, 1))
+        replay = Stream(root, settings=settings, is_replay=True)
+        batch, results = replay.flush(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
+        replay.committer.commit(batch, results)
+        replay.committer.commit(batch, results)
+        assert visible(root) == {"20151210": [1, 2, 2, 3]}
+        again = Stream(root, settings=settings, is_replay=True)
+        again.run(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
+        assert visible(root) == {"20151210": [1, 2, 2, 3]}
+
     def test_columns(self, root: Root, partition: Partition) -> None:
         columns = {
             "user": "%{user}",

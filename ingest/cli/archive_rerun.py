@@ -1,0 +1,149 @@
+"""`ingest archive rerun` and `ingest archive join`: write a partition into a new batch."""
+
+from typing import Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.archive import ArchiveTableArgument, OneDtOption
+from ingest.cli.command import FileArgument
+from ingest.cli.output import Output, counts_of
+
+KeepOption = Annotated[bool, typer.Option("--keep", help="No cleanup removes the new batch.")]
+ExclusiveOption = Annotated[
+    bool, typer.Option("--exclusive", help="Refuse to run if another process writes a batch of the partition.")
+]
+
+
+def rerun(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    table: ArchiveTableArgument,
+    *,
+    dt: OneDtOption,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="TIME", help="Timestamp of the first records; by default all that the topics have."
+        ),
+    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="TIME", help="Only records before this timestamp.")] = None,
+    keep: KeepOption = False,
+    exclusive: ExclusiveOption = False,
+) -> None:
+    """
+    Write a partition again: read the topics, run the pipeline as it is now, and make the new batch current.
+
+    The older batch stays until a cleanup. The service may run: it writes to both batches meanwhile, so each event is in
+    the new one once. Readers see old rows or new ones, never both. Late events are accepted.
+
+    Rows of the current batch whose records are not read again are copied, for instance if the topics no longer have
+    them. If events of rows fail now, the command ends with an error, and the current batch stays.
+
+    Example: ingest archive rerun pipeline.yaml customer --dt 20151210
+    """
+    from ingest.cli.loading import loaded
+    from ingest.cli.run import set_up_logs
+    from ingest.durable import private_files
+    from ingest.formats.times import moment_of
+    from ingest.service.archive_rerun import ArchiveRerun, RerunRequest
+    from ingest.service.archive_sql import current_paths, follow
+    from ingest.service.archived_tables import archived_table
+
+    configuration, catalog = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
+    archived = archived_table(configuration, table)
+    start_ms, end_ms = (None if each is None else moment_of(each) for each in (from_, to))
+    run = ArchiveRerun(
+        configuration, catalog, archived, RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep)
+    )
+    with private_files(), out.progress("records") as advance:
+        result = run.run(on_records=advance, on_wait=lambda reason: out.note(f"waits for {reason}", "dim"))
+    counts = result.counts
+    if out.is_json:
+        out.json(
+            {
+                "partition": dt,
+                "batch": result.batch_id,
+                "before": result.before,
+                "current": result.is_current,
+                "records": counts.records,
+                "rows": counts.stored,
+                "replaced": result.replaced,
+                "copied": result.copied,
+                "dropped": dict(counts.dropped),
+                "failed": dict(counts.dead_lettered),
+            }
+        )
+    else:
+        numbers = (counts.records, counts.stored, result.replaced, result.copied)
+        out.table(
+            ("#records read", "#rows written", "#rows replaced", "#rows copied"),
+            [tuple(f"{number:,}" for number in numbers)],
+        )
+        for what, found in (("dropped", counts.dropped), ("failed, as before", counts.dead_lettered)):
+            if found:
+                out.line(f"{what}: {counts_of(found)}")
+    if not result.is_current:
+        out.done(f"batch {result.batch_id} is complete; a newer batch is current")
+        return
+    follow(configuration, archived, current_paths(archived, dt))
+    out.done(f"batch {result.batch_id} is current")
+    out.next(f"ingest archive history {file} {table} --dt {dt}")
+
+
+def join(
+    out: Output,
+    file: FileArgument,
+    table: ArchiveTableArgument,
+    *,
+    dt: OneDtOption,
+    keep: KeepOption = False,
+    exclusive: ExclusiveOption = False,
+) -> None:
+    """
+    Write the rows of a partition into few large files, and make this batch current.
+
+    The older batch stays until a cleanup. The service may run. Readers see the rows in the old files or in the new
+    ones, never both.
+
+    Example: ingest archive join pipeline.yaml customer --dt 20151210
+    """
+    from ingest.cli.loading import loaded
+    from ingest.cli.run import set_up_logs
+    from ingest.durable import private_files
+    from ingest.service import archive_join
+    from ingest.service.archive_sql import current_paths, follow
+    from ingest.service.archived_tables import archived_table
+
+    configuration, _ = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
+    archived = archived_table(configuration, table)
+    with private_files(), out.progress("rows") as advance:
+        result = archive_join.join(
+            configuration,
+            archived,
+            dt,
+            exclusive=exclusive,
+            is_kept=keep,
+            on_rows=advance,
+            on_wait=lambda reason: out.note(f"waits for {reason}", "dim"),
+        )
+    copied = result.copied
+    if out.is_json:
+        out.json(
+            {
+                "partition": dt,
+                "batch": result.batch_id,
+                "before": result.before,
+                "current": result.is_current,
+                "rows": copied.rows,
+                "files_read": copied.files,
+                "files_written": copied.written,
+            }
+        )
+    if result.is_current:
+        follow(configuration, archived, current_paths(archived, dt))
+    files = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')} in {counted(copied.written, 'file')}"
+    state = "which is current" if result.is_current else "a newer batch is current"
+    out.done(f"{files} of batch {result.batch_id}; {state}")

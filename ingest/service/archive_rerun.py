@@ -1,0 +1,208 @@
+"""
+Writes a partition of an archive again: records of the topics through the pipeline as it is now, into a new batch.
+
+Rows of the current batch whose records are not read again are copied: the topics no longer have them, or they are
+outside of the requested times. A row whose event fails now ends the re-run. So the new batch lacks only the rows whose
+events the pipeline drops now, or whose times are of another partition now.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from ingest.api import ConfigError, IngestError, NotFoundError, Origin, RecordPlace
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config.model import Configuration
+from ingest.receipt import Counts
+from ingest.service.archive_records import Ranges, RerunRecords
+from ingest.service.archive_rerun_job import RerunJob
+from ingest.service.archive_streams import copy_current, streams_of
+from ingest.service.archived_tables import ArchivedTable, check_value
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay_plan import unlogged_pieces
+from ingest.spark.streaming.batch_log import OffsetRanges
+from sinks.archive.copying import origins_in, parts_of
+from sinks.archive.partition import Partition
+from sinks.archive.rerun import Rerun
+from sinks.dumps.root import root_errors
+
+
+@dataclass(frozen=True, slots=True)
+class RerunRequest:
+    """
+    What is written again.
+
+    Attributes:
+        value: of the partition.
+        start_ms: only records with at least this timestamp; None for all that the topics have.
+        end_ms: only records with an earlier timestamp; None for all.
+        exclusive: refuse to run beside another process that writes a batch of the partition.
+        is_kept: no cleanup removes the batch.
+    """
+
+    value: str
+    start_ms: int | None = None
+    end_ms: int | None = None
+    exclusive: bool = False
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RerunResult:
+    """
+    What a re-run has done.
+
+    Attributes:
+        batch_id: of the new batch.
+        before: the batch that was current; None for none.
+        is_current: whether the new batch is; else a newer one was completed first.
+        counts: of all records that were read; events of other partitions are dropped.
+        replaced: number of rows of the batch before whose records were read again.
+        copied: number of its other rows.
+    """
+
+    batch_id: int
+    before: int | None
+    is_current: bool
+    counts: Counts
+    replaced: int
+    copied: int
+
+
+class ArchiveRerun:
+    """
+    Writes one partition again.
+
+    Args:
+        table: that has it.
+        request: which one, and of which records.
+
+    Raises:
+        ConfigError: several sinks write the table, the source is not Kafka, or the value names no partition.
+    """
+
+    def __init__(
+        self, configuration: Configuration, catalog: Catalog, table: ArchivedTable, request: RerunRequest
+    ) -> None:
+        if len(table.sinks) > 1:
+            raise ConfigError(
+                f'{len(table.sinks)} sinks write the table "{table.name}"',
+                hint="a re-run reads the source of one: give each sink a table of its own",
+            )
+        check_value(table.rule, request.value)
+        self._configuration = configuration
+        self._catalog = catalog
+        self._table = table
+        self._sink = table.sinks[0]
+        self._request = request
+        self._source = kafka_source_of(self._sink.pipeline)
+
+    def run(
+        self,
+        *,
+        on_records: Callable[[int], None] = lambda _records: None,
+        on_wait: Callable[[str], None] = lambda _reason: None,
+    ) -> RerunResult:
+        """
+        Write the partition again, and make the new batch current.
+
+        Args:
+            on_records: called with the number of records that were read so far.
+            on_wait: called with what the re-run waits for.
+
+        Raises:
+            ConflictError: with `exclusive`, another process writes a batch of the partition; or a replay of the
+                pipeline runs, the stream does not answer, or a topic was recreated.
+            NotFoundError: the pipeline has acknowledged no record of the range.
+            IngestError: a micro-batch cannot be written, or events of rows fail now; the pointer is unchanged.
+        """
+        request, pipeline = self._request, self._sink.pipeline
+        partition = Partition(self._table.root, self._table.rule.folder_of(request.value))
+        with ExitStack() as opened:
+            streams = opened.enter_context(streams_of(self._configuration, self._table))
+            (stream,) = streams
+            rerun = opened.enter_context(Rerun(partition, "archive rerun", exclusive=request.exclusive))
+            records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)
+            job: RerunJob | None = None
+            done: Ranges = {}
+            # a stream that has started or ended meanwhile leaves other records to this process
+            while rest := _without(records.ranges(stream.start_ms(rerun, on_wait)), done):
+                job = job or RerunJob(self._configuration, self._catalog, self._sink, request.value, rerun, opened)
+                for piece in unlogged_pieces([], rest, now_ms(), self._source.max_events_per_batch):
+                    job.run(piece)
+                    on_records(job.counts.records)
+                for place, (begin, end) in rest.items():
+                    done[place] = done.get(place, (begin, end))[0], end
+            if job is None:
+                raise NotFoundError(
+                    f'pipeline "{pipeline.name}" has acknowledged no record of this range that its topics still have',
+                    hint="choose other times; 'ingest archive join' writes the rows of a partition into fewer files",
+                )
+            rows = _RowsBefore(done, job.failed)
+            with root_errors(partition.root):
+                copied = copy_current(rerun, streams, rows.keeps)
+                rows.check_failed(partition, rerun.batch_id)
+            is_current = rerun.finish(is_kept=request.is_kept)
+            return RerunResult(rerun.batch_id, rerun.before, is_current, job.counts, rows.replaced, copied.rows)
+
+
+class _RowsBefore:
+    """
+    The rows of the batch before.
+
+    Args:
+        ranges: the offsets that were read again.
+        failed: the records that failed now -> why.
+
+    Attributes:
+        replaced: number of rows whose records were read again.
+    """
+
+    def __init__(self, ranges: OffsetRanges, failed: Mapping[RecordPlace, str]) -> None:
+        self._ranges = ranges
+        self._failed = failed
+        self._rows_of_failed: Counter[RecordPlace] = Counter()
+        self.replaced = 0
+
+    def keeps(self, origin: Origin) -> bool:
+        """Whether a row is copied: its record was not read again."""
+        topic, partition, offset, _ = origin
+        begin, end = self._ranges.get((topic, partition), (0, 0))
+        if not begin <= offset < end:
+            return True
+        self.replaced += 1
+        if (topic, partition, offset) in self._failed:
+            self._rows_of_failed[topic, partition, offset] += 1
+        return False
+
+    def check_failed(self, partition: Partition, batch_id: int) -> None:
+        """
+        Check that no row is missing because its event fails now.
+
+        Raises:
+            IngestError: `archive_rows_failed`: one is.
+        """
+        missing = self._rows_of_failed
+        if not missing:
+            return
+        for name in parts_of(partition, batch_id):
+            missing.subtract(
+                origin[:3] for origin in origins_in(partition.root, partition.path(batch_id, str(name)), missing)
+            )
+        lost = sorted(place for place, rows in missing.items() if rows > 0)
+        if lost:
+            topic, number, offset = lost[0]
+            raise IngestError(
+                f"the pipeline fails now for {len(lost):,} records that have rows in the current batch, first "
+                f"{topic}/{number}/{offset}: {self._failed[lost[0]]}",
+                code="archive_rows_failed",
+                hint="correct the pipeline, or drop such events with a filter; the current batch is unchanged",
+            )
+
+
+def _without(ranges: OffsetRanges, done: OffsetRanges) -> Ranges:
+    """The ranges after those that are done."""
+    left = {place: (max(begin, done.get(place, (0, 0))[1]), end) for place, (begin, end) in ranges.items()}
+    return {place: (begin, end) for place, (begin, end) in left.items() if begin < end}

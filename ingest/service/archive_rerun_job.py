@@ -1,0 +1,133 @@
+"""Runs the records of an archive's re-run: the pipeline with the sink of the re-run alone."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+from ingest.api import IngestError, RecordPlace
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.dead_letters.budget import ErrorBudget
+from ingest.dead_letters.envelope import dead_letters_of
+from ingest.observe.logs import logger
+from ingest.plan.assemble import plan_of, sink_committers
+from ingest.plan.codec import packed
+from ingest.receipt import Counts
+from ingest.service.archived_tables import ArchiveSink
+from ingest.service.kafka_source import first_places
+from ingest.service.offsets import kafka_source_of
+from ingest.service.replay_host import OwnProcess
+from ingest.service.replay_plan import Piece
+from ingest.spark.session import JobGroup
+from ingest.spark.streaming.job import Job
+from ingest.spark.streaming.reading import read_kafka_ranges
+from sinks.archive.rerun import Rerun
+from sinks.archive.rerun_sink import RerunSettings, RerunSink
+
+_MOST_FAILED = 1_000_000
+_log = logger(__name__)
+
+
+class RerunJob:
+    """
+    The pipeline of a re-run, on a Spark session of this process.
+
+    Dead letters are not published: the pipeline has published those of its records already.
+
+    Args:
+        sink: whose partition is written again.
+        value: of the partition.
+        rerun: the batch that it writes.
+        opened: closes the session.
+
+    Attributes:
+        counts: of all records so far.
+        failed: the records with an event that failed -> the message of the first one.
+
+    Raises:
+        IngestError: there is no session.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        catalog: Catalog,
+        sink: ArchiveSink,
+        value: str,
+        rerun: Rerun,
+        opened: ExitStack,
+    ) -> None:
+        pipeline = sink.pipeline
+        self.counts = Counts()
+        self.failed: dict[RecordPlace, str] = {}
+        self._name = pipeline.name
+        self._source = kafka_source_of(pipeline)
+        plan = plan_of(configuration, pipeline, catalog)
+        (component,) = (each for each in plan.sinks if each.name == sink.name)
+        settings = sink.component.settings
+        options = {name: getattr(settings, name) for name in type(settings).model_fields}
+        component = replace(
+            component,
+            path=f"{RerunSink.__module__}:{RerunSink.__qualname__}",
+            settings=RerunSettings.model_construct(**options, value=value, batch_id=rerun.batch_id),
+        )
+        plan = replace(plan, sinks=(component,), stores={}, updates={}, bodies={}, feeds={}, is_replay=True)
+        committers = sink_committers(plan)
+        for committer in committers.values():
+            opened.callback(committer.close)
+        host = OwnProcess(configuration)
+        self._session = host.session(pipeline.name, self._source, {}, opened)
+        opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
+        budget = pipeline.error_budget
+        self._job = Job(
+            pipeline=pipeline.name,
+            task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
+            plan=packed(plan),
+            batch_times=None,
+            committers=committers,
+            error_budget=ErrorBudget(
+                share=budget.share,
+                min_events=budget.min_events,
+                window_s=budget.window,
+                max_records=self._source.max_records_per_batch,
+            ),
+            publish=self._note_failed,
+            observer=self,
+            max_tasks=host.max_tasks(self._session),
+            hide=configuration.masks.hide,
+        )
+
+    def run(self, piece: Piece) -> None:
+        """
+        Run records until their rows are in the batch.
+
+        Raises:
+            IngestError: not possible.
+        """
+        frame = read_kafka_ranges(self._session, self._source, piece.ranges)
+        self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))
+
+    def running(self) -> None:
+        """Nothing: `durable` says so."""
+
+    def blocked(self, code: str, message: str) -> None:
+        """Log what blocks the re-run."""
+        _log.error("re-run is blocked", pipeline=self._name, code=code, reason=message)
+
+    def attempted(self, counts: Counts) -> None:
+        """Nothing: only durable batches count."""
+
+    def durable(self, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:  # noqa: ARG002
+        """Add the counts of a batch."""
+        self.counts.add(counts)
+
+    def _note_failed(self, dead_letters: Sequence[bytes], _batch_id: int, _time_ms: int) -> None:
+        for letter in dead_letters_of(dead_letters):
+            self.failed.setdefault(letter.record.place, f"{letter.component}: {letter.code}: {letter.message}")
+        if len(self.failed) > _MOST_FAILED:
+            raise IngestError(
+                f"more than {_MOST_FAILED:,} records fail in the re-run",
+                code="error_budget",
+                hint="correct the pipeline, then start the re-run again",
+            )

@@ -1,0 +1,155 @@
+"""The pipelines that write an archived table, beside a process that writes a batch of it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from ingest.api import ConflictError, SinkContext
+from ingest.config.model import Configuration
+from ingest.service.archived_tables import ArchivedTable, ArchiveSink
+from ingest.service.pipeline import checkpoint_folder
+from ingest.service.replay_lock import replay_lock
+from ingest.spark.streaming.batch_time import stored_time
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of
+from sinks.archive.layout import PartName, writer_digits
+from sinks.archive.rerun import Rerun
+
+_POLL_S = 0.2
+_PATIENCE_S = 60.0
+"""A running stream answers within ten seconds; a longer silence means that it runs without this sink."""
+
+
+class ArchiveStream:
+    """
+    The pipeline of a sink, before and while another process writes a batch.
+
+    Construct it before the marker of that batch exists: what the pipeline has acknowledged until then is in the older
+    batch alone.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged.
+        StoreUnavailableError: it cannot be read now.
+    """
+
+    def __init__(self, configuration: Configuration, sink: ArchiveSink) -> None:
+        self.pipeline = sink.pipeline
+        self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
+        self._writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
+        newest = self.checkpoint.newest_commit()
+        acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
+        self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
+
+    def start_ms(self, rerun: Rerun, on_wait: Callable[[str], None]) -> int | None:
+        """
+        Wait until all micro-batches are acknowledged that the stream does not write to the new batch, and return the
+        first batch time that it does; None if it does not run.
+
+        Args:
+            rerun: the new batch.
+            on_wait: called once with what this waits for.
+
+        Raises:
+            ConflictError: `archive_no_answer`: it runs and does not answer, or it has answered and then ended within a
+                micro-batch.
+        """
+        waited_s = 0.0
+        while True:
+            answer = rerun.answer(self._writer)
+            if answer is None and not self._is_running():
+                answer = rerun.answer(self._writer)  # of a stream that has ended since
+                if answer is None:
+                    return None
+            if answer is not None and not self._runs_before(answer.from_ms):
+                return max(answer.from_ms, self._first_ms)
+            if waited_s > _PATIENCE_S and (answer is None or not self._is_running()):
+                what = "runs and does not answer" if answer is None else "has ended within a micro-batch"
+                raise ConflictError(
+                    f'pipeline "{self.pipeline.name}" {what}',
+                    code="archive_no_answer",
+                    hint="restart the service with this file, then start the command again",
+                )
+            if waited_s == 0:
+                on_wait("the running pipeline" if answer is None else "micro-batches that are not acknowledged")
+            waited_s += _POLL_S
+            time.sleep(_POLL_S)
+
+    def is_unacknowledged(self) -> Callable[[PartName], bool]:
+        """
+        Whether a file is of the micro-batch that is not acknowledged: it runs again, and writes its files again.
+
+        Raises:
+            CheckpointError: the checkpoint is damaged.
+            StoreUnavailableError: it cannot be read now.
+        """
+        time_ms = self._unacknowledged_ms()
+        digits = writer_digits(self._writer, str(time_ms))
+        return lambda name: (name.time_ms, name.writer) == (time_ms, digits)
+
+    def _is_running(self) -> bool:
+        """Whether a process has the checkpoint."""
+        if not self.checkpoint.exists:
+            return False
+        try:
+            self.checkpoint.lock()
+        except ConflictError:
+            return True
+        self.checkpoint.unlock()
+        return False
+
+    def _runs_before(self, time_ms: int) -> bool:
+        """Whether a micro-batch of an earlier time is not acknowledged."""
+        found = self._unacknowledged_ms()
+        return found is not None and found < time_ms
+
+    def _unacknowledged_ms(self) -> int | None:
+        number = self.checkpoint.uncommitted()
+        return None if number is None else stored_time(self.checkpoint.times_folder, number)
+
+
+@contextmanager
+def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[list[ArchiveStream]]:
+    """
+    The streams of a table; no replay runs within the block, whose rows might be in the older batch alone.
+
+    Raises:
+        ConflictError: a replay of one of the pipelines runs.
+        IngestError: as `ArchiveStream`.
+    """
+    with ExitStack() as opened:
+        for pipeline in {sink.pipeline.name: sink.pipeline for sink in table.sinks}.values():
+            opened.enter_context(replay_lock(configuration, pipeline))
+        yield [ArchiveStream(configuration, sink) for sink in table.sinks]
+
+
+def copy_current(
+    rerun: Rerun,
+    streams: Iterable[ArchiveStream],
+    keeps: Keeps | None = None,
+    *,
+    on_rows: Callable[[int], None] = lambda _rows: None,
+) -> Copied:
+    """
+    Copy rows of the current batch into the new one, without the files that the streams have written to both.
+
+    Args:
+        rerun: the new batch.
+        streams: of the table; `start_ms` has returned for each.
+        keeps: which rows; None for all.
+        on_rows: called with the number of rows so far.
+
+    Raises:
+        ArchiveCorruptError: the pointer or a file is damaged.
+        ConflictError: `archive_columns_differ`.
+        OSError: of the file system.
+    """
+    partition = rerun.partition
+    current = partition.current()
+    if current is None:
+        return Copied()
+    # in this order: a micro-batch that runs again meanwhile is written to both batches, to the new one first
+    run_again = [stream.is_unacknowledged() for stream in streams]
+    parts = parts_of(partition, current)
+    written = parts_of(partition, rerun.batch_id)
+    chosen = [each for each in parts.items() if each[0] not in written and not any(test(each[0]) for test in run_again)]
+    return copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)

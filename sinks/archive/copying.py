@@ -1,0 +1,254 @@
+"""
+Copies rows of a batch into few large files of another batch, and reads the origins of rows.
+
+Rows stay in the order of the files, whose names begin with the batch time.
+"""
+
+import gzip
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ingest.api import ConflictError, Origin, RecordPlace
+from sinks.archive.columns import PLACE
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import ArchiveFormat, PartName, writer_digits
+from sinks.archive.partition import Partition
+from sinks.dumps.root import Entry, Root
+
+TARGET_BYTES = 128 << 20
+"""Of a written file: as large as a block of HDFS, so that a task of Spark reads one."""
+_ROWS = 65_536  # of a record batch, several of which become a row group
+_GROUP_BYTES = 64 << 20  # of a row group in memory
+_LINES_BYTES = 1 << 20  # of lines that are compressed together
+_GZIP_LEVEL = 6
+_ORIGIN = [column.name for column in PLACE[: len(Origin._fields)]]
+
+Keeps = Callable[[Origin], bool]
+"""Whether the row of an event is copied."""
+
+
+class Copied(NamedTuple):
+    """
+    What was copied.
+
+    Attributes:
+        files: that were read.
+        rows: that were copied.
+        written: number of files that were written.
+    """
+
+    files: int = 0
+    rows: int = 0
+    written: int = 0
+
+
+def parts_of(partition: Partition, batch_id: int) -> dict[PartName, Entry]:
+    """The files of rows of a batch, sorted by batch time."""
+    entries = partition.root.entries(partition.path(batch_id))
+    found = {name: entry for entry in entries if not entry.is_folder and (name := PartName.parsed(entry.name))}
+    return dict(sorted(found.items()))
+
+
+def copy_parts(
+    partition: Partition,
+    source: int,
+    target: int,
+    parts: Iterable[tuple[PartName, Entry]],
+    keeps: Keeps | None = None,
+    *,
+    on_rows: Callable[[int], None] = lambda _rows: None,
+    target_bytes: int = TARGET_BYTES,
+) -> Copied:
+    """
+    Copy rows of some files of a batch into files of another batch.
+
+    Args:
+        partition: of both.
+        source: the batch that is read.
+        target: the batch that is written; not complete.
+        parts: the files, sorted by name.
+        keeps: which rows; None for all.
+        on_rows: called with the number of rows so far, after each file.
+        target_bytes: files up to this size together become one.
+
+    Raises:
+        ArchiveCorruptError: a file is damaged.
+        ConflictError: `archive_columns_differ`: files have the same column with different types.
+        OSError: of the file system.
+    """
+    digits = writer_digits("copy", str(target))
+    files = rows = written = 0
+    for number, group in enumerate(_groups(parts, target_bytes)):
+        last = group[-1][0]
+        paths = [partition.path(source, entry.name) for _, entry in group]
+        path = partition.path(target, str(PartName(last.time_ms, number, digits, last.suffix)))
+        copied = copy_rows(partition.root, paths, path, keeps)
+        files, rows, written = files + len(paths), rows + copied, written + bool(copied)
+        on_rows(rows)
+    return Copied(files, rows, written)
+
+
+def copy_rows(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None = None) -> int:
+    """
+    Write rows of files into one file, and return their number; without a row there is no file.
+
+    Args:
+        root: of the table.
+        paths: of the files that are read; not empty, of one format.
+        path: of the file that is written.
+        keeps: which rows; None for all.
+
+    Raises:
+        ArchiveCorruptError: as `copy_parts`.
+        ConflictError: as `copy_parts`.
+        OSError: as `copy_parts`.
+    """
+    copy = _copy_parquet if path.endswith(ArchiveFormat.PARQUET.suffix) else _copy_lines
+    rows = copy(root, paths, path, keeps)
+    if not rows:
+        root.remove_file(path)
+    return rows
+
+
+def origins_in(root: Root, path: str, records: Collection[RecordPlace] | None = None) -> Iterator[Origin]:
+    """
+    The origins of the rows of a file.
+
+    Args:
+        root: of the table.
+        path: of the file.
+        records: only rows of these; None for all.
+
+    Raises:
+        ArchiveCorruptError: the file is damaged.
+        OSError: of the file system.
+    """
+    found = _origins_of_parquet if path.endswith(ArchiveFormat.PARQUET.suffix) else _origins_of_lines
+    offsets = None if records is None else {offset for _, _, offset in records}
+    for origin in found(root, path, offsets):
+        if records is None or origin[:3] in records:
+            yield origin
+
+
+def _origins_of_parquet(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
+    wanted = None if offsets is None else pa.array(offsets, pa.int64())
+    for batch in _batches(root, path, _ORIGIN):
+        yield from _origins(batch if wanted is None else batch.filter(pc.is_in(batch.column("_offset"), wanted)))
+
+
+def _origins_of_lines(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
+    for line in _lines(root, path):
+        origin = _origin_of(line)
+        if offsets is None or origin.offset in offsets:
+            yield origin
+
+
+def _groups(parts: Iterable[tuple[PartName, Entry]], target_bytes: int) -> Iterator[list[tuple[PartName, Entry]]]:
+    group: list[tuple[PartName, Entry]] = []
+    size = 0
+    for part in parts:
+        if group and size + part[1].size > target_bytes:
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += part[1].size
+    if group:
+        yield group
+
+
+def _copy_parquet(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None) -> int:
+    """A column that a file lacks is null in its rows; memory is bounded by a row group."""
+    schema = _common_schema(root, paths)
+    rows = 0
+    with root.new_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        pending: list[pa.RecordBatch] = []
+        for each in paths:
+            for batch in _batches(root, each):
+                kept = batch if keeps is None else batch.filter(pa.array(map(keeps, _origins(batch)), pa.bool_()))
+                pending.append(_with_columns(kept, schema))
+                rows += kept.num_rows
+                if sum(found.nbytes for found in pending) >= _GROUP_BYTES:
+                    writer.write_table(pa.Table.from_batches(pending))
+                    pending = []
+        if pending:
+            writer.write_table(pa.Table.from_batches(pending))
+    return rows
+
+
+def _copy_lines(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None) -> int:
+    rows = 0
+    with root.new_file(path) as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as writer:
+        pending = bytearray()
+        for each in paths:
+            for line in _lines(root, each):
+                if keeps is not None and not keeps(_origin_of(line)):
+                    continue
+                pending += line
+                rows += 1
+                if len(pending) >= _LINES_BYTES:
+                    writer.write(pending)
+                    pending.clear()
+        writer.write(pending)
+    return rows
+
+
+def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
+    schemas = []
+    for path in paths:
+        try:
+            with root.open(path) as content:
+                schemas.append(pq.read_schema(content))
+        except pa.ArrowException as error:
+            raise _damaged(root, path, error) from error
+    try:
+        return pa.unify_schemas(schemas)
+    except pa.ArrowException as error:
+        raise ConflictError(
+            f'files of "{root}" have a column with different types: {error}',
+            code="archive_columns_differ",
+            hint="write the whole partition again, without --from and --to",
+        ) from error
+
+
+def _batches(root: Root, path: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    try:
+        with root.open(path) as content, pq.ParquetFile(content) as rows:
+            yield from rows.iter_batches(_ROWS, columns=columns)
+    except pa.ArrowException as error:
+        raise _damaged(root, path, error) from error
+
+
+def _lines(root: Root, path: str) -> Iterator[bytes]:
+    try:
+        with root.open(path) as content, gzip.GzipFile(fileobj=content) as lines:
+            yield from lines
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise _damaged(root, path, error) from error
+
+
+def _origins(batch: pa.RecordBatch) -> Iterator[Origin]:
+    return map(Origin, *(batch.column(name).to_pylist() for name in _ORIGIN))
+
+
+def _origin_of(line: bytes) -> Origin:
+    row = orjson.loads(line)
+    return Origin(*(row[name] for name in _ORIGIN))
+
+
+def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _damaged(root: Root, path: str, error: Exception) -> ArchiveCorruptError:
+    return ArchiveCorruptError(
+        f'"{path}" in "{root}" is damaged: {error}', hint="write the partition again with 'ingest archive rerun'"
+    )

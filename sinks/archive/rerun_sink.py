@@ -1,0 +1,142 @@
+"""The sink of a re-run: the rows of one partition, into a batch that the process writes beside the stream."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
+from sinks.archive.columns import columns_of, row_maker
+from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folder, writer_digits
+from sinks.archive.partition import Partition
+from sinks.archive.sink import ArchiveSettings
+from sinks.archive.task_writer import ArchiveWriter, StagedPart
+from sinks.dumps.root import Root, root_errors
+
+OTHER_PARTITION = "other_partition"
+"""The reason why events of other partitions are dropped."""
+_NO_LIMIT_MS = 1 << 62  # a re-run is also how late events come into their partition
+
+
+class RerunSettings(ArchiveSettings):
+    """Options of the sink whose partition is written again, and which partition that is."""
+
+    value: str
+    batch_id: int
+
+
+class RerunSink(Sink[RerunSettings]):
+    """Write the rows of a partition into a batch of its own."""
+
+    kind = "archive"
+
+    def writer(self, context: SinkContext) -> SinkWriter:  # noqa: ARG002 - the committer provides the staging folder
+        """Writes the files of a task."""
+        settings = self.settings
+        inner = ArchiveWriter(
+            settings.open_table(),
+            settings.rule,
+            settings.format,
+            columns_of(settings.columns),
+            row_maker(settings.columns),
+            late_ms=_NO_LIMIT_MS,
+            keeps_no_time=True,
+        )
+        return PartitionWriter(inner, settings.rule, settings.value)
+
+    def committer(self, context: SinkContext) -> Committer:
+        """Moves the files of a micro-batch into the batch."""
+        settings = self.settings
+        partition = Partition(settings.open_table(), settings.rule.folder_of(settings.value))
+        writer = f"{context.staging_name}+rerun+{settings.batch_id}"
+        return RerunCommitter(partition, settings.batch_id, writer, settings.format.suffix)
+
+
+class PartitionWriter(SinkWriter):
+    """
+    Writes the rows of one partition.
+
+    Args:
+        inner: writes the files.
+        rule: names the partitions.
+        value: of the partition.
+    """
+
+    def __init__(self, inner: ArchiveWriter, rule: PartitionRule, value: str) -> None:
+        self._inner = inner
+        self._rule = rule
+        self._value = value
+
+    def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
+        """Start the file of a task."""
+        self._inner.begin(spec, prepared, counts)
+
+    def write(self, event: Event) -> str | None:
+        """Buffer the row of an event, unless it is of another partition."""
+        if self._value_of(event.timestamp_ms) != self._value:
+            return OTHER_PARTITION
+        self._inner.write(event)
+        return None
+
+    def flush(self) -> SinkResult:
+        """Make the file durable, and report it."""
+        return self._inner.flush()
+
+    def close(self) -> None:
+        """Discard what is not flushed."""
+        self._inner.close()
+
+    def _value_of(self, time_ms: int) -> str:
+        try:
+            return self._rule.value_of(time_ms) if time_ms > 0 else NO_TIME
+        except (ValueError, OverflowError, OSError):
+            return NO_TIME
+
+
+class RerunCommitter(Committer):
+    """
+    Moves files from the staging folder into a batch that no reader reads yet; each step may be repeated.
+
+    Args:
+        partition: that has the batch.
+        batch_id: of the batch.
+        writer: names the staging folder; unique.
+        suffix: end of the names of the files.
+    """
+
+    def __init__(self, partition: Partition, batch_id: int, writer: str, suffix: str) -> None:
+        self._partition = partition
+        self._batch_id = batch_id
+        self._writer = writer
+        self._suffix = suffix
+
+    def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
+        """The staging folder of the attempt."""
+        return staging_folder(self._writer, batch.attempt).encode()
+
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
+        """Move the files of all tasks into place."""
+        root = self._root
+        digits = writer_digits(self._writer, batch.name)
+        with root_errors(root):
+            for rank, result in enumerate(results):
+                name = str(PartName(batch.time_ms, rank, digits, self._suffix))
+                target = self._partition.path(self._batch_id, name)
+                for staged in (StagedPart(*each) for each in orjson.loads(result)):
+                    if root.exists(staged.path):  # else an earlier call of this commit has moved it
+                        root.remove_file(target)
+                        root.rename(staged.path, target)
+            root.remove_tree(staging_folder(self._writer, batch.attempt))
+
+    def abort(self, batch: Batch) -> None:
+        """Remove the files of an attempt."""
+        with root_errors(self._root):
+            self._root.remove_tree(staging_folder(self._writer, batch.attempt))
+
+    def close(self) -> None:
+        """Remove the staging folder, which is that of this process."""
+        with root_errors(self._root):
+            self._root.remove_tree(staging_folder(self._writer))
+
+    @property
+    def _root(self) -> Root:
+        return self._partition.root

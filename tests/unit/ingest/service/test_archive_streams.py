@@ -1,0 +1,189 @@
+"""A batch written beside the stream: what is left to the stream, and what is copied."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from ingest.api import ConflictError, NotFoundError
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.service import archive_streams
+from ingest.service.archive_join import join
+from ingest.service.archive_streams import copy_current, streams_of
+from ingest.service.archived_tables import ArchivedTable, archived_table
+from ingest.service.pipeline import checkpoint_folder
+from ingest.service.replay_lock import replay_lock
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.copying import parts_of
+from sinks.archive.partition import Partition
+from sinks.archive.rerun import Rerun
+from sinks.archive.reruns import Answer, markers, put_answer
+from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
+from tests.support.checkpoint import acknowledge
+
+FILE = """
+version: 1
+state_dir: ./state
+pipelines:
+  p:
+    source: {kafka: {topics: [t], brokers: localhost:1}}
+    sinks:
+      - archive: {root: ./archive, table: customer}
+"""
+FIRST_MS, SECOND_MS, THIRD_MS = DAY_MS + 1, DAY_MS + 2, DAY_MS + 3
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configuration:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipeline.yaml").write_text(FILE)
+    return load(tmp_path / "pipeline.yaml", env={}, lookup=Catalog())
+
+
+@pytest.fixture
+def table(configuration: Configuration) -> ArchivedTable:
+    return archived_table(configuration, "customer")
+
+
+@pytest.fixture
+def partition(table: ArchivedTable) -> Partition:
+    return Partition(table.root, "dt=20151210")
+
+
+@pytest.fixture
+def folder(configuration: Configuration) -> Path:
+    """Of the checkpoint."""
+    found = checkpoint_folder(configuration, "p")
+    assert isinstance(found, Path)
+    return found
+
+
+def planned(folder: Path, number: int, time_ms: int) -> None:
+    """A micro-batch has started."""
+    for name, text in (("offsets", "v1\n{}\n{}"), ("times", str(time_ms))):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / str(number)).write_text(text)
+
+
+def acknowledged(folder: Path, number: int, time_ms: int) -> None:
+    planned(folder, number, time_ms)
+    acknowledge(folder, number, {"t": {0: number}})
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """A process has the checkpoint."""
+    checkpoint = Checkpoint(folder)
+    checkpoint.lock()
+    try:
+        yield
+    finally:
+        checkpoint.unlock()
+
+
+class TestJoin:
+    def test_rows_of_acknowledged_batches_become_one_file(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        stream = Stream(table.root)
+        stream.run(FIRST_MS, [event(1)])
+        stream.run(SECOND_MS, [event(2)])
+        acknowledged(folder, 0, FIRST_MS)
+        acknowledged(folder, 1, SECOND_MS)
+        joined = join(configuration, table, "20151210", is_kept=True)
+        assert (joined.copied.files, joined.copied.written, joined.before) == (2, 1, START_S)
+        assert (joined.is_current, partition.current()) == (True, joined.batch_id)
+        assert visible(table.root) == {"20151210": [1, 2]}
+        assert partition.batch(joined.batch_id).is_kept
+        assert list(markers(table.root, START_S * 1000)) == []
+
+    def test_batch_that_runs_again_is_left_to_the_stream(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        stream = Stream(table.root)
+        stream.run(FIRST_MS, [event(1)])
+        stream.run(SECOND_MS, [event(2)], [event(3)])
+        acknowledged(folder, 0, FIRST_MS)
+        planned(folder, 1, SECOND_MS)
+        joined = join(configuration, table, "20151210")
+        assert (joined.copied.rows, visible(table.root)) == (1, {"20151210": [1]})
+        Stream(table.root).run(SECOND_MS, [event(2), event(3)])
+        assert visible(table.root) == {"20151210": [1, 2, 3]}
+
+    def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
+        with pytest.raises(NotFoundError) as caught:
+            join(configuration, table, "20151210")
+        assert caught.value.code == "no_archive_batch"
+
+    def test_replay_of_the_pipeline_is_refused_meanwhile(
+        self, configuration: Configuration, table: ArchivedTable
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
+            join(configuration, table, "20151210")
+
+
+class TestStream:
+    def start_ms(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, from_ms: int | None
+    ) -> int | None:
+        """The first batch time that the stream writes itself, after it has answered, or not."""
+        with streams_of(configuration, table) as (stream,), Rerun(partition, "test") as rerun:
+            if from_ms is not None:
+                (marker,) = markers(table.root, 0)
+                put_answer(table.root, marker.id, Answer(WRITER, from_ms))
+            return stream.start_ms(rerun, lambda _reason: None)
+
+    def test_stream_that_does_not_run_writes_nothing(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition
+    ) -> None:
+        assert self.start_ms(configuration, table, partition, None) is None
+
+    def test_3c8_answer_of_a_stream(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        acknowledged(folder, 0, FIRST_MS)
+        with running(folder):
+            assert self.start_ms(configuration, table, partition, THIRD_MS) == THIRD_MS
+
+    def test_3c8_batch_acknowledged_before_the_marker_is_in_the_old_batch_alone(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        acknowledged(folder, 0, FIRST_MS)
+        # as a stream answers that starts: its last batch might run again
+        assert self.start_ms(configuration, table, partition, FIRST_MS) == FIRST_MS + 1
+
+    @pytest.mark.parametrize(("from_ms", "message"), [(None, "does not answer"), (SECOND_MS, "within a micro-batch")])
+    def test_stream_that_does_not_go_on_is_reported(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        from_ms: int | None,
+        message: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        planned(folder, 0, FIRST_MS)
+        process = running(folder) if from_ms is None else nullcontext()
+        with process, pytest.raises(ConflictError, match=message) as caught:
+            self.start_ms(configuration, table, partition, from_ms)
+        assert caught.value.code == "archive_no_answer"
+
+
+def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
+    configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+) -> None:
+    stream = Stream(table.root)
+    stream.run(FIRST_MS, [event(1)])
+    acknowledged(folder, 0, FIRST_MS)
+    with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+        stream.run(SECOND_MS, [event(2)])
+        assert len(parts_of(partition, rerun.batch_id)) == 1
+        assert copy_current(rerun, streams).rows == 1
+        assert rerun.finish()
+    assert visible(table.root) == {"20151210": [1, 2]}
