@@ -1,0 +1,73 @@
+"""Partitions of an archive written again, from a real broker, beside the service that writes them."""
+
+import threading
+from pathlib import Path
+from typing import Self
+
+from tests.support.archived_topic import FIRST_DAY, PIPELINE, SECOND_DAY, ArchivedTopic, rerun
+from tests.support.servers import Kafka
+from tests.support.service import Service
+
+
+class Feeder(threading.Thread):
+    """Produces records until the block ends."""
+
+    def __init__(self, archived: ArchivedTopic) -> None:
+        super().__init__(name="feeder")
+        self._archived = archived
+        self._ending = threading.Event()
+
+    def run(self) -> None:
+        while not self._ending.wait(0.05):
+            self._archived.produce(20)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._ending.set()
+        self.join()
+
+
+def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path: Path) -> None:
+    archived = ArchivedTopic(kafka, tmp_path)
+    archived.produce(400)
+    with Service(tmp_path, archived.content("old")).start() as service:
+        service.wait_for_offsets(archived.ends(), PIPELINE, archived.topic)
+        first = archived.partition(0).current()
+        archived.delete_before(40)
+        service.write(archived.content("new"))
+        with Feeder(archived):
+            done = rerun(service, FIRST_DAY)
+        assert (done["before"], done["current"], archived.partition(0).current()) == (first, True, done["batch"])
+        # records that the topic no longer has, and those that the stream has written with its older configuration
+        assert done["copied"] == 40
+        assert archived.labels(0)["new"] == done["rows"] >= 160
+        assert done["dropped"] == {"other_partition": done["records"] - done["rows"]}
+        assert archived.labels(1).keys() == {"old"}
+
+        joined = rerun(service, SECOND_DAY, "--keep", command="archive join")
+        assert (joined["files_written"], joined["files_read"] > 1) == (1, True)
+        service.wait_for_offsets(archived.ends(), PIPELINE, archived.topic)
+        assert service.stop() == 0, service.last_lines()
+    archived.assert_complete()
+    assert not list((tmp_path / "archive" / "customer" / "_reruns").iterdir())
+
+
+def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path) -> None:
+    archived = ArchivedTopic(kafka, tmp_path)
+    archived.produce(40)
+    with Service(tmp_path, archived.content()) as service:
+        assert service.run_once() == 0, service.last_lines()
+        current = archived.partition(0).current()
+        content = archived.content()
+        (sink,) = content["pipelines"][PIPELINE]["sinks"]
+        sink["archive"]["columns"]["name"] = {"value": "%{none}", "on_missing": "error"}
+        service.write(content)
+        refused = rerun(service, FIRST_DAY, code=1)
+        assert "fails now for 20 records that have rows in the current batch" in refused["error"]
+        assert archived.partition(0).current() == current
+        again = rerun(service, FIRST_DAY, "--from", "2015-12-12T00:00:00Z", code=3)
+        assert "has acknowledged no record of this range" in again["error"]
+    archived.assert_complete()
