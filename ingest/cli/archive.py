@@ -11,6 +11,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.archived_tables import ArchivedTable
+    from sinks.archive.partition import Partition
 
 ArchiveTableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the archived table.")]
 DtOption = Annotated[
@@ -105,6 +106,7 @@ def point(
         before = None
         if batch is not None:
             before = switch(partition, batch_id_from(batch), now_ms())
+            _note_later_files(out, partition, before)
         current = current_paths(archived, dt)
     changed = follow(configuration, archived, current)
     if out.is_json:
@@ -160,6 +162,24 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     if out.is_json:
         out.json({"table": table, "partitions": len(current), "changed": changed})
     out.done(f"{counted(len(current), 'partition')}, {counted(changed, 'location')} changed")
+
+
+def _note_later_files(out: Output, partition: "Partition", before: int | None) -> None:
+    """Tell if the batch before has rows of micro-batches that are later than all of the current one."""
+    from sinks.archive.copying import parts_of
+
+    current = partition.current()
+    if before is None or current is None or before == current:
+        return
+    newest_ms = max((name.time_ms for name in parts_of(partition, current)), default=0)
+    later = sum(name.time_ms > newest_ms for name in parts_of(partition, before))
+    if later:
+        files = counted(later, "file")
+        out.note(
+            f"the batch before has {files} of later micro-batches, which readers do not see now; 'ingest archive rerun'"
+            " writes their events again, if the topics still have them",
+            "yellow",
+        )
 
 
 def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:

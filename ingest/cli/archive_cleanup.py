@@ -75,4 +75,5 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     verb = "would be removed" if dry_run else "removed"
     out.done(f"{counted(len(removed), 'batch', 'batches')} {verb}, {amount}")
     if dry_run and removed:
-        out.next(f"ingest archive cleanup {file} {table} --older-than {older_than}")
+        given = [f"--older-than {older_than}", *([f"--dt {dt}"] if dt else []), *(["--incomplete"] * incomplete)]
+        out.next(" ".join(["ingest archive cleanup", file, table, *given, *(["--force"] * force)]))

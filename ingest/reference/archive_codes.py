@@ -1,6 +1,6 @@
 """Error codes of archives: what raises them, and their meaning."""
 
-from ingest.api import ConflictError, IngestError, IntegrityError, MappingError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError, NotFoundError
 from sinks.archive.errors import ArchiveSqlError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
@@ -25,11 +25,16 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         ArchiveSqlError,
         "Spark's SQL refused a statement after the pointer of a partition had moved: the SQL location is the old one.",
     ),
+    "archive_topic_compacted": (
+        ConfigError,
+        "A re-run of a partition: a topic is compacted, so it lacks records that have rows in the archive.",
+    ),
     "archive_topic_recreated": (
         ConflictError,
         "A re-run of a partition: a topic was recreated, so rows of the archive have offsets of other records.",
     ),
     "bad_column": (MappingError, "A value is not of the type of its column in an archive."),
+    "early_event": (MappingError, "The time of an event is further after its micro-batch than `early` of the archive."),
     "late_event": (MappingError, "The time of an event is further before its micro-batch than `late` of the archive."),
     "metastore_in_use": (ConflictError, "Another process has Derby's database of the metastore open."),
     "no_archive_batch": (

@@ -52,6 +52,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",
     "archive_rows_failed": "Correct the pipeline, or drop such events with a filter; start the re-run again.",
     "archive_sql": "`ingest archive point FILE TABLE --dt VALUE` repeats the statement.",
+    "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",
@@ -143,6 +144,7 @@ REMEDIES: Mapping[str, str] = {
     "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
     "letter.",
     "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
+    "early_event": "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters.",
     "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",
     "lifecycle": "Report the bug.",

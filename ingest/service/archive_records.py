@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ingest.api import ConflictError
+from ingest.api import ConfigError, ConflictError
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.service.batches import batch_log_folder
@@ -54,7 +54,9 @@ class RerunRecords:
 
         Raises:
             ConflictError: `archive_topic_recreated`: rows may have equal offsets and be of other records.
+            ConfigError: `archive_topic_compacted`: rows may have records that the topics no longer have.
             NotFoundError: there is no such topic.
+            SourceError: the cluster denies access to the settings of a topic.
             SourceUnavailableError: the cluster does not answer.
             CheckpointError: the checkpoint is damaged.
             IntegrityError: the batch log is damaged.
@@ -70,6 +72,7 @@ class RerunRecords:
         with KafkaAdmin(self._source) as admin:
             topics = required_topics_of(self._source, admin)
             self._refuse_recreated(logged, admin.topic_ids(topics))
+            _refuse_compacted(admin, topics)
             begins, log_ends = admin.earliest(topics), admin.ends(topics)
             if self._start_ms is not None:
                 begins |= dict.fromkeys(begins, _NO_RECORD) | admin.offsets_since(topics, self._start_ms)
@@ -93,3 +96,14 @@ class RerunRecords:
                     code="archive_topic_recreated",
                     hint="archive the records of the new topic in another table",
                 )
+
+
+def _refuse_compacted(admin: KafkaAdmin, topics: Sequence[str]) -> None:
+    """The re-run would drop the rows of records between its offsets that the topic has removed."""
+    compacted = [topic for topic in topics if "compact" in admin.settings(topic).cleanup_policy]
+    if compacted:
+        raise ConfigError(
+            f'topic "{compacted[0]}" is compacted: records of rows are missing in it',
+            code="archive_topic_compacted",
+            hint="write the partition again from another topic, or keep its rows",
+        )

@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
-from ingest.spark.streaming.batch_time import stored_time
+from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of
 from sinks.archive.layout import PartName, writer_digits
@@ -82,9 +82,12 @@ class ArchiveStream:
             CheckpointError: the checkpoint is damaged.
             StoreUnavailableError: it cannot be read now.
         """
-        time_ms = self._unacknowledged_ms()
-        digits = writer_digits(self._writer, str(time_ms))
-        return lambda name: (name.time_ms, name.writer) == (time_ms, digits)
+        number = self.checkpoint.uncommitted()
+        batch_name = None if number is None else stored_name(self.checkpoint.times_folder, number)
+        if batch_name is None:
+            return lambda _name: False
+        first_ms, digits = int(batch_name), writer_digits(self._writer, batch_name)
+        return lambda name: name.time_ms >= first_ms and name.writer == digits
 
     def _is_running(self) -> bool:
         """Whether a process has the checkpoint."""

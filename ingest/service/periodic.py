@@ -5,7 +5,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from ingest.observe.logs import logger
+
 DAY_S = 86_400
+_log = logger(__name__)
 
 
 class Periodic:
@@ -15,7 +18,7 @@ class Periodic:
     Args:
         name: of the thread.
         interval_s: from the end of a call to the start of the next one.
-        call: the function; it reports its errors itself.
+        call: the function; an exception of it is logged, and does not end the calls.
         join_s: how long the end of the block waits for a call that runs; None until it ends.
     """
 
@@ -38,7 +41,10 @@ class Periodic:
 
     def _run(self) -> None:
         while not self._ended.wait(self._interval_s):
-            self._call()
+            try:
+                self._call()
+            except Exception:  # noqa: BLE001 - a thread that ends would end all later calls
+                _log.exception("a periodic call failed; the next one follows", name=self._thread.name)
 
 
 class DailyTime:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ class LivePipeline:
         assert session is not None  # noqa: S101 - for mypy: set with the query
         for committer in self._committers.values():
             committer.recover()
-        self._tables.claim(self._source)
+        self._tables.claim(self._source, partial(self._dead_letters.publish, ()))
         self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
         frame = record_frame(self._source.frame(session), self._source.kind)
         # only now: the checks above may refuse the checkpoint

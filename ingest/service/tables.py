@@ -1,6 +1,6 @@
 """The tables with deferred updates or with a feed of a pipeline: claimed at its start, marked after each batch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ class PipelineTables:
         self._ids: dict[str, str] = {}
         self._looked_up: set[str] = set()
 
-    def claim(self, source: Source[Any]) -> None:
+    def claim(self, source: Source[Any], withdraw: Callable[[int, int], None]) -> None:
         """
         Claim the tables, complete those with a feed, and remove updates that would be counted twice.
 
@@ -74,6 +74,10 @@ class PipelineTables:
         micro-batch that was not acknowledged writes the same rows again, unless the configuration has changed: then its
         updates are removed too, and it gets a later time, so that the deletes do not hide what it writes next. A table
         with a feed gets what the feed has of such a micro-batch, because it may have a part of it already.
+
+        Args:
+            source: of the pipeline.
+            withdraw: removes the dead letters of a micro-batch that gets a later time, given its number and its time.
 
         Raises:
             ConfigError: the source cannot start at the marks.
@@ -109,7 +113,7 @@ class PipelineTables:
             self.resume_at()  # the marks agree
             self._tables.roll_back_after_marks()  # also after a reset of the offsets, which makes a new checkpoint
         elif uncommitted is not None:
-            self._check_uncommitted(uncommitted)
+            self._check_uncommitted(uncommitted, withdraw)
 
     def _close_feeds(self) -> None:
         """Close feeds that the file no longer declares; a store that does not answer is no reason not to start."""
@@ -146,11 +150,12 @@ class PipelineTables:
             )
         return None
 
-    def _check_uncommitted(self, batch_id: int) -> None:
+    def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], None]) -> None:
         """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
         time_ms = self._times.of(batch_id)
         if self._runs_anew(batch_id, time_ms):
             _log.warning("the last batch runs anew at a later time; its deferred updates are removed", batch=batch_id)
+            withdraw(batch_id, time_ms)
             self._tables.roll_back_batch(time_ms)
             self._times.renew(batch_id, self._newest_ms())
 

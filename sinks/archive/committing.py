@@ -10,9 +10,10 @@ import orjson
 
 from ingest.api import Batch, Committer, IngestError, IntegrityError
 from ingest.clock import now_ms
+from ingest.observe.logs import logger
 from sinks.archive.copying import copy_rows, origins_in, parts_of
 from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import STARTED, SUCCESS, WRITERS, PartName, staging_folder, writer_digits
+from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Answer, Marker, answer_of, markers, put_answer
 from sinks.archive.task_writer import StagedPart
@@ -21,6 +22,7 @@ from sinks.dumps.root import Root, root_errors
 POLL_S = 3.0
 """Between looks for markers of re-runs, which are answered within ten seconds."""
 _COPIED_BYTES = 1 << 20
+_log = logger(__name__)
 
 
 class LastCommit(NamedTuple):
@@ -91,7 +93,6 @@ class ArchiveCommitter(Committer):
         self._is_replay = is_replay
         self._clock_ms = clock_ms
         self._poll_s = poll_s
-        self._started_s = 0
         self._last = LastCommit()
         self._first_twice_ms = 0  # the batch time that a marker is answered with
         self._answers: dict[str, int] = {}
@@ -107,7 +108,6 @@ class ArchiveCommitter(Committer):
             with contextlib.suppress(FileNotFoundError):
                 path = self._record_path
                 self._last = LastCommit.from_bytes(self._root.read(path), path)
-        self._started_s = self._clock_ms() // 1000
         # it may run again, and was then written to no batch of a re-run
         self._first_twice_ms = self._last.time_ms
         self._answers = {}
@@ -129,9 +129,9 @@ class ArchiveCommitter(Committer):
             targets: dict[str, list[str]] = {}
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
-                for part in _staged_in(result):
+                for part in staged_in(result):
                     partition = Partition(self._root, part.partition)
-                    current = self._current(partition)
+                    current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
                     if self._is_replay and not self._has_new_rows(partition, current, part.path, batch):
                         continue
                     ids = [current, *_rerun_ids(partition, reruns)]
@@ -142,7 +142,7 @@ class ArchiveCommitter(Committer):
             for path in sorted(set(earlier) - set(files)):
                 self._root.remove_file(path)
             for path, paths in targets.items():
-                self._place(path, paths)
+                place(self._root, path, paths)
             self._remove_staged(batch)
 
     def abort(self, batch: Batch) -> None:
@@ -164,9 +164,16 @@ class ArchiveCommitter(Committer):
                 self._answer(marker)
 
     def _poll(self) -> None:
+        reason = ""
         while not self._ending.wait(self._poll_s):
-            with contextlib.suppress(IngestError):  # a commit reports it; the next look may succeed
+            try:
                 self.answer_markers()
+            except IngestError as error:  # the next look may succeed
+                if error.message != reason:
+                    _log.warning("a re-run of an archive is not answered", writer=self._writer, reason=str(error))
+                reason = error.message
+            else:
+                reason = ""
 
     def _markers_for(self, batch: Batch) -> list[Marker]:
         """
@@ -192,22 +199,6 @@ class ArchiveCommitter(Committer):
         self._answers[marker.id] = answer.from_ms
         return answer.from_ms
 
-    def _current(self, partition: Partition) -> int:
-        current = partition.current()
-        if current is not None:
-            return current
-        newest = partition.batch_ids()[-1:]
-        if newest and partition.owner(newest[0]) == self._writer:  # killed before it set the pointer
-            batch_id = newest[0]
-        else:
-            batch_id = partition.create(self._started_s, self._writer)
-        partition.complete(batch_id)
-        found = partition.point_first(batch_id)
-        if found != batch_id:  # another stream has created the first batch meanwhile
-            self._root.remove_file(partition.path(batch_id, SUCCESS))
-            self._root.remove_tree(partition.path(batch_id))
-        return found
-
     def _has_new_rows(self, partition: Partition, current: int, path: str, batch: Batch) -> bool:
         """
         Remove the rows from a staged file whose events the current batch has: a re-run of the partition may have
@@ -229,22 +220,6 @@ class ArchiveCommitter(Committer):
         self._repeated.add(path)
         return False
 
-    def _place(self, path: str, targets: Sequence[str]) -> None:
-        """Move a staged file to the first of its targets, after it was copied to the others."""
-        if not self._root.exists(path):
-            if all(map(self._root.exists, targets)):
-                return  # an earlier call of this commit has moved it
-            raise IntegrityError(
-                f'the staged file "{path}" in "{self._root}" is gone',
-                code="staged_file_lost",
-                hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
-            )
-        for target in targets[1:]:
-            with self._root.open(path) as source, self._root.new_file(target) as file:
-                shutil.copyfileobj(source, file, _COPIED_BYTES)
-        self._root.remove_file(targets[0])  # of an earlier run of the micro-batch
-        self._root.rename(path, targets[0])
-
     def _record(self, commit: LastCommit) -> None:
         self._root.make_folder(WRITERS)
         self._root.write(self._record_path, commit.to_bytes())
@@ -258,8 +233,32 @@ class ArchiveCommitter(Committer):
         return f"{WRITERS}/{self._writer}.json"
 
 
-def _staged_in(result: bytes) -> Iterable[StagedPart]:
+def staged_in(result: bytes) -> Iterable[StagedPart]:
+    """The files in the result of a task."""
     return [StagedPart(*each) for each in orjson.loads(result)]
+
+
+def place(root: Root, path: str, targets: Sequence[str]) -> None:
+    """
+    Move a staged file to the first of its targets, after it was copied to the others; may be repeated.
+
+    Raises:
+        IntegrityError: `staged_file_lost`: it is at none of the paths.
+        OSError: of the file system.
+    """
+    if not root.exists(path):
+        if all(map(root.exists, targets)):
+            return  # an earlier call has moved it
+        raise IntegrityError(
+            f'the staged file "{path}" in "{root}" is gone',
+            code="staged_file_lost",
+            hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
+        )
+    for target in targets[1:]:
+        with root.open(path) as source, root.new_file(target) as file:
+            shutil.copyfileobj(source, file, _COPIED_BYTES)
+    root.remove_file(targets[0])  # of an earlier run of the micro-batch
+    root.rename(path, targets[0])
 
 
 def _rerun_ids(partition: Partition, reruns: Iterable[Marker]) -> list[int]:

@@ -5,6 +5,7 @@ Rows stay in the order of the files, whose names begin with the batch time.
 """
 
 import gzip
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -143,7 +144,7 @@ def _origins_of_parquet(root: Root, path: str, offsets: Collection[int] | None) 
 
 def _origins_of_lines(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
     for line in _lines(root, path):
-        origin = _origin_of(line)
+        origin = _origin_of(root, path, line)
         if offsets is None or origin.offset in offsets:
             yield origin
 
@@ -152,7 +153,7 @@ def _groups(parts: Iterable[tuple[PartName, Entry]], target_bytes: int) -> Itera
     group: list[tuple[PartName, Entry]] = []
     size = 0
     for part in parts:
-        if group and size + part[1].size > target_bytes:
+        if group and (size + part[1].size > target_bytes or part[0].suffix != group[-1][0].suffix):
             yield group
             group, size = [], 0
         group.append(part)
@@ -186,7 +187,7 @@ def _copy_lines(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None
         pending = bytearray()
         for each in paths:
             for line in _lines(root, each):
-                if keeps is not None and not keeps(_origin_of(line)):
+                if keeps is not None and not keeps(_origin_of(root, each, line)):
                     continue
                 pending += line
                 rows += 1
@@ -227,7 +228,7 @@ def _lines(root: Root, path: str) -> Iterator[bytes]:
     try:
         with root.open(path) as content, gzip.GzipFile(fileobj=content) as lines:
             yield from lines
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(root, path, error) from error
 
 
@@ -235,9 +236,12 @@ def _origins(batch: pa.RecordBatch) -> Iterator[Origin]:
     return map(Origin, *(batch.column(name).to_pylist() for name in _ORIGIN))
 
 
-def _origin_of(line: bytes) -> Origin:
-    row = orjson.loads(line)
-    return Origin(*(row[name] for name in _ORIGIN))
+def _origin_of(root: Root, path: str, line: bytes) -> Origin:
+    try:
+        row = orjson.loads(line)
+        return Origin(*(row[name] for name in _ORIGIN))
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(root, path, error) from error
 
 
 def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -92,6 +92,30 @@ class Partition:
             )
         return found
 
+    def ensure_current(self, now_s: int, owner: str) -> int:
+        """
+        The batch that readers read; a partition without one gets an empty one.
+
+        Args:
+            now_s: epoch UTC.
+            owner: what creates it; an owner that was killed here before takes its batch.
+
+        Raises:
+            ArchiveCorruptError: as `current`.
+        """
+        current = self.current()
+        if current is not None:
+            return current
+        newest = self.batch_ids()[-1:]
+        was_killed = bool(newest) and self.owner(newest[0]) == owner  # before it set the pointer
+        batch_id = newest[0] if was_killed else self.create(now_s, owner)
+        self.complete(batch_id)
+        found = self._point_first(batch_id)
+        if found != batch_id:  # another process has created the first batch meanwhile
+            self.root.remove_file(self.path(batch_id, SUCCESS))
+            self.root.remove_tree(self.path(batch_id))
+        return found
+
     def create(self, now_s: int, owner: str) -> int:
         """
         Create a batch that is not complete, and return its id: the time, or more than every other id.
@@ -127,7 +151,7 @@ class Partition:
         """Make a complete batch the one that readers read."""
         self.root.write(f"{self.folder}/{CURRENT}", pointer(batch_id))
 
-    def point_first(self, batch_id: int) -> int:
+    def _point_first(self, batch_id: int) -> int:
         """The same, unless the partition has a current batch already; returns the current batch."""
         try:
             self.root.create(f"{self.folder}/{CURRENT}", pointer(batch_id))

@@ -58,6 +58,8 @@ class Rerun:
         root = self.partition.root
         owner = f"{self._activity}, {this_process()}"
         with root_errors(root):
+            # so a stream adds to a batch that is older than this one
+            self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
             self._marker = Marker(
                 f"{self.partition.folder.partition('=')[0]}-{self.batch_id}-{_digits(self.partition.folder)}",

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-import orjson
-
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
 from sinks.archive.columns import columns_of, row_maker
+from sinks.archive.committing import place, staged_in
 from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
-from sinks.archive.task_writer import ArchiveWriter, StagedPart
+from sinks.archive.task_writer import ArchiveWriter, EventTimes
 from sinks.dumps.root import Root, root_errors
 
 OTHER_PARTITION = "other_partition"
 """The reason why events of other partitions are dropped."""
-_NO_LIMIT_MS = 1 << 62  # a re-run is also how late events come into their partition
+_NO_LIMIT_MS = 1 << 62
+"""Of events that are late or early: a re-run is how they come into their partition."""
 
 
 class RerunSettings(ArchiveSettings):
@@ -38,8 +38,7 @@ class RerunSink(Sink[RerunSettings]):
             settings.format,
             columns_of(settings.columns),
             row_maker(settings.columns),
-            late_ms=_NO_LIMIT_MS,
-            keeps_no_time=True,
+            EventTimes(_NO_LIMIT_MS, _NO_LIMIT_MS, keeps_no_time=True),
         )
         return PartitionWriter(inner, settings.rule, settings.value)
 
@@ -121,10 +120,8 @@ class RerunCommitter(Committer):
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
                 target = self._partition.path(self._batch_id, name)
-                for staged in (StagedPart(*each) for each in orjson.loads(result)):
-                    if root.exists(staged.path):  # else an earlier call of this commit has moved it
-                        root.remove_file(target)
-                        root.rename(staged.path, target)
+                for staged in staged_in(result):
+                    place(root, staged.path, [target])
             root.remove_tree(staging_folder(self._writer, batch.attempt))
 
     def abort(self, batch: Batch) -> None:

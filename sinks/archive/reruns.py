@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 
 import orjson
 
+from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import RERUNS
 from sinks.dumps.root import Root
 
@@ -104,11 +105,23 @@ def put_answer(root: Root, marker_id: str, answer: Answer) -> None:
 
 
 def answer_of(root: Root, marker_id: str, writer: str) -> Answer | None:
-    """The answer of a stream; None if it has not answered."""
+    """
+    The answer of a stream; None if it has not answered.
+
+    Raises:
+        ArchiveCorruptError: its file is damaged.
+    """
+    path = _answer_path(marker_id, writer)
     try:
-        return Answer(writer, int(root.read(_answer_path(marker_id, writer))))
+        content = root.read(path)
     except FileNotFoundError:
         return None
+    try:
+        return Answer(writer, int(content))
+    except ValueError as error:
+        raise ArchiveCorruptError(
+            f'"{path}" in "{root}" is damaged: {error}', hint="remove it; the stream answers again"
+        ) from error
 
 
 def answers(root: Root, marker_id: str) -> list[Answer]:

@@ -1,6 +1,7 @@
 """The sink `archive`."""
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
@@ -9,6 +10,9 @@ from ingest.api import Committer, Duration, Example, Sink, SinkContext, SinkSett
 from sinks.archive.columns import ColumnOptions, columns_of, row_maker
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
 from sinks.dumps.root import Root, open_root, root_errors
+
+if TYPE_CHECKING:
+    from sinks.archive.task_writer import EventTimes
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
 
@@ -47,6 +51,9 @@ class ArchiveSettings(SinkSettings):
     )
     late: Duration = option(
         "An event whose time is earlier than this before the batch time fails as `late_event`.", default="7d"
+    )
+    early: Duration = option(
+        "An event whose time is later than this after the batch time fails as `early_event`.", default="1d"
     )
     on_no_time: OnNoTime = option(
         "If an event has no time after 1970: it fails as `no_event_time` (`error`), or goes to the partition that Hive "
@@ -93,6 +100,14 @@ class ArchiveSettings(SinkSettings):
         """How event times name partitions."""
         return PartitionRule(*next(iter(self.partition.items())))
 
+    @property
+    def times(self) -> "EventTimes":
+        """Which event times are accepted."""
+        from sinks.archive.task_writer import EventTimes
+
+        keeps_no_time = self.on_no_time is OnNoTime.DEFAULT_PARTITION
+        return EventTimes(int(self.late * 1000), int(self.early * 1000), keeps_no_time)
+
     def open_table(self) -> Root:
         """
         The files of the table.
@@ -138,8 +153,7 @@ class Archive(Sink[ArchiveSettings]):
             settings.format,
             columns_of(settings.columns),
             row_maker(settings.columns),
-            late_ms=int(settings.late * 1000),
-            keeps_no_time=settings.on_no_time is OnNoTime.DEFAULT_PARTITION,
+            settings.times,
         )
 
     def committer(self, context: SinkContext) -> Committer:

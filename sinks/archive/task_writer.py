@@ -1,6 +1,7 @@
 """The task's half of the sink: a file of rows for each partition, under the staging folder of the attempt."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import BinaryIO, NamedTuple
@@ -25,12 +26,28 @@ from sinks.dumps.root import Root, root_errors
 _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""
 _BYTES = 32 << 20
-"""Of the bodies of all rows in memory."""
+"""Of all rows in memory."""
+_SLOT_BYTES = 32  # about the size of a value besides its text
 _TIME = [column.name for column in PLACE].index("_time")
 _HOUR_MS = 3_600_000
 """Patterns of partitions have nothing shorter than an hour."""
 _MOST_HOURS = 10_000
 """Cached partitions; a bound, since times come from the data."""
+
+
+class EventTimes(NamedTuple):
+    """
+    The event times that an archive accepts.
+
+    Attributes:
+        late_ms: an event that is older than this before the batch time fails.
+        early_ms: an event that is newer than this after the batch time fails.
+        keeps_no_time: events without a time go to a partition of their own; else they fail.
+    """
+
+    late_ms: int
+    early_ms: int
+    keeps_no_time: bool
 
 
 class StagedPart(NamedTuple):
@@ -65,8 +82,7 @@ class ArchiveWriter(SinkWriter):
         rule: names the partitions.
         columns: in the order of the values of a row.
         row_of: makes the row of an event.
-        late_ms: an event that is older than this before the batch time fails.
-        keeps_no_time: events without a time go to a partition of their own; else they fail.
+        times: which events fail because of their times.
     """
 
     def __init__(
@@ -76,24 +92,22 @@ class ArchiveWriter(SinkWriter):
         file_format: ArchiveFormat,
         columns: Sequence[Column],
         row_of: Callable[[Event], Row],
-        *,
-        late_ms: int,
-        keeps_no_time: bool,
+        times: EventTimes,
     ) -> None:
         self._root = root
         self._rule = rule
         self._format = file_format
         self._columns = columns
         self._row_of = row_of
-        self._late_ms = late_ms
-        self._keeps_no_time = keeps_no_time
+        self._times = times
         self._no_time = rule.folder_of(NO_TIME)
         self._folders: dict[int, str] = {}
         self._counts = WriteCounts()
         self._folder = ""
         self._task = ""
-        self._oldest_ms = 0
+        self._oldest_ms = self._newest_ms = 0
         self._rows: dict[str, list[Row]] = {}
+        self._row_bytes: Counter[str] = Counter()
         self._bytes = 0
         self._parts: dict[str, _OpenPart] = {}
 
@@ -102,7 +116,8 @@ class ArchiveWriter(SinkWriter):
         self.close()
         self._counts = counts
         self._folder, self._task = prepared.decode(), spec.task_id
-        self._oldest_ms = spec.batch.time_ms - self._late_ms
+        self._oldest_ms = spec.batch.time_ms - self._times.late_ms
+        self._newest_ms = spec.batch.time_ms + self._times.early_ms
 
     def write(self, event: Event) -> None:
         """Buffer the row of an event."""
@@ -114,7 +129,9 @@ class ArchiveWriter(SinkWriter):
         if rows is None:
             rows = self._rows[folder] = []
         rows.append(row)
-        self._bytes += len(event.body)
+        size = _SLOT_BYTES * len(row) + sum(len(value) for value in row if isinstance(value, bytes | str))
+        self._row_bytes[folder] += size
+        self._bytes += size
         if len(rows) >= _ROWS:
             self._write_rows(folder)
         elif self._bytes >= _BYTES:
@@ -137,6 +154,7 @@ class ArchiveWriter(SinkWriter):
         """Discard what is not flushed."""
         parts, self._parts = self._parts, {}
         self._rows, self._bytes = {}, 0
+        self._row_bytes.clear()
         for part in parts.values():
             with contextlib.suppress(Exception):  # the files are discarded anyway
                 part.rows.close()
@@ -162,20 +180,26 @@ class ArchiveWriter(SinkWriter):
             if len(self._folders) >= _MOST_HOURS:
                 self._folders.clear()
             self._folders[hour] = folder
+        if time_ms > self._newest_ms:
+            raise MappingError(
+                f"the time of the event is {(time_ms - self._newest_ms) / 1000:.0f} s after the latest allowed",
+                code="early_event",
+                hint="raise `early` of the sink, then replay the dead letter",
+            )
         return folder
 
     def _without_time(self, time_ms: int) -> str:
-        if self._keeps_no_time:
+        if self._times.keeps_no_time:
             return self._no_time
         raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
 
     def _write_all(self) -> None:
         for folder in list(self._rows):
             self._write_rows(folder)
-        self._bytes = 0
 
     def _write_rows(self, folder: str) -> None:
         rows = self._rows.pop(folder)
+        self._bytes -= self._row_bytes.pop(folder)
         with _to_disk(self._root):
             part = self._parts.get(folder)
             if part is None:

@@ -196,19 +196,31 @@ class RemoteRoot(Root):
 class _Written:
     """A file for writing whose errors have an errno."""
 
+    closed = False
+
     def __init__(self, file: Any, path: str) -> None:
         self._file = file
         self._path = path
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
 
     def write(self, data: bytes) -> int:
         with _errors(self._path):
-            return int(self._file.write(data))
+            written = int(self._file.write(data))
+        self._size += written
+        return written
+
+    def tell(self) -> int:
+        return self._size
 
     def flush(self) -> None:
         with _errors(self._path):
             self._file.flush()
 
     def close(self) -> None:
+        self.closed = True
         with _errors(self._path):
             self._file.close()
 

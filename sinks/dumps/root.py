@@ -175,7 +175,7 @@ def open_root(url: str) -> Root:
 
         folder = url if found is None else url[found.end() :]
         if not folder:
-            raise ConfigError("the root of dumps is empty", hint="write a folder or a URL")
+            raise ConfigError("the root is empty", hint="write a folder or a URL")
         return LocalRoot(Path(folder))
     from sinks.dumps.remote_root import RemoteRoot
 
@@ -194,5 +194,5 @@ def root_errors(root: Root) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = f'"{error.filename}"' if error.filename else f'the dumps in "{root}"'
+        place = f'"{error.filename}"' if error.filename else f'the folder "{root}"'
         raise unusable(f"{place} cannot be used", error.errno or 0, error.strerror or str(error)) from error

@@ -1,10 +1,16 @@
-"""Dumps in a real HDFS, over WebHDFS."""
+"""Dumps and archives in a real HDFS, over WebHDFS."""
 
 import pytest
 
 from ingest.api import StoreUnavailableError
+from sinks.archive.cleanup import clean_up, plan_cleanup
+from sinks.archive.copying import copy_parts, parts_of
+from sinks.archive.partition import Partition
+from sinks.archive.rerun import Rerun
+from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import StashReader
 from sinks.dumps.root import Root, open_root
+from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs
 from tests.support.names import unique
@@ -24,6 +30,23 @@ class TestHdfsRoot(RootContract):
     @pytest.fixture
     def root(self, url: str) -> Root:
         return open_root(url)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> None:
+    root = open_root(url)
+    stream = Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "format": kind}))
+    stream.run(DAY_MS, [event(1), event(2)], [event(3)])
+    partition = Partition(root, "dt=20151210")
+    with Rerun(partition, "join") as rerun:
+        parts = parts_of(partition, START_S).items()
+        assert copy_parts(partition, START_S, rerun.batch_id, parts, lambda origin: origin.offset != 2).rows == 2
+        stream.run(DAY_MS + 1, [event(4)])
+        assert rerun.finish()
+    assert visible(root) == {"20151210": [1, 3, 4]}
+    plan = plan_cleanup([partition], 1 << 60, 0)
+    assert [state.batch_id for state in clean_up(plan, 1 << 60)] == [START_S]
+    assert partition.batch_ids() == [rerun.batch_id]
 
 
 def test_hdfs_that_is_stopped(hdfs: Hdfs, url: str) -> None:

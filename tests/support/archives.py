@@ -14,7 +14,7 @@ from sinks.archive.columns import columns_of, row_maker
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.partition import Partition, partitions
-from sinks.archive.sink import ArchiveSettings, OnNoTime
+from sinks.archive.sink import ArchiveSettings
 from sinks.archive.task_writer import ArchiveWriter
 from sinks.dumps.root import Root
 from tests.support.clock import Clock
@@ -55,9 +55,9 @@ class Stream:
         )
         self.committer.recover()
 
-    def flush(self, time_ms: int, *parts: Sequence[Event]) -> tuple[Batch, list[bytes]]:
-        """Run the tasks of a micro-batch."""
-        batch = Batch(str(time_ms), time_ms, f"attempt-{next(_attempts)}")
+    def flush(self, time_ms: int, *parts: Sequence[Event], name: str = "") -> tuple[Batch, list[bytes]]:
+        """Run the tasks of a micro-batch; its name is its time, or that of its first run."""
+        batch = Batch(name or str(time_ms), time_ms, f"attempt-{next(_attempts)}")
         prepared = self.committer.prepare(batch, ())
         results = []
         for number, part in enumerate(parts):
@@ -81,8 +81,7 @@ class Stream:
             settings.format,
             columns_of(settings.columns),
             row_maker(settings.columns),
-            late_ms=int(settings.late * 1000),
-            keeps_no_time=settings.on_no_time is OnNoTime.DEFAULT_PARTITION,
+            settings.times,
         )
 
 

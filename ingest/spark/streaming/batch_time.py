@@ -7,6 +7,7 @@ from ingest.durable import StatePath, create_durably, file_errors, make_folder, 
 
 MIN_GAP_MS = 2  # deletes of a batch are written at its time - 1 ms
 _FLOOR = "floor"
+_NAME = ".name"  # suffix of the file with the first time of a batch that was renewed
 RETAINED = 1_000  # batches, far more than the 100 that Spark retains; a file has 13 bytes
 
 
@@ -56,9 +57,20 @@ class BatchTimes:
         with file_errors(self._folder / str(batch_id)):
             return self._read(str(batch_id))
 
+    def name_of(self, batch_id: int) -> str:
+        """
+        The name of a batch: its time, or its first time if it was renewed. So a sink that has files of its earlier run
+        finds them.
+
+        Raises:
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: the folder cannot be read now.
+        """
+        return stored_name(self._folder, batch_id) or str(self.of(batch_id))
+
     def renew(self, batch_id: int, after_ms: int = 0) -> None:
         """
-        Give a batch that was not acknowledged a later time.
+        Give a batch that was not acknowledged a later time; its name stays.
 
         Args:
             batch_id: its number.
@@ -70,7 +82,12 @@ class BatchTimes:
             IntegrityError: the disk failed.
         """
         with file_errors(self._folder / str(batch_id)):
-            time_ms = max(self._now_ms(), max(self._of(batch_id), after_ms) + MIN_GAP_MS)
+            before_ms = self._of(batch_id)
+            time_ms = max(self._now_ms(), max(before_ms, after_ms) + MIN_GAP_MS)
+            name = self._folder / f"{batch_id}{_NAME}"
+            if not name.exists():
+                self._remove_names()
+                write_durably(name, str(before_ms).encode())
             if self._newest is not None:
                 write_durably(self._newest, str(time_ms).encode())
             write_durably(self._folder / str(batch_id), str(time_ms).encode())
@@ -127,6 +144,12 @@ class BatchTimes:
         before = [number for number in numbers if number < batch_id]
         return max(self._read(str(max(before))) or 0 if before else 0, floor)
 
+    def _remove_names(self) -> None:
+        """Remove the names of batches that are acknowledged."""
+        for path in self._folder.iterdir():
+            if path.name.endswith(_NAME):
+                path.unlink(missing_ok=True)
+
     def _read(self, name: str) -> int | None:
         return _time_in(self._folder / name)
 
@@ -142,6 +165,21 @@ def stored_time(folder: StatePath, batch_id: int) -> int | None:
     path = folder / str(batch_id)
     with file_errors(path):
         return _time_in(path)
+
+
+def stored_name(folder: StatePath, batch_id: int) -> str | None:
+    """
+    The name of a batch in the folder of a checkpoint's times; None if it has no time. Changes nothing on disk.
+
+    Raises:
+        CheckpointError: the stored time is damaged.
+        StoreUnavailableError: the file cannot be read now.
+    """
+    path = folder / f"{batch_id}{_NAME}"
+    with file_errors(path):
+        first_ms = _time_in(path)
+    time_ms = stored_time(folder, batch_id) if first_ms is None else first_ms
+    return None if time_ms is None else str(time_ms)
 
 
 def newest_time(folder: StatePath) -> int | None:

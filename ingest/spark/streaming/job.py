@@ -210,12 +210,12 @@ class Job(LoopHost):
             self.until_possible(self._check_owner)
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
-                    batch_time_ms = self._batch_times.of(batch_id)
+                    batch_time_ms, name = self._batch_times.of(batch_id), self._batch_times.name_of(batch_id)
                 if self._is_complete(batch_id, batch_time_ms):
                     _log.info("the batch was complete before the restart", pipeline=self._pipeline, batch=batch_id)
                     self.finished_batch = batch_id
                 else:
-                    self.run_batch(frame, batch_id, batch_time_ms, str(batch_time_ms), partial(self._splits, batch_id))
+                    self.run_batch(frame, batch_id, batch_time_ms, name, partial(self._splits, batch_id))
         except IngestError as error:
             # Spark passes on only the text of an exception, so the error itself is stored here
             self.failure = error

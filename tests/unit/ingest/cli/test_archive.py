@@ -55,9 +55,18 @@ def test_3c12_point(ingest, partition):
     result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S, "--output", "json")
     assert result.json == {"partition": "20151210", "before": FIRST_S, "current": SECOND_S, "sql_changed": None}
     assert partition.current() == SECOND_S
+    assert "later micro-batches" not in result.err
     assert ingest("archive", "point", *OF_TABLE, "--dt", "20151210").code == 0
     refused = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S + 7)
     assert (refused.code, "is no complete batch" in refused.err, partition.current()) == (3, True, SECOND_S)
+
+
+def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partition):
+    partition.point(SECOND_S)
+    partition.root.write(partition.path(SECOND_S, PART.replace("45-", "46-")), b"rows")
+    result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", FIRST_S)
+    assert (result.code, partition.current()) == (0, FIRST_S)
+    assert "the batch before has 1 file of later micro-batches" in result.err
 
 
 def test_3c11_keep_and_unkeep(ingest, partition):
@@ -72,6 +81,9 @@ def test_3c10_cleanup(ingest, partition):
     partition.create(SECOND_S, "failed")
     dry = ingest("archive", "cleanup", *OF_TABLE, "--dry-run").out.splitlines()
     assert dry == [partition.path(FIRST_S, name) for name in (SUCCESS, "_SUPERSEDED", PART, "_STARTED")]
+    options = ("--older-than", "2d", "--dt", "20151210", "--incomplete", "--force")
+    hint = ingest("archive", "cleanup", *OF_TABLE, *options, "--dry-run").err
+    assert f"ingest archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
     refused = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h")
     assert (refused.code, "--force" in refused.err) == (2, True)
     done = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h", "--force", "--dt", "20151210")
@@ -105,6 +117,17 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
         (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
         (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
         (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
+        (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
+        (
+            (
+                *("rerun", *OF_TABLE, "--dt", "20151210"),
+                *("--from", "2026-01-01", "--to", "x", "--keep", "--exclusive"),
+            ),
+            2,
+            "is not a time",
+        ),
+        (("join", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
+        (("join", *OF_TABLE, "--dt", "20151210", "--keep", "--exclusive"), 5, "is damaged"),
     ],
 )
 def test_refusals(ingest, partition, arguments, code, message):

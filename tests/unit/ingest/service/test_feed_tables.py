@@ -62,7 +62,7 @@ class Service:
             replay=self.folder / "replays" / "updates",
             options=OwnerOptions(),
         )
-        found.claim(KafkaSource(KAFKA, driver_context(self.folder)))
+        found.claim(KafkaSource(KAFKA, driver_context(self.folder)), lambda _batch_id, _time_ms: None)
         checkpoint.note_configuration(fingerprint)
         return found
 

@@ -23,6 +23,20 @@ def test_called_until_the_block_ends():
     assert len(calls) == count
 
 
+def test_exception_does_not_end_the_calls():
+    called_twice = threading.Event()
+    calls: list[int] = []
+
+    def call() -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            called_twice.set()
+        raise OSError("once more")
+
+    with Periodic("checks", 0.001, call):
+        assert called_twice.wait(10)
+
+
 def test_first_call_is_after_an_interval():
     calls: list[int] = []
     with Periodic("checks", FOREVER_S, lambda: calls.append(1)):

@@ -43,6 +43,7 @@ class Service:
             self.store.ensure_table(TableSpec(table, (FamilySpec(b"c"),)))
         self.folder = folder
         self.replay = folder / "replays" / "updates"
+        self.withdrawn: list[tuple[int, int]] = []
 
     def start(
         self,
@@ -66,7 +67,7 @@ class Service:
             replay=self.replay,
             options=options or OwnerOptions(),
         )
-        found.claim(KafkaSource(KAFKA, driver_context(self.folder)))
+        found.claim(KafkaSource(KAFKA, driver_context(self.folder)), lambda *batch: self.withdrawn.append(batch))
         checkpoint.note_configuration(fingerprint)
         return found
 
@@ -148,6 +149,7 @@ def test_uncommitted_batch_with_another_configuration_starts_anew_at_a_later_tim
     assert (service.times_in("hits"), service.times_in("bytes")) == ([1_000], [])
     renewed = service.times.of(1)
     assert renewed > interrupted
+    assert service.withdrawn == [(1, interrupted)]
     # the deletes do not hide what the batch writes next
     service.write("hits", renewed)
     assert service.times_in("hits") == [1_000, renewed]

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.api import EventError, IntegrityError, MappingError, Origin, StoreUnavailableError
+from ingest.api import (
+    Batch,
+    EventError,
+    IntegrityError,
+    MappingError,
+    Origin,
+    StoreUnavailableError,
+    TaskSpec,
+    WriteCounts,
+)
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME, SUCCESS
@@ -112,6 +121,31 @@ class TestFiles:
         Stream(root, is_replay=True).run(TIME_MS, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
 
+    def test_batch_that_runs_again_at_a_later_time_replaces_its_files(self, root: Root) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)], [event(2)])
+        again = Stream(root)
+        again.committer.commit(*again.flush(TIME_MS + 7, [event(1), event(2)], name=str(TIME_MS)))
+        assert visible(root) == {"20151210": [1, 2]}
+
+    def test_rows_in_memory_are_bounded_by_their_bytes(self, root: Root) -> None:
+        columns = {"body": {"value": "%{body}", "type": "binary"}, "text": "%{text}"}
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
+        large = event(1)
+        large.attributes["text"] = b"x" * (12 << 20)
+        writer = Stream(root, settings=settings).writer()
+        counts = WriteCounts()
+        writer.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", counts)
+        for _ in range(2):
+            writer.write(large)
+        assert counts.write_calls == 0
+        writer.write(large)
+        assert counts.write_calls == 1
+        for _ in range(2):
+            writer.write(large)
+        assert counts.write_calls == 1
+        writer.close()
+
     @pytest.mark.parametrize("kind", ["parquet", "json"])
     def test_3c8_replay_of_dead_letters_adds_no_row_twice(self, root: Root, kind: str) -> None:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": kind})
@@ -208,6 +242,15 @@ class TestTimes:
         with pytest.raises(EventError, match="before the earliest") as caught:
             stream.flush(TIME_MS, [event(2, time_ms=TIME_MS - 7 * DAY - 1)])
         assert caught.value.code == "late_event"
+
+    def test_early_event_fails(self, root: Root) -> None:
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "early": "2d"})
+        stream = Stream(root, settings=settings)
+        stream.run(TIME_MS, [event(1, time_ms=TIME_MS + 2 * DAY)])
+        assert visible(root) == {"20151212": [1]}
+        with pytest.raises(EventError, match="after the latest") as caught:
+            stream.flush(TIME_MS, [event(2, time_ms=TIME_MS + 2 * DAY + 1)])
+        assert caught.value.code == "early_event"
 
 
 def crashes(make: Callable[[], Root], action: Callable[[Root], None]) -> list[Root]:

@@ -51,13 +51,12 @@ class TestPartition:
         assert Late(partition.root, partition.folder).create(NOW_S, "b") == NOW_S + 1
 
     def test_pointer_and_markers(self, partition: Partition) -> None:
-        first = partition.create(NOW_S, "a")
-        assert not partition.batch(first).is_complete
-        partition.complete(first)
-        assert partition.point_first(first) == first
+        first = partition.ensure_current(NOW_S, "a")
+        assert partition.batch(first).is_complete
+        assert partition.ensure_current(NOW_S, "b") == first
         second = partition.create(NOW_S, "b")
+        assert not partition.batch(second).is_complete
         partition.complete(second)
-        assert partition.point_first(second) == first
         partition.point(second)
         partition.root.write(partition.path(first, KEEP), b"")
         assert partition.current() == second
@@ -65,6 +64,17 @@ class TestPartition:
             ArchiveBatch(first, is_complete=True, is_kept=True),
             ArchiveBatch(second, is_complete=True, is_kept=False),
         ]
+
+    def test_first_batch_of_two_processes(self, partition: Partition) -> None:
+        first = partition.ensure_current(NOW_S, "a")
+        looks = iter([None, first])
+
+        class Late(Partition):
+            def current(self) -> int | None:
+                return next(looks)
+
+        assert Late(partition.root, partition.folder).ensure_current(NOW_S, "b") == first
+        assert partition.batch_ids() == [first]
 
     @pytest.mark.parametrize("content", [b"", b"batch_id=1449784609\n", b"\xff", b"x" * 1_000_000])
     def test_damaged_pointer(self, partition: Partition, content: bytes) -> None:

@@ -11,6 +11,8 @@ from sinks.archive.reruns import STALE_MS, Answer, markers, put_answer
 from sinks.dumps.local_root import LocalRoot
 
 NOW_S = 1449847129
+FIRST_S = NOW_S - 60
+"""The batch of the stream."""
 
 
 class Clock:
@@ -29,7 +31,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
-    return Partition(LocalRoot(tmp_path), "dt=20151210")
+    partition = Partition(LocalRoot(tmp_path), "dt=20151210")
+    partition.ensure_current(FIRST_S, "stream")
+    return partition
 
 
 class TestRerun:
@@ -41,7 +45,7 @@ class TestRerun:
             assert partition.current() == first.batch_id == NOW_S
             assert second.finish()
         assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
-        assert partition.batch_ids() == [NOW_S, NOW_S + 60]
+        assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
     def test_marker_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as rerun:
@@ -60,7 +64,7 @@ class TestRerun:
         with Rerun(partition, "rerun", clock_ms=clock) as third:
             assert third.batch_id == NOW_S + 2
         assert partition.current() == NOW_S
-        assert [batch.is_complete for batch in partition.batches()] == [True, False, False]
+        assert [batch.is_complete for batch in partition.batches()] == [True, True, False, False]
 
     def test_3c5_larger_id_of_two_wins_whichever_ends_first(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as older, Rerun(partition, "rerun", clock_ms=clock) as newer:
@@ -95,4 +99,4 @@ class TestRerun:
             clock.now_ms += STALE_MS
             with pytest.raises(ConflictError) as caught:
                 rerun.finish()
-        assert (caught.value.code, partition.current()) == ("lease_lost", None)
+        assert (caught.value.code, partition.current()) == ("lease_lost", FIRST_S)

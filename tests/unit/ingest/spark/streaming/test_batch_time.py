@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import CheckpointError, StoreUnavailableError
-from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.batch_time import BatchTimes, stored_name
 
 
 def readings(*moments: int) -> Callable[[], int]:
@@ -97,6 +97,18 @@ def test_renewed_batch_has_a_later_time_than_before(tmp_path: Path):
     times.renew(0)
     assert BatchTimes(tmp_path / "times", readings(), newest).of(0) == 5_002
     assert BatchTimes(tmp_path / "another", readings(20), newest).of(0) == 5_004
+
+
+def test_renewed_batch_keeps_its_name(tmp_path: Path):
+    times = BatchTimes(tmp_path, readings(5_000, 10, 20, 30, 40))
+    assert (times.of(0), times.name_of(0)) == (5_000, "5000")
+    times.renew(0)
+    times.renew(0)
+    assert (times.of(0), times.name_of(0), stored_name(tmp_path, 0)) == (5_004, "5000", "5000")
+    assert (times.of(1), times.name_of(1), stored_name(tmp_path, 2)) == (5_006, "5006", None)
+    times.renew(1)
+    assert (times.name_of(0), times.name_of(1)) == ("5004", "5006")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "1.name"]
 
 
 def test_notes_of_several_calls_count_together(tmp_path: Path):
