@@ -18,6 +18,7 @@ from tests.support.service import Service
 PIPELINE, TABLE = "logs", "customer"
 FIRST_DAY, SECOND_DAY = "20151210", "20151211"
 _DAY = 24 * 3_600_000
+_CHUNK = 20_000
 
 
 class ArchivedTopic:
@@ -52,8 +53,9 @@ class ArchivedTopic:
 
     def produce(self, count: int) -> None:
         """More records; number i is of day i % days, in partition i // days % 2."""
-        numbers = range(self.count, self.count + count)
-        self.kafka.produce(self.topic, [self._given(number) for number in numbers])
+        for first in range(self.count, self.count + count, _CHUNK):
+            numbers = range(first, min(first + _CHUNK, self.count + count))
+            self.kafka.produce(self.topic, [self._given(number) for number in numbers])
         self.count += count
 
     def _given(self, number: int) -> Given:
@@ -100,7 +102,7 @@ class ArchivedTopic:
 
 def rerun(service: Service, day: str, *options: str, code: int = 0, command: str = "archive rerun") -> dict[str, Any]:
     """The JSON output of a re-run; {"error": …} if it fails as expected."""
-    done = service.ingest(command, TABLE, "--dt", day, "--output", "json", *options, timeout_s=300.0)
+    done = service.ingest(command, TABLE, "--dt", day, "--output", "json", *options, timeout_s=900.0)
     assert done.returncode == code, done.stdout + done.stderr
     content: dict[str, Any] = json.loads(done.stdout) if code == 0 else {"error": done.stderr}
     return content

@@ -121,12 +121,14 @@ class Service:
         self.start("--once", *arguments)
         return self.wait_for_exit(timeout_s)
 
-    def ingest(self, command: str, *arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def ingest(
+        self, command: str, *arguments: str, timeout_s: float = 120.0, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run another command on the pipeline file: `service.ingest("table apply")`."""
         return subprocess.run(
             [sys.executable, "-m", "ingest", *command.split(), str(self.file), *arguments],
             cwd=self.folder,
-            env=environment(),
+            env={**environment(), **(env or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
