@@ -53,9 +53,9 @@ RESULTS = ROOT / "docs" / "bench"
 SO_FAR = ROOT / "build" / "bench.json"
 """The result so far, written after each part in case a later one fails."""
 PARTITIONS = 4
-LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.PEER)
+LADDER = (*rungs.STAGES, *rungs.CHAINS, *rungs.ROCKSDB, rungs.ARCHIVE, rungs.PEER)
 HBASE = (*hbase.PRODUCTS, *hbase.CEILINGS, *hbase.FLUME, *NEIGHBOURS)
-GOALS = (*rungs.STAGES, "rocksdb", *hbase.GOAL_RUNGS, "counters", "duties", "latency", "micro")
+GOALS = (*rungs.STAGES, "rocksdb", rungs.ARCHIVE, *hbase.GOAL_RUNGS, "counters", "duties", "latency", "micro")
 """Parts that the goals need, except those that take hours."""
 SIZES = scale.cases()
 ALL = (

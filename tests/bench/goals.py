@@ -90,6 +90,11 @@ GOALS = (
         60_000,
     ),
     Goal(
+        "Kafka to an archive in Parquet, events/s",
+        lambda result: float(result["rungs"]["archive"]["per_s"]),
+        60_000,
+    ),
+    Goal(
         "Kafka to RocksDB beside a pipeline whose Thrift server is frozen: events/s, relative to one pipeline alone",
         lambda result: float(result["hbase"][BESIDE]["per_s"]) / float(result["hbase"][ALONE]["per_s"]),
         0.85,

@@ -18,7 +18,7 @@ from ingest.spark.session import close_session, open_session
 from ingest.spark.streaming.reading import read_kafka
 from tests.bench import benthos, stages
 from tests.bench.watching import Processes, Sample, follow, ours
-from tests.bench.workload import PIPELINE, Workload, written
+from tests.bench.workload import PIPELINE, Workload, archived, written
 from tests.support.names import unique
 from tests.support.service import Service
 
@@ -37,6 +37,7 @@ ROCKSDB = {
     "rocksdb, rows written again": (Workload(row="%{pad_left(mod(mul(%{offset}, 30103), 50000), 5, '0')}"), {}),
 }
 """Name -> workload, options of the store."""
+ARCHIVE = "archive"
 PEER = "benthos"
 """Runs the same decorator as `chain`, and writes its result."""
 
@@ -70,6 +71,9 @@ class Ladder:
             if rung in ROCKSDB:
                 workload, options = ROCKSDB[rung]
                 return self.product(workload, folder, {"rocksdb": {"path": "./store", **options}})
+            if rung == ARCHIVE:
+                content = archived(self._content(Workload(), unique("bench"), {"rocksdb": {"path": "./store"}}))
+                return product(folder, content, self._events, self._servers)
             if rung == PEER:
                 return self._peer(folder)
             if rung in CHAINS:
@@ -80,8 +84,10 @@ class Ladder:
 
     def product(self, workload: Workload, folder: Path, store: dict[str, Any]) -> Sample:
         """Run the service until every event is acknowledged."""
-        content = workload.content(brokers=self._brokers, topic=self._topic, group=unique("bench"), store=store)
-        return product(folder, content, self._events, self._servers)
+        return product(folder, self._content(workload, unique("bench"), store), self._events, self._servers)
+
+    def _content(self, workload: Workload, group: str, store: dict[str, Any]) -> dict[str, Any]:
+        return workload.content(brokers=self._brokers, topic=self._topic, group=group, store=store)
 
     def _peer(self, folder: Path) -> Sample:
         peer = benthos.Benthos(
@@ -90,9 +96,7 @@ class Ladder:
         return peer.run(self._events, self._servers)
 
     def _stage(self, name: str, workload: Workload, folder: Path) -> Sample:
-        content = workload.content(
-            brokers=self._brokers, topic=self._topic, group="bench", store={"rocksdb": {"path": "./store"}}
-        )
+        content = self._content(workload, "bench", {"rocksdb": {"path": "./store"}})
         configuration = load(written(content, folder), env=dict(os.environ), lookup=self._catalog)
         pipeline = configuration.pipelines[PIPELINE]
         function = partial(stages.stage, name, pickle.dumps(plan_of(configuration, pipeline, self._catalog)))

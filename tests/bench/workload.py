@@ -100,6 +100,14 @@ class Workload:
         }
 
 
+def archived(content: dict[str, Any]) -> dict[str, Any]:
+    """A pipeline file of `Workload.content` whose sink is an archive in Parquet, with the cells as columns of text."""
+    (pipeline,) = content["pipelines"].values()
+    columns = {name: f"%{{2hb_{FAMILY}:{name}}}" for name in COLUMNS}
+    sink = {"root": "./archive", "table": TABLE, "columns": columns}
+    return {"version": 1, "pipelines": {PIPELINE: pipeline | {"sinks": [{"archive": sink}]}}}
+
+
 def in_turn(lines: Iterable[bytes], partitions: int) -> Iterator[Given]:
     """Records for the partitions of a topic in turn."""
     return (Given(line, partition=number % partitions) for number, line in enumerate(lines))

@@ -62,7 +62,7 @@ def test_goal_without_a_figure_is_not_measured():
 def test_complete_run_has_a_figure_for_every_goal():
     figures = {"per_s": 1.0, "cpu_s_per_million": 1.0, "servers_cpu_s_per_million": 1.0}
     whole = {
-        "rungs": dict.fromkeys(rungs.ROCKSDB, figures),
+        "rungs": dict.fromkeys((*rungs.ROCKSDB, rungs.ARCHIVE), figures),
         "hbase": dict.fromkeys(hbase.GOAL_RUNGS, figures),
         "scale": dict.fromkeys(scale.cases(), figures),
         "latency": {
