@@ -1,5 +1,6 @@
 """Dead letters in files under the state folder, one file for each micro-batch."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
@@ -40,8 +41,9 @@ class FileDeadLetters(DeadLetterQueue):
         content = b"".join(line + b"\n" for line in dead_letters)
         with file_errors(self._folder):
             before = path.read_bytes() if path.exists() else b""
-            if before not in (b"", content):
-                path.with_suffix(_MARKS).unlink(missing_ok=True)  # their lines now have other dead letters
+            if before != content:
+                # their lines now have other dead letters; without a file, those of an interrupted removal
+                path.with_suffix(_MARKS).unlink(missing_ok=True)
             if dead_letters:
                 make_folder(self._folder)
                 write_durably(path, content)
@@ -66,9 +68,11 @@ class FileDeadLetters(DeadLetterQueue):
         return self.read(pointer.rpartition("/")[2].replace(_SUFFIX, "")).dead_letter
 
     def entries(self) -> Iterator[Entry]:
-        """All dead letters, oldest batch first."""
-        for path in self._files():
-            yield from self._entries_of(path)
+        """All dead letters, oldest batch first; without those that are removed meanwhile."""
+        with file_errors(self._folder):
+            for path in self._files():
+                with contextlib.suppress(FileNotFoundError):
+                    yield from self._entries_of(path)
 
     def read(self, position: str) -> Entry:
         """The dead letter at `BATCH_TIME-BATCH:LINE`."""

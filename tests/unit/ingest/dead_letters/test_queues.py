@@ -69,6 +69,11 @@ class TestEveryQueue:
         publish(reopened(), dead_letters, 3, 1000)
         assert list(reopened().entries()) == before
 
+    def test_last_publication_of_a_batch_counts(self, reopened, make_dead_letter):
+        publish(reopened(), [make_dead_letter(offset, code="no_match") for offset in range(2)], 3, 1000)
+        publish(reopened(), [make_dead_letter(offset, code="bad_number") for offset in range(2)], 3, 1000)
+        assert [dead_letter.code for dead_letter in dead_letters_in(reopened())] == ["bad_number"] * 2
+
     def test_batch_of_the_same_number_and_another_time_is_another_batch(self, reopened, make_dead_letter):
         publish(reopened(), [make_dead_letter(1)], 0, 1000)
         publish(reopened(), [make_dead_letter(1, batch_time_ms=5000)], 0, 5000)
@@ -171,6 +176,24 @@ class TestFiles:
         with pytest.raises(StoreUnavailableError, match='dead-letters/p" cannot be used: ') as caught:
             publish(FileDeadLetters(tmp_path, "p"), [make_dead_letter()], 3, 1000)
         assert caught.value.code == "disk_denied"
+
+    def test_marks_without_their_file_do_not_apply_to_a_later_publication(self, tmp_path, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        publish(queue, [make_dead_letter()], 3, 1000)
+        (entry,) = queue.entries()
+        queue.remove([entry.position])
+        queue.mark({entry.position: DONE})  # by a replay that had read it before
+        publish(queue, [make_dead_letter()], 3, 1000)
+        assert [entry.mark for entry in queue.entries()] == [None]
+
+    def test_file_that_is_removed_while_entries_are_read_is_left_out(self, tmp_path, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        for batch in range(3):
+            publish(queue, [make_dead_letter(batch)], batch, 1000 + batch)
+        entries = queue.entries()
+        first = next(entries)
+        queue.remove([f"{1001:015}-{1:010}:0"])
+        assert [each.dead_letter.record.offset for each in (first, *entries)] == [0, 2]
 
 
 class TestTopic:
