@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sinks.bodies.reading import BodyReader
 
 DAMAGED = 5  # the exit code for stored data that is damaged
-_PIECE_BYTES = 1 << 18
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the body: its SHA-256, 64 hex digits.")]
 ReferenceArgument = Annotated[
@@ -93,7 +92,7 @@ def get(
     with _bodies(out, file, table, is_written=False) as bodies, bodies.open(id_of(body)) as reader:
         stop = reader.length if length is None else min(reader.length, offset + length)
         if to == "-":
-            for piece in _pieces(reader, offset, stop):
+            for piece in reader.pieces(offset, stop):
                 out.data(piece)
             return
         written = _write(Path(to), reader, offset, stop)
@@ -305,27 +304,19 @@ def _source(path: str) -> Iterator[BinaryIO]:
         yield source
 
 
-def _pieces(reader: "BodyReader", start: int, stop: int) -> Iterator[bytes]:
-    """The bytes [start, stop) of a body."""
-    reader.seek(start)
-    while start < stop and (piece := reader.read(min(_PIECE_BYTES, stop - start))):
-        start += len(piece)
-        yield piece
-
-
 def _write(path: Path, reader: "BodyReader", start: int, stop: int) -> int:
-    """Write a part of a body to a file, which appears once it is complete; returns the number of bytes."""
-    from ingest.api import NotFoundError
+    """
+    Write a part of a body to a file, which appears once it is complete; returns the number of bytes.
 
-    temporary = path.with_name(f"{path.name}.part")
-    written = 0
-    try:
-        with temporary.open("wb") as file:
-            for piece in _pieces(reader, start, stop):
-                written += file.write(piece)
-        temporary.replace(path)
-    except OSError as error:
-        raise NotFoundError(f'cannot write "{path}": {error.strerror}') from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return written
+    Raises:
+        NotFoundError: its folder does not exist.
+        IngestError: the file cannot be written.
+    """
+    from ingest.api import NotFoundError
+    from ingest.durable import file_errors
+    from sinks.dumps.local_root import LocalRoot
+
+    if not path.parent.is_dir() or path.is_dir():
+        raise NotFoundError(f'cannot write "{path}": its folder does not exist, or it is a folder')
+    with file_errors(path), LocalRoot(path.parent).new_file(path.name) as file:
+        return sum(file.write(piece) for piece in reader.pieces(start, stop))

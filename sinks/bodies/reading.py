@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from collections.abc import Iterator
 from typing import Any
 
 from ingest.api import Row
@@ -89,11 +90,13 @@ class BodyReader(io.RawIOBase):
 
     def read_range(self, start: int, stop: int) -> bytes:
         """The bytes [start, stop), of which those beyond the end are left out; fetches the blocks that have them."""
+        return b"".join(self.pieces(start, stop))
+
+    def pieces(self, start: int, stop: int) -> Iterator[bytes]:
+        """The same as `read_range`, in pieces of at most a block."""
         self.seek(start)
-        pieces = []
         while piece := self._next(max(0, stop - self._position), min(stop, self.length)):
-            pieces.append(piece)
-        return b"".join(pieces)
+            yield piece
 
     def _next(self, size: int, stop: int) -> bytes:
         """

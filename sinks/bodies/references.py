@@ -126,10 +126,10 @@ class References:
         """Remove a reference as it was read; what another call has written since stays."""
         self._remove(found.row)
 
-    def rows(self, body: bytes) -> list[ReferenceRow]:
-        """The references to a body as they are stored."""
-        with closing(self._store.scan(self._table, Scan(prefix=body))) as rows:
-            return [ReferenceRow(row.key[ID_BYTES:], row) for row in rows]
+    def rows(self, body: bytes) -> Iterator[ReferenceRow]:
+        """The references to a body as they are stored; a value may be in any number of cells."""
+        for row in paged(self._store, self._table, Scan(prefix=body)):
+            yield ReferenceRow(row.key[ID_BYTES:], row)
 
     def of(self, body: bytes, limit: int | None = None) -> list[bytes]:
         """The references to a body, in byte order."""

@@ -76,12 +76,16 @@ def test_body_is_stored_once_and_shown(ingest, file):
 
 
 def test_body_is_read_to_a_file(body, folder):
+    (folder / "copy.part").write_bytes(b"of the user")
     assert body("get", ID, "--to", "copy").code == 0
     assert (folder / "copy").read_bytes() == BODY
     result = body("get", ID, "--to", "copy", "--offset", 990, "--length", 20, "--output", "json")
     assert result.json == {"id": ID, "path": "copy", "bytes": 20}
     assert (folder / "copy").read_bytes() == BODY[990:1010]
-    assert sorted(path.name for path in folder.iterdir()) == ["body.bin", "copy", "data", "p.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == ["body.bin", "copy", "copy.part", "data", "p.yaml"]
+    assert (folder / "copy.part").read_bytes() == b"of the user"
+    refused = body("get", ID, "--to", "none/copy")
+    assert (refused.code, 'cannot write "none/copy"' in refused.err) == (3, True)
 
 
 def test_2c2_body_is_copied_through_stdin_and_stdout(file, folder):
