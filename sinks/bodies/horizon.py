@@ -44,20 +44,20 @@ class Copy(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Horizon:
     """
-    The copies of a table that a sweep has found.
+    How far back the copies of a table reach that a sweep has found.
 
     Attributes:
         at_ms: when it began to look for them, ms since the epoch.
-        copies: the oldest one first.
+        oldest: the copy that reaches back the furthest: what another one names, it may name as well; None without one.
     """
 
     at_ms: int
-    copies: tuple[Copy, ...] = ()
+    oldest: Copy | None = None
 
     @classmethod
     def of_dumps(cls, roots: Iterable[Root], table: str, *, clock_ms: Callable[[], int] = now_ms) -> "Horizon":
         """
-        The oldest dump of a table in each root, also one that is not complete.
+        The oldest dump of a table in some roots, also one that is not complete.
 
         Args:
             roots: that may have dumps of the table.
@@ -73,7 +73,7 @@ class Horizon:
 
     def with_feed(self, store: Store[Any], table: str) -> "Horizon":
         """
-        The copies with the feed of the table, if feed rows may be left; also those of a feed that was closed.
+        The same with the feed of the table, if feed rows may be left; also those of a feed that was closed.
 
         Raises:
             IntegrityError: the stream of the table cannot be read.
@@ -83,12 +83,13 @@ class Horizon:
         return self if kept_ms is None else self._with([Copy(f"feed of table {table}", self.at_ms - kept_ms)])
 
     def keeping(self, unreferenced_since_ms: int, sweep_after_ms: int) -> Copy | None:
-        """The oldest copy that may name a body; None if there is none."""
-        could_be_swept_ms = unreferenced_since_ms + sweep_after_ms
-        return next((copy for copy in self.copies if could_be_swept_ms > copy.since_ms), None)
+        """The oldest copy, if it may name a body; else no copy does."""
+        may_name = self.oldest is not None and unreferenced_since_ms + sweep_after_ms > self.oldest.since_ms
+        return self.oldest if may_name else None
 
     def _with(self, copies: Iterable[Copy]) -> "Horizon":
-        return Horizon(self.at_ms, tuple(sorted((*self.copies, *copies), key=lambda copy: copy.since_ms)))
+        known = [] if self.oldest is None else [self.oldest]
+        return Horizon(self.at_ms, min([*known, *copies], key=lambda copy: copy.since_ms, default=None))
 
 
 def _feed_kept_ms(store: Store[Any], table: str) -> int | None:
