@@ -129,6 +129,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
         "bodies": 2,
         "referenced": 0,
         "young": 1,
+        "named": 0,
         "storing": 0,
         "dropped": 0,
         "purged": 1,
@@ -136,6 +137,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
         "forgotten": 0,
         "changed": 0,
         "ids": [ID],
+        "named_ids": [],
     }
     assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
     result = ingest(*sweep, "--dry-run")
