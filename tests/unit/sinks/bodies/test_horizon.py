@@ -153,7 +153,7 @@ class TestDumps:
 @pytest.mark.usefixtures("moved")
 class TestFeed:
     def changed(self, store, clock) -> FeedFixture:
-        """The threshold was removed and a feed was declared; a change replaces the value, and has the pointer before."""
+        """The threshold was removed and a feed declared; a change replaces the value, and has the pointer."""
         feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         row = {b"r": [Put(b"r", {b"d:a": b"small"}, clock())]}
         feed.batch(row, clock(), before={b"r": cells_of(store)})
