@@ -13,7 +13,7 @@ deleted it as well: if nothing had referred to it for `sweep_after` before T. No
   read, or reads the row later.
 - The age of a body is measured at the time at which the sweep began to look for copies. What it did not see then has
   read its cells later, so it names no body that was unreferenced before.
-- The clocks of the processes differ by less than `sweep_after`.
+- The clocks of the processes differ, and readers of an embedded store are behind, by less than `sweep_after`.
 """
 
 from collections.abc import Callable, Iterable

@@ -51,7 +51,7 @@ def ids(folder: Path) -> list[str]:
         return [body.hex() for body, _, _ in bodies._tables.statuses.all()]
 
 
-def test_bodies_that_only_a_dump_names_stay_until_it_is_removed(ingest, ids):
+def test_2c9_bodies_that_only_a_dump_names_stay_until_it_is_removed(ingest, ids):
     (name,) = (path.name for path in Path("dumps").iterdir() if path.is_dir())
     shown = ingest(*SWEEP, "--dry-run", "--output", "json").json
     assert (shown["ids"], shown["purged"], shown["named"]) == ([], 0, ROWS)

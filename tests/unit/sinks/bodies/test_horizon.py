@@ -98,7 +98,7 @@ class TestHorizon:
 
 @pytest.mark.usefixtures("moved")
 class TestDumps:
-    def test_body_that_only_a_dump_names(self, store, bodies, clock, tmp_path):
+    def test_2c9_body_that_only_a_dump_names(self, store, bodies, clock, tmp_path):
         root = LocalRoot(tmp_path / "dumps")
 
         def swept(**options) -> SweepCounts:
@@ -160,7 +160,7 @@ class TestFeed:
         return feed
 
     @pytest.mark.parametrize("is_closed", [False, True])
-    def test_body_that_only_a_change_names(self, store, bodies, clock, is_closed):
+    def test_2c9_body_that_only_a_change_names(self, store, bodies, clock, is_closed):
         feed = self.changed(store, clock)
         if is_closed:
             feed.close_feed()
@@ -176,7 +176,7 @@ class TestFeed:
         clock.advance(DAY_S)
         assert bodies.sweep().purged == 1
 
-    def test_micro_batch_that_runs_again_keeps_what_was_before(self, store, bodies, clock):
+    def test_2c9_micro_batch_that_runs_again_keeps_what_was_before(self, store, bodies, clock):
         """Its feed row was written and its row was not; it is blocked for days."""
         feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_S * 1000, time_ms=clock())
         time_ms, before = clock(), {b"r": cells_of(store)}

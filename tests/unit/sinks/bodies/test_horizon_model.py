@@ -224,7 +224,7 @@ def run(history: History, steps: int) -> None:
     assert history.end() == 0
 
 
-def test_pointers_of_dumps_and_of_unexpired_changes_can_be_followed(clock):
+def test_2c9_pointers_of_dumps_and_of_unexpired_changes_can_be_followed(clock):
     followed, purged = {"table": 0, "feed": 0, "dump": 0}, 0
     for seed in range(120):
         store = MemoryStore(clock_ms=clock)

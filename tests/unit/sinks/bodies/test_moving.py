@@ -271,7 +271,7 @@ class TestSweep:
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
 
     @pytest.mark.parametrize("calls", range(4))
-    def test_sweep_that_is_killed_while_it_drops_the_last_reference(self, store, bodies, mover, clock, calls):
+    def test_2c10_sweep_that_is_killed_while_it_drops_the_last_reference(self, store, bodies, mover, clock, calls):
         """The time of an earlier status is never that since which nothing refers to the body."""
         mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
         store.apply("events", [Delete(b"r", 5)])
