@@ -1,6 +1,7 @@
 """`ingest body`: the large bodies of a table."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from sinks.bodies.body_store import BodyStore
+    from sinks.bodies.horizon import Copy
     from sinks.bodies.reading import BodyReader
 
 DAMAGED = 5  # the exit code for stored data that is damaged
@@ -172,40 +174,57 @@ def sweep(
     """
     Delete the bodies that nothing has referred to for `sweep_after`, and print their ids.
 
-    It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers and other
-    sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not printed;
-    interrupting the command (Ctrl-C) cancels it.
+    Bodies stay while a dump in the root of `stash`, or a change of the feed that has not expired, may have their
+    pointers. It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers
+    and other sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not
+    printed; interrupting the command (Ctrl-C) cancels it.
 
     Example: ingest body sweep pipeline.yaml events --dry-run
     """
     from dataclasses import asdict
 
     from ingest.cli.loading import loaded
-    from ingest.plan.bodies import body_store
+    from ingest.plan.bodies import body_store, dumps_of
 
     configuration, catalog = loaded(out, file)
     by_service = None if dry_run else _swept_by_service(out, configuration, table)
     if by_service is not None:
         if out.is_json:
             out.json({"table": table, "dry_run": False} | by_service)
+        if named_by_service := by_service.get("named", 0):
+            out.note(f"{_stay(named_by_service)}: a dump or the feed may have pointers; --dry-run names it")
         out.done(f"{by_service['purged']:,} of {counted(by_service['bodies'], 'body', 'bodies')} deleted")
         return
     purged: list[str] = []
+    named: list[dict[str, str]] = []
+    copies = Counter[str]()
 
     def on_purge(body: bytes) -> None:
         purged.append(body.hex())
         if not out.is_json:
             out.line(body.hex())
 
+    def on_named(body: bytes, copy: "Copy") -> None:
+        copies[copy.name] += 1
+        if out.is_json:
+            named.append({"id": body.hex(), "by": copy.name})
+
     with body_store(configuration, catalog, table, is_written=not dry_run) as bodies:
-        counts = bodies.sweep(is_dry_run=dry_run, on_purge=on_purge)
+        dumps = dumps_of(configuration, table)
+        counts = bodies.sweep(dumps, is_dry_run=dry_run, on_purge=on_purge, on_named=on_named)
     if out.is_json:
-        out.json({"table": table, "dry_run": dry_run} | asdict(counts) | {"ids": purged})
+        out.json({"table": table, "dry_run": dry_run} | asdict(counts) | {"ids": purged, "named_ids": named})
         return
+    for name, number in copies.items():
+        out.note(f"{_stay(number)}: the {name} may have pointers")
     verb = "would be deleted" if dry_run else "deleted"
     out.done(f"{counts.purged:,} of {counted(counts.bodies, 'body', 'bodies')} {verb}")
     if dry_run and counts.purged:
         out.next(f"ingest body sweep {file} {table}")
+
+
+def _stay(number: int) -> str:
+    return f"{counted(number, 'body', 'bodies')} {'stays' if number == 1 else 'stay'}"
 
 
 def fsck(
@@ -225,8 +244,6 @@ def fsck(
 
     Example: ingest body fsck pipeline.yaml events
     """
-    from collections import Counter
-
     kinds = Counter[str]()
     damaged = 0
     with _bodies(out, file, table, is_written=repair) as bodies:

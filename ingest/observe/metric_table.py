@@ -329,8 +329,8 @@ METRICS = (
         "ingest_bodies",
         Kind.GAUGE,
         "bodies",
-        "Bodies that the last sweep by the service has kept: referenced, unreferenced for less than `sweep_after`, "
-        "storing.",
+        "Bodies that the last sweep by the service has kept: referenced, named by a dump or a change of the feed, "
+        "unreferenced for less than `sweep_after`, storing.",
         ("state",),
         scope=Scope.TABLE,
     ),

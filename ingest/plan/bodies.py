@@ -12,10 +12,12 @@ from ingest.config.model import Configuration, Pipeline, Table
 from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.tables import declared_table
 from sinks.bodies.body_store import BodyStore
+from sinks.bodies.horizon import Horizon
 from sinks.bodies.moving import LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.tables import BodyTables
+from sinks.dumps.root import open_root
 
 
 class BodiesOfTable(NamedTuple):
@@ -107,6 +109,18 @@ def bodies_in(store: Store[Any], table: Table) -> BodyStore:
     if bodies is None:
         raise no_body_store(table.name)
     return BodyStore(store, bodies.prefix(table.name), options_of(bodies), owner=table.name)
+
+
+def dumps_of(configuration: Configuration, table: str) -> Horizon:
+    """
+    The dumps of a table that may name bodies, in the root that the file declares; a sweep begins with this call.
+
+    Raises:
+        ConfigError: the file system of the root is not installed.
+        StoreUnavailableError: it does not answer, or the root may not be read.
+    """
+    roots = () if configuration.stash is None else (open_root(configuration.stash.root),)
+    return Horizon.of_dumps(roots, table)
 
 
 def no_body_store(table: str) -> ConfigError:

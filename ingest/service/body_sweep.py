@@ -9,7 +9,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline, Table
 from ingest.observe.results import Swept
 from ingest.plan.assemble import plan_of
-from ingest.plan.bodies import bodies_in, table_with_bodies
+from ingest.plan.bodies import bodies_in, dumps_of, table_with_bodies
 from ingest.plan.stores import owned_store
 from ingest.service.duty import Duty, DutyRun, Progress
 from ingest.service.pipeline import Shared
@@ -55,22 +55,28 @@ class BodySweepDuty(Duty):
         Raises:
             NotFoundError: the file of the service declares no such table any more.
             ConflictError: it was cancelled; what is deleted is complete.
-            StoreError: the store is unavailable.
+            StoreError: the store or the root of the dumps is unavailable.
         """
         table = self._declared(run.context.shared.configuration)
         total = SweepCounts()
         start: bytes | None = b""
+        horizon = dumps_of(run.context.shared.configuration, self.subject)
         with ExitStack() as opened:
             access = self._access(run.context.shared, table, opened)
             while start is not None:
                 if run.cancellation.is_requested:
                     raise ConflictError("the sweep was cancelled; what is deleted is complete", code="duty_cancelled")
                 with run.unit_of_work(), access() as store:
-                    sweep = bodies_in(store, table).new_sweep()
+                    sweep = bodies_in(store, table).new_sweep(horizon)
                     start = sweep.run(start, PAGE_BODIES)
                 total.add(sweep.counts)
                 run.report(Progress(total.bodies, 0 if start is not None else total.bodies, asdict(total)))
-        kept = {"referenced": total.referenced, "unreferenced": total.young, "storing": total.storing}
+        kept = {
+            "referenced": total.referenced,
+            "named": total.named,
+            "unreferenced": total.young,
+            "storing": total.storing,
+        }
         swept = Swept(total.purged, total.purged_bytes, kept, now_ms() / 1000)
         run.context.shared.metrics.bodies_swept(self.subject, swept)
 

@@ -19,7 +19,6 @@ from ingest.service.units_of_work import units_of_work
 from ingest.spark.jobs.stash import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name
-from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
 from sinks.dumps.root import Root, open_root, root_errors
 from sinks.dumps.run import StashRun
@@ -123,7 +122,7 @@ class Stash:
             work = self._work(root, run, sources, planned)
             self._dump(run, work, planned, result, on_progress, on_blocked, cancellation)
             manifest = run.finish(
-                {each.name: DumpedTable((), each.is_exact, each.families, each.columns) for each in planned},
+                {each.name: each.dumped for each in planned},
                 feed={each.name: each.feed for each in planned if each.feed},
             )
             result.dump = manifest.dump

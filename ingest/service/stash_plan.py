@@ -14,6 +14,7 @@ from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
 from ingest.plan.updates import declared_updates, recorded_merging
+from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.parquet import columns_of
 from sinks.dumps.ranges import DumpRange, DumpTarget
 from sinks.feed.client import FeedClient
@@ -62,6 +63,11 @@ class PlannedTable:
     def name(self) -> str:
         """Of the table."""
         return self.target.table
+
+    @property
+    def dumped(self) -> DumpedTable:
+        """What the manifest says about it, besides its files."""
+        return DumpedTable((), self.is_exact, self.families, self.columns, has_values=self.bodies is not None)
 
     def to_json(self) -> dict[str, Any]:
         """What a later process needs to resume, as plain data."""

@@ -9,6 +9,7 @@ from ingest.api import NoTableError, Store
 from ingest.clock import now_ms
 from sinks.bodies.checking import Finding, findings
 from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import CellReferences
@@ -54,6 +55,7 @@ class BodyStore:
         nonce: Callable[[], str] = new_nonce,
     ) -> None:
         self._store = store
+        self._owner = owner
         self._cells = None if owner is None else CellReferences(store, owner)
         self._names = BodyTables(name)
         self._options = options
@@ -150,16 +152,50 @@ class BodyStore:
         """Remove a reference; as `References.unmark`."""
         self._tables.references.unmark(body, reference)
 
-    def sweep(self, *, is_dry_run: bool = False, on_purge: Callable[[bytes], None] = lambda _body: None) -> SweepCounts:
-        """Delete what nothing refers to; as `Sweep`, for all bodies."""
-        sweep = self.new_sweep(is_dry_run=is_dry_run, on_purge=on_purge)
+    def sweep(
+        self,
+        horizon: Horizon | None = None,
+        *,
+        is_dry_run: bool = False,
+        on_purge: Callable[[bytes], None] = lambda _body: None,
+        on_named: Callable[[bytes, Copy], None] = lambda _body, _copy: None,
+    ) -> SweepCounts:
+        """Delete what nothing refers to; as `new_sweep`, for all bodies."""
+        sweep = self.new_sweep(horizon, is_dry_run=is_dry_run, on_purge=on_purge, on_named=on_named)
         sweep.run()
         return sweep.counts
 
-    def new_sweep(self, *, is_dry_run: bool = False, on_purge: Callable[[bytes], None] = lambda _body: None) -> Sweep:
-        """A sweep, for a caller that looks at some bodies at a time."""
-        after_ms = self._options.sweep_after_ms
-        return Sweep(self._tables, self._cells, sweep_after_ms=after_ms, is_dry_run=is_dry_run, on_purge=on_purge)
+    def new_sweep(
+        self,
+        horizon: Horizon | None = None,
+        *,
+        is_dry_run: bool = False,
+        on_purge: Callable[[bytes], None] = lambda _body: None,
+        on_named: Callable[[bytes, Copy], None] = lambda _body, _copy: None,
+    ) -> Sweep:
+        """
+        A sweep, for a caller that looks at some bodies at a time.
+
+        Args:
+            horizon: the dumps that may name bodies; None without dumps. The feed of the table is added.
+            is_dry_run: as of `Sweep`.
+            on_purge: as of `Sweep`.
+            on_named: as of `Sweep`.
+
+        Raises:
+            IntegrityError: the stream of the feed cannot be read.
+            StoreError: the store is unavailable.
+        """
+        horizon = horizon or Horizon(self._tables.statuses.clock_ms())
+        return Sweep(
+            self._tables,
+            self._cells,
+            sweep_after_ms=self._options.sweep_after_ms,
+            horizon=horizon if self._owner is None else horizon.with_feed(self._store, self._owner),
+            is_dry_run=is_dry_run,
+            on_purge=on_purge,
+            on_named=on_named,
+        )
 
     def findings(self, *, is_repair: bool = False) -> Iterator[Finding]:
         """What is damaged, orphaned or dangling; as `sinks.bodies.checking.findings`."""

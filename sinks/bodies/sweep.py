@@ -5,11 +5,12 @@ A sweep may be killed at any point, and several may run at once: each change of 
 delete may be repeated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from ingest.api import next_key
+from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.pointers import CellReferences
 from sinks.bodies.references import ReferenceRow
@@ -25,6 +26,7 @@ class SweepCounts:
         bodies: with a status.
         referenced: that have references.
         young: without references for a shorter time than `sweep_after`.
+        named: without references for longer, that a dump or a change of the feed may name.
         storing: that a writer stores.
         dropped: references of cells, not bodies, that were removed: no version of the cell has the pointer any more.
         purged: whose blocks were deleted; with a dry run, whose blocks would be deleted.
@@ -36,6 +38,7 @@ class SweepCounts:
     bodies: int = 0
     referenced: int = 0
     young: int = 0
+    named: int = 0
     storing: int = 0
     dropped: int = 0
     purged: int = 0
@@ -67,8 +70,10 @@ class Sweep:
         cells: says whether a cell has a pointer; None to keep all references of cells.
         sweep_after_ms: how long a body without references, a writer without a heartbeat, and the status of a purged
             body remain.
+        horizon: what else may name bodies.
         is_dry_run: write nothing.
         on_purge: called with the id of each body whose blocks are, or would be, deleted.
+        on_named: called with the id of each body that stays because something else may name it, and with this.
 
     Attributes:
         counts: what it has found and done so far.
@@ -80,8 +85,10 @@ class Sweep:
         cells: CellReferences | None = None,
         *,
         sweep_after_ms: int,
+        horizon: Horizon,
         is_dry_run: bool = False,
         on_purge: Callable[[bytes], None] = lambda _body: None,
+        on_named: Callable[[bytes, Copy], None] = lambda _body, _copy: None,
     ) -> None:
         self._cells = cells
         self._statuses = tables.statuses
@@ -89,7 +96,9 @@ class Sweep:
         self._references = tables.references
         self._sweep_after_ms = sweep_after_ms
         self._is_dry_run = is_dry_run
+        self._horizon = horizon
         self._on_purge = on_purge
+        self._on_named = on_named
         self.counts = SweepCounts()
 
     def run(self, start: bytes = b"", limit: int | None = None) -> bytes | None:
@@ -149,36 +158,48 @@ class Sweep:
         return _Next.FORGET if age_ms >= self._sweep_after_ms else _Next.KEEP
 
     def _of_stored(self, body: bytes, status: BodyStatus) -> _Next:
-        since_ms, now_ms = status.unreferenced_since_ms, self._statuses.clock_ms()
-        dropped = self.counts.dropped
-        is_referenced = self._is_referenced(body)
-        if self.counts.dropped > dropped:
-            since_ms = None  # a reader may just have read the pointer, so the time starts now
-        if is_referenced:
+        living, dead = self._references_of(body)
+        since_ms, after_ms = status.unreferenced_since_ms, self._sweep_after_ms
+        if living:
             self.counts.referenced += 1
-            if not self._is_dry_run and status != status.stored(None):
-                self._statuses.replace(body, status, status.stored(None))
-        elif since_ms is None:
+            self._drop(body, status, status.stored(None), dead)
+        elif dead or since_ms is None:
             self.counts.young += 1
-            if not self._is_dry_run:
-                self._statuses.replace(body, status, status.stored(now_ms))
-        elif now_ms - since_ms >= self._sweep_after_ms:
-            return _Next.PURGE_UNREFERENCED
+            # a reader may just have read the pointer, so the time starts now
+            self._drop(body, status, status.stored(self._statuses.clock_ms()), dead)
+        elif since_ms + after_ms > self._horizon.at_ms:
+            self.counts.young += 1
+        elif (copy := self._horizon.keeping(since_ms, after_ms)) is not None:
+            self.counts.named += 1
+            self._on_named(body, copy)
         else:
-            self.counts.young += 1
+            return _Next.PURGE_UNREFERENCED
         return _Next.KEEP
 
-    def _is_referenced(self, body: bytes) -> bool:
-        """Whether anything refers to a body, after references of cells without the pointer were removed."""
-        is_referenced = False
+    def _references_of(self, body: bytes) -> tuple[list[ReferenceRow], list[ReferenceRow]]:
+        """The references to a body that stay, and those of cells without the pointer."""
+        living: list[ReferenceRow] = []
+        dead: list[ReferenceRow] = []
         for found in self._references.rows(body):
-            if not self._is_dead(body, found):
-                is_referenced = True
-                continue
+            (dead if self._is_dead(body, found) else living).append(found)
+        return living, dead
+
+    def _drop(self, body: bytes, status: BodyStatus, after: BodyStatus, dead: Sequence[ReferenceRow]) -> None:
+        """
+        Write the status of a body, then remove references.
+
+        The status comes first: a sweep that is killed in between, or another one that reads no reference, must not
+        count from an earlier time. If another process has changed the status, the next sweep does this.
+        """
+        if self._is_dry_run:
+            self.counts.dropped += len(dead)
+        elif status == after or self._statuses.replace(body, status, after) is not None:
+            self._remove(dead)
+
+    def _remove(self, dead: Iterable[ReferenceRow]) -> None:
+        for found in dead:
+            self._references.remove(found)
             self.counts.dropped += 1
-            if not self._is_dry_run:
-                self._references.remove(found)
-        return is_referenced
 
     def _is_dead(self, body: bytes, found: ReferenceRow) -> bool:
         """
@@ -222,7 +243,7 @@ class Sweep:
         The delete has the time of the status, so it does not hide one that another process writes now.
         """
         self._remove_blocks(body, status)
-        self._is_referenced(body)  # removes what a task that was killed has left
+        self._remove(self._references_of(body)[1])  # what a task that was killed has left
         self._statuses.forget(body, at_ms)
         self.counts.forgotten += 1
 

@@ -65,12 +65,14 @@ class DumpedTable:
         is_exact: the rows are those of one moment; else each row is as it was at some moment of the dump.
         families: as they were at the start.
         columns: of a Parquet file with declared columns: name -> type; None if it has all cells.
+        has_values: large values are in place of the pointers to their bodies.
     """
 
     files: tuple[TableFile, ...]
     is_exact: bool = False
     families: tuple[FamilySpec, ...] = ()
     columns: Mapping[str, str] | None = None
+    has_values: bool = False
 
     @property
     def rows(self) -> int:
@@ -221,7 +223,11 @@ def _about(table: DumpedTable) -> dict[str, object]:
         for family in table.families
     ]
     about: dict[str, object] = {"consistency": consistency_of(table.is_exact), "families": families}
-    return about if table.columns is None else about | {"columns": dict(table.columns)}
+    if table.columns is not None:
+        about["columns"] = dict(table.columns)
+    if table.has_values:
+        about["bodies"] = True
+    return about
 
 
 def _table(files: list[Mapping[str, Any]], about: Mapping[str, Any]) -> DumpedTable:
@@ -240,4 +246,5 @@ def _table(files: list[Mapping[str, Any]], about: Mapping[str, Any]) -> DumpedTa
         about["consistency"] == consistency_of(True),
         families,
         about.get("columns"),
+        about.get("bodies") is True,
     )

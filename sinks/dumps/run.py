@@ -11,6 +11,7 @@ The next run removes what remains, or resumes it: each file that is complete, an
 `_run-ID/_parts`. On an object store, which cannot rename a folder, the files are written below their final name.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -42,12 +43,12 @@ from sinks.dumps.root import Root, root_errors
 
 
 class _Plan(NamedTuple):
-    """What a run must know to resume."""
+    """What a run must know to resume; the plan is None until it is made."""
 
     start_ms: int
     tables: list[str]
     file_format: str
-    plan: Mapping[str, Any]
+    plan: Mapping[str, Any] | None
 
 
 class StashRun:
@@ -165,12 +166,19 @@ class StashRun:
             if dump_name(start_ms) in dump_names(self._root):
                 raise self._exists(dump_name(start_ms))
             self._refuse_later(start_ms)
-        self._plan = _Plan(start_ms, list(tables), file_format.value, {})
-        self.plan = plan()
-        self._plan = self._plan._replace(plan=self.plan)
+        self._plan = _Plan(start_ms, list(tables), file_format.value, None)
         with root_errors(self._root):
             self._root.make_folder(f"{self.folder}/{PARTS}")
-            self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**self._plan._asdict(), "id": self.id}))
+            self._write_plan(self._plan)  # a sweep of bodies sees the dump before it reads its first row
+        try:
+            self.plan = plan()
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._root.remove_tree(self.folder)
+            raise
+        self._plan = self._plan._replace(plan=self.plan)
+        with root_errors(self._root):
+            self._write_plan(self._plan)
 
     def resume(self) -> None:
         """
@@ -182,12 +190,12 @@ class StashRun:
         """
         with root_errors(self._root):
             found = self._interrupted()
-            if found is None:
+            if found is None or found[1].get("plan") is None:
                 raise NotFoundError(f'no interrupted dump has the id "{self.id}"', hint="start it without --resume")
             folder, content = found
             try:
                 self._plan = _Plan(*(content[name] for name in _Plan._fields))
-                self.plan = self._plan.plan
+                self.plan = self._plan.plan or {}
                 for _, entry in self._root.files_below(f"{folder}/{PARTS}"):
                     result = orjson.loads(self._root.read(f"{folder}/{PARTS}/{entry.name}"))
                     file = result["file"] and TableFile.from_json(result["file"])
@@ -256,6 +264,7 @@ class StashRun:
             self._keep_only(manifest)
             self._lock.check()
             self._root.write(f"{self.folder}/{MANIFEST}", manifest.to_bytes())
+            self._root.remove_file(f"{self.folder}/{PLAN}")
             if self.folder != self.name:
                 try:
                     self._root.rename(self.folder, self.name)
@@ -275,13 +284,14 @@ class StashRun:
         return self._plan
 
     def _keep_only(self, manifest: Manifest) -> None:
-        """Check the files of the manifest, and remove all others: those of attempts that were repeated or killed."""
+        """Check the files of the manifest, and remove those of attempts that were repeated or killed."""
         expected = {file.path: file for table in manifest.tables.values() for file in table.files}
         for path, entry in list(self._root.files_below(self.folder)):
-            file = expected.pop(path.removeprefix(f"{self.folder}/"), None)
-            if file is None:
+            name = path.removeprefix(f"{self.folder}/")
+            file = expected.pop(name, None)
+            if file is None and name != PLAN:
                 self._root.remove_file(path)
-            elif entry.size != file.size_bytes:
+            elif file is not None and entry.size != file.size_bytes:
                 message = f'"{path}" has {entry.size} bytes, but {file.size_bytes} were written'
                 raise IntegrityError(message, hint="start the dump again")
         if expected:
@@ -289,6 +299,9 @@ class StashRun:
         for entry in self._root.entries(self.folder):
             if entry.is_folder and not self._root.entries(f"{self.folder}/{entry.name}"):
                 self._root.remove_folder(f"{self.folder}/{entry.name}")
+
+    def _write_plan(self, plan: _Plan) -> None:
+        self._root.write(f"{self.folder}/{PLAN}", orjson.dumps({**plan._asdict(), "id": self.id}))
 
     def _interrupted(self) -> tuple[str, dict[str, Any]] | None:
         """Folder and plan of the run of this id that did not finish."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ingest as product
-from ingest.api import ConfigError, FamilySpec, Put, Scan, TableSpec
+from ingest.api import ConfigError, Delete, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
 from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
@@ -133,6 +133,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
         "bodies": 2,
         "referenced": 0,
         "young": 1,
+        "named": 0,
         "storing": 0,
         "dropped": 0,
         "purged": 1,
@@ -140,6 +141,7 @@ def test_sweep_prints_what_it_deletes(ingest, file):
         "forgotten": 0,
         "changed": 0,
         "ids": [ID],
+        "named_ids": [],
     }
     assert ingest(*sweep, "--dry-run", "--output", "json").json == swept | {"dry_run": True}
     result = ingest(*sweep, "--dry-run")
@@ -167,6 +169,20 @@ def test_2c13_damaged_body(body, folder):
         [{"kind": "damaged_block", "body": ID, "block": 1, "detail": "its checksum differs"}],
     )
     assert f"{ID} block 1: damaged block: its checksum differs\n" in body("fsck", "--repair").out
+
+
+def test_2c13_missing_block(body, folder):
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    row = list(store.scan("events_bodies_value", Scan()))[2]
+    store.apply("events_bodies_value", [Delete(row.key, row.cells[0].timestamp_ms)])
+    store.close()
+    result = body("get", ID, "--to", "copy")
+    assert (result.code, "block 2 is missing" in result.err) == (5, True), result.err
+    assert not (folder / "copy").exists()
+    result = body("fsck", "--output", "json")
+    (found,) = result.lines
+    assert (result.code, found["kind"], found["body"], found["block"]) == (5, "missing_block", ID, 2)
 
 
 def test_2c14_changed_option_is_refused(body, file):

@@ -29,6 +29,8 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.stores import SharedStores
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
+from sinks.dumps.local_root import LocalRoot
+from tests.support.dumps import make_dump, rows_of
 from tests.support.endpoint import TOKEN, pages, published
 
 BODIES = 7
@@ -93,6 +95,18 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
     ):
         assert line in text
     assert not shared.stores.in_use()["local"]._lock.locked()
+
+
+def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Path):
+    file = tmp_path / "p.yaml"
+    file.write_text(f"{file.read_text()}\nstash: {{root: {tmp_path}/dumps}}\n")
+    shared.configuration = load(file, env={}, lookup=Catalog())
+    make_dump(LocalRoot(tmp_path / "dumps"), {"events": [rows_of(b"r")]})  # before the bodies were stored
+    reports: list[Progress] = []
+    BodySweepDuty("events").run(run_of(shared, reports))
+    result = reports[-1].result or {}
+    assert (result["bodies"], result["purged"], result["named"]) == (BODIES, 0, BODIES - 1)
+    assert 'ingest_bodies{state="named",table="events"} 6.0' in shared.metrics.render()[1].decode()
 
 
 def test_cancelled_sweep_ends(shared: SimpleNamespace):

@@ -17,6 +17,8 @@ from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import StashNotAvailableError
+from sinks.dumps.existing import oldest_with_pointers
+from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.dumps.reader import StashReader
 from tests.support.stashes import InProcess, dumped, opened
@@ -65,9 +67,11 @@ def values(table: str = "events") -> dict[bytes, bytes]:
 
 def test_values_or_pointers(configuration: Configuration) -> None:
     dumped(configuration, tables=("events", "plain"), bodies=True)
+    assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") is None
     assert values() == {b"%d" % number: value(number) for number in range(ROWS)}
     assert values("plain") == {b"r": b"1"}
-    dumped(configuration, tables=("events",))
+    result = dumped(configuration, tables=("events",))
+    assert oldest_with_pointers(LocalRoot(Path("dumps")), "events") == (f"dumps/{result.dump}", result.start_ms)
     assert [Pointer.of_value(each) is None for each in values().values()] == [False] * (ROWS - 1) + [True]
 
 

@@ -242,9 +242,12 @@ class TestSweep:
         BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [put])
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
 
-    def test_reference_that_is_marked_again_while_a_sweep_drops_it(self, store, bodies, mover, clock):
+    @pytest.mark.parametrize("was_swept", [True, False])
+    def test_reference_that_is_marked_again_while_a_sweep_drops_it(self, store, bodies, mover, clock, was_swept):
         put = Put(b"r", {b"f:q": LARGE}, 5)
         mover.apply("events", [put])
+        if was_swept:  # the status has no time that storing the value again would change
+            assert bodies.sweep().referenced == 1
         store.apply("events", [Delete(b"r", 4)])
 
         class Late:
@@ -262,10 +265,25 @@ class TestSweep:
 
         clock.advance(DAY_S)
         late = BodyStore(Late(), "events_bodies", OPTIONS, owner="events", clock_ms=clock)
-        assert late.sweep().dropped == 1
+        assert late.sweep().dropped == was_swept
         for _ in range(3):
             self.swept(bodies, clock)
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
+
+    @pytest.mark.parametrize("calls", range(4))
+    def test_2c10_sweep_that_is_killed_while_it_drops_the_last_reference(self, store, bodies, mover, clock, calls):
+        """The time of an earlier status is never that since which nothing refers to the body."""
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        store.apply("events", [Delete(b"r", 5)])
+        clock.advance(2 * DAY_S)
+        killed = BodyStore(KilledStore(store, calls), "events_bodies", OPTIONS, owner="events", clock_ms=clock)
+        with contextlib.suppress(KilledError):
+            killed.sweep()
+        assert bodies.sweep().purged == 0
+        clock.advance(DAY_S - 1)
+        assert bodies.sweep().purged == 0
+        clock.advance(1)
+        assert bodies.sweep().purged == 1
 
     def test_reference_of_a_task_that_was_killed_before_it_found_no_body(self, store, bodies, mover, clock):
         mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
