@@ -71,6 +71,9 @@ class BodySweepDuty(Duty):
                     start = sweep.run(start, PAGE_BODIES)
                 total.add(sweep.counts)
                 run.report(Progress(total.bodies, 0 if start is not None else total.bodies, asdict(total)))
+            if total.purged:
+                with access() as store:
+                    bodies_in(store, table).flush_removed()
         kept = {
             "referenced": total.referenced,
             "named": total.named,

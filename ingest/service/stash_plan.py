@@ -234,5 +234,6 @@ def _positions(store: Store[Any], table: str) -> dict[str, str]:
 
 
 def _has_few_rows(store: Store[Any], table: str) -> bool:
-    with closing(store.scan(table, Scan(limit=FEW_ROWS + 1))) as rows:
+    # few rows a call: each may have many large cells
+    with closing(store.scan(table, Scan(limit=FEW_ROWS + 1, page_rows=10))) as rows:
         return sum(1 for _ in rows) <= FEW_ROWS

@@ -163,7 +163,13 @@ class BodyStore:
         """Delete what nothing refers to; as `new_sweep`, for all bodies."""
         sweep = self.new_sweep(horizon, is_dry_run=is_dry_run, on_purge=on_purge, on_named=on_named)
         sweep.run()
+        if sweep.counts.purged and not is_dry_run:
+            self.flush_removed()
         return sweep.counts
+
+    def flush_removed(self) -> None:
+        """Let the store free the space of deleted bodies soon; called once, after a whole sweep."""
+        self._tables.blocks.flush_removed()
 
     def new_sweep(
         self,

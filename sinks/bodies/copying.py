@@ -8,7 +8,7 @@ from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import MissingBodyError
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference
-from sinks.bodies.tables import CHECKSUM, DATA
+from sinks.bodies.tables import BLOCK_KEY_BYTES, CHECKSUM, DATA
 from sinks.rowkeys.row_format import RowFormat
 
 
@@ -41,7 +41,7 @@ class CopiedPointers:
         Args:
             mutation: with the original row key.
         """
-        if not isinstance(mutation, Put) or mutation.columns.keys() == {DATA, CHECKSUM}:  # a block is no value
+        if not isinstance(mutation, Put) or self._is_block(mutation):
             return None
         found = {column: Pointer.of_value(value) for column, value in mutation.columns.items()}
         pointers = {column: pointer for column, pointer in found.items() if pointer is not None}
@@ -51,6 +51,11 @@ class CopiedPointers:
                 self._mark(store, mutation.row, column, pointer)
 
         return mark if pointers else None
+
+    def _is_block(self, put: Put) -> bool:
+        """Whether a row is one of blocks, whose bytes are no value and may look like a pointer."""
+        is_block = len(put.row) == BLOCK_KEY_BYTES and put.columns.keys() == {DATA, CHECKSUM}
+        return is_block and self._name is None
 
     def _mark(self, store: Store[Any], row: bytes, column: bytes, pointer: Pointer) -> None:
         if self._name is None:

@@ -116,13 +116,11 @@ class Sweep:
             IntegrityError: a status cannot be read.
             StoreError: the store is unavailable; what is deleted is complete, and another sweep does the rest.
         """
-        purged, last, count = self.counts.purged, b"", 0
+        last, count = b"", 0
         for last, status, at_ms in self._statuses.all(start, limit):
             count += 1
             self.counts.bodies += 1
             self._body(last, status, at_ms)
-        if self.counts.purged > purged and not self._is_dry_run:
-            self._blocks.flush_removed()
         return next_key(last) if count == limit else None
 
     def _body(self, body: bytes, status: BodyStatus, at_ms: int) -> None:

@@ -9,7 +9,7 @@ from sinks.bodies.errors import MissingBodyError
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved
-from sinks.bodies.tables import CHECKSUM, DATA
+from sinks.bodies.tables import CHECKSUM, DATA, block_key
 from sinks.bootstrap.puts import puts_of
 from sinks.bootstrap.target import TargetTable
 from sinks.memory import MemoryStore
@@ -69,7 +69,12 @@ def test_block_that_looks_like_a_pointer_is_copied(store, bodies):
     """A value that begins as a pointer is itself a body."""
     pointer = Pointer(b"\x01" * 32, 5).to_value()
     found = target(store, None)
-    assert CopiedPointers("t", None, OPTIONS)(Put(b"r", {DATA: pointer, CHECKSUM: b"1234"}, 5)) is None
+    block = {DATA: pointer, CHECKSUM: b"1234"}
+    key = block_key(b"\1" * 32, 0, 7)
+    assert CopiedPointers("t", None, OPTIONS)(Put(key, block, 5)) is None
+    # a row of a user that has only the columns of a block
+    assert CopiedPointers("t", None, OPTIONS)(Put(b"r", block, 5)) is not None
+    assert CopiedPointers("t", "bodies", OPTIONS)(Put(key, block, 5)) is not None
     found.add([Put(b"r", {b"f:q": b"small"}, 5)])
     found.flush()
     assert [cell.value for each in found.store.rows("t") for cell in each.cells] == [b"small"]
