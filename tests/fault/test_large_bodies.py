@@ -1,0 +1,169 @@
+"""Bodies of 2 MiB through Kafka into a store, with kills: each stored once and read back, nothing left behind."""
+
+import hashlib
+import json
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+
+from ingest.api import Scan, Store
+from sinks.bodies.body_store import BodyStore
+from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import Pointer
+from sinks.bodies.tables import CHECKSUM, BodyTables
+from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from tests.support.memory import described, watched
+from tests.support.names import unique
+from tests.support.servers import HBase, Kafka
+from tests.support.service import Service
+from tests.support.waiting import reached
+
+EVENTS = 2_000
+KILLS = 5
+BYTES = 2 << 20
+PIPELINE = "large"
+SWEEP_AFTER = "60s"
+GROWTH = 1.25
+"""Of the memory of all processes, from the first third after the kills to the last one."""
+
+
+def source_of(number: int) -> int:
+    """Every third event has the body of the one before."""
+    return number - 1 if number % 3 == 2 else number
+
+
+def row_of(number: int) -> str:
+    """The last fifth replaces the rows of the first one, whose bodies nothing needs any more."""
+    return f"{number % (EVENTS * 4 // 5):05}"
+
+
+class Bodies:
+    """What is sent."""
+
+    def __init__(self) -> None:
+        self._noise = random.Random(1).randbytes(1 << 10)
+
+    def body(self, number: int) -> bytes:
+        head = b"%08d" % source_of(number)
+        return head + (self._noise * (BYTES // len(self._noise)))[len(head) :]
+
+    def last(self) -> dict[str, int]:
+        """Row -> the event whose body it has at the end."""
+        return {row_of(number): number for number in range(EVENTS)}
+
+    def produce(self, kafka: Kafka, topic: str) -> None:
+        """Send all, compressed: kafka-python computes checksums at 10 MB/s."""
+        producer = KafkaProducer(bootstrap_servers=kafka.brokers, compression_type="gzip", max_request_size=4 << 20)
+        try:
+            for number in range(EVENTS):
+                producer.send(topic, self.body(number), key=row_of(number).encode(), partition=int(row_of(number)) % 2)
+                if number % 20 == 19:
+                    producer.flush()
+        finally:
+            producer.close()
+
+
+def content(kafka: Kafka, topic: str, store: dict[str, Any]) -> dict[str, Any]:
+    source = {
+        "brokers": kafka.brokers,
+        "topics": [topic],
+        "group": unique("large"),
+        "max_event_bytes": "3MiB",
+        "max_events_per_batch": EVENTS // 40,
+    }
+    return {
+        "stores": {"store": store},
+        "tables": {
+            topic: {"families": {"f": {"versions": 1}}, "bodies": {"threshold": "1MiB", "sweep_after": SWEEP_AFTER}}
+        },
+        "pipelines": {
+            PIPELINE: {
+                "source": {"kafka": source},
+                "decorators": [{"value": {"attribute": "2hb_", "value": "%{key}"}}],
+                "sinks": [{"attr2hbase": {"table": topic, "write_body": "f:body"}}],
+            }
+        },
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rocksdb", "rpc"])
+def test_2000_bodies_of_2_mib_over_five_kills(
+    kafka: Kafka, request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    bodies, chosen = Bodies(), random.Random(kind)
+    topic = kafka.create_topic("bodies", partitions=2, config={"max.message.bytes": str(4 << 20)})
+    bodies.produce(kafka, topic)
+    if kind == "rocksdb":
+        options: dict[str, Any] = {"path": str(tmp_path / "store")}
+        with Service(tmp_path, content(kafka, topic, {"rocksdb": options})) as service:
+            copied(service, kafka, topic, chosen)
+        check(RocksDBStore(RocksDBSettings.model_validate(options), read_only=True), topic, bodies)
+    else:
+        hbase: HBase = request.getfixturevalue("hbase")
+        options = hbase.store_options("rpc")
+        with Service(tmp_path, content(kafka, topic, {"hbase": options})) as service:
+            copied(service, kafka, topic, chosen)
+        check(HBaseStore(HBaseSettings.model_validate(options)), topic, bodies)
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def copied(service: Service, kafka: Kafka, topic: str, chosen: random.Random) -> None:
+    """Run the service over its kills to the end of the topic, then sweep until nothing is left to delete."""
+    for _ in range(KILLS):
+        service.start()
+        service.wait_for_batches(chosen.randint(1, 2), PIPELINE, timeout_s=300)
+        service.wait_for(lambda: service.checkpoint(PIPELINE).is_inside_a_batch(), "a batch", 60)
+        service.kill_all()
+    with watched(service.start()) as memory:
+        service.wait_for_batches(2, PIPELINE, timeout_s=300)
+        begin_s = time.monotonic()
+        service.wait_for_offsets(kafka.ends(topic), PIPELINE, topic, timeout_s=1_800)
+        end_s = time.monotonic()
+    third_s = (end_s - begin_s) / 3
+    early, late = memory.between(begin_s, begin_s + third_s), memory.between(end_s - third_s, end_s)
+    assert sum(late.values()) <= sum(early.values()) * GROWTH, f"{described(early)}; later {described(late)}"
+
+    def is_swept() -> bool:
+        swept = service.ingest("body sweep", topic, "--output", "json", timeout_s=600)
+        assert swept.returncode == 0, swept.stderr
+        counts = json.loads(swept.stdout)
+        return not any(counts[name] for name in ("purged", "young", "storing"))
+
+    assert reached(is_swept, 300)
+    assert service.stop() == 0, service.last_lines()
+
+
+def check(store: Store[Any], topic: str, sent: Bodies) -> None:
+    """Each row has its bytes; each body is stored once; there is nothing else."""
+    store.open()
+    try:
+        found = BodyStore(store, f"{topic}_bodies", BodyOptions())
+        ids: set[bytes] = set()
+        for row, number in sent.last().items():
+            body = sent.body(number)
+            stored = store.get(topic, row.encode())
+            assert stored is not None
+            pointer = Pointer.of_value(stored.cells[0].value)
+            assert pointer is not None
+            assert pointer.body == hashlib.sha256(body).digest(), row
+            if pointer.body not in ids:
+                assert found.open(pointer.body).read() == body
+            ids.add(pointer.body)
+        tables = BodyTables(f"{topic}_bodies")
+        known = [row.key for row in store.scan(tables.meta, Scan())]
+        assert {body for body in known if found.stat(body).is_readable} == ids
+        blocks = sum(1 for _ in store.scan(tables.value, Scan(columns=(CHECKSUM,))))
+        assert blocks == len(ids) * -(-BYTES // BodyOptions().block_bytes)
+        assert sum(1 for _ in store.scan(tables.refs, Scan())) == len(sent.last())
+        assert list(found.findings()) == []
+    finally:
+        store.close()
