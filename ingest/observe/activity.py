@@ -98,6 +98,11 @@ class Activity:
         with self._lock:
             self._of(pipeline).lags[topic, partition] = records
 
+    def lag_unknown(self, pipeline: str) -> None:
+        """Remove the numbers of unread records: nothing measures them any more."""
+        with self._lock:
+            self._of(pipeline).lags.clear()
+
     def limited(self, pipeline: str, max_rate: int | None) -> None:
         """A pipeline is built with this maximum rate, records per second; None without a limit."""
         with self._lock:

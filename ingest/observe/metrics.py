@@ -35,6 +35,7 @@ class Metrics:
         dropped_lines: returns the number of log lines dropped so far; called at each scrape. None to omit the metric.
         hide: masks secrets in label values, such as a drop reason.
         on_lag: also called with pipeline, topic, partition and records of each `lag`.
+        on_lag_unknown: also called with the pipeline of each `lag_unknown`.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class Metrics:
         dropped_lines: Callable[[], int] | None = None,
         hide: Callable[[str], str] = str,
         on_lag: Callable[[str, str, int, int], None] = lambda *_lag: None,
+        on_lag_unknown: Callable[[str], None] = lambda _pipeline: None,
     ) -> None:
         self._hide = hide
         self._on_lag = on_lag
+        self._on_lag_unknown = on_lag_unknown
         self._lock = threading.Lock()
         self._registry = prometheus.CollectorRegistry()
         self._counters: dict[str, prometheus.Counter] = {}
@@ -171,6 +174,13 @@ class Metrics:
             else:
                 gauge.labels(pipeline, OTHER, OTHER).set(lags.sum_of_others((topic, partition), records))
         self._on_lag(pipeline, topic, partition, records)
+
+    def lag_unknown(self, pipeline: str) -> None:
+        """Remove the lag of a pipeline, which nothing measures any more."""
+        with self._lock:
+            self._gauges["ingest_lag_records"].remove_by_labels({"pipeline": pipeline})
+            self._lags.pop(pipeline, None)
+        self._on_lag_unknown(pipeline)
 
     def retention(self, pipeline: str, used: Mapping[tuple[str, int], float]) -> None:
         """Set the used retention of all partitions; "other" has the maximum of those after `MAX_PARTITIONS`."""

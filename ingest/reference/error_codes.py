@@ -347,6 +347,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     ),
     "state_unavailable": (api.StoreUnavailableError, "HDFS, where the state is, does not answer or refuses to write."),
     "store_bug": (api.StoreUnavailableError, "A store raised an unexpected exception; the batch is retried."),
+    "store_in_use": (
+        api.ConflictError,
+        "A reload changed the options of a store that a dump, or another duty, has open with the earlier ones.",
+    ),
     "time_out_of_range": (api.ExpressionError, "The year of the time is outside 1 to 9999."),
     "timeouts": (
         IngestError,

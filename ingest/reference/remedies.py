@@ -211,6 +211,7 @@ REMEDIES: Mapping[str, str] = {
     "state_unavailable": "Check the servers of the file system and the network; the service resumes by itself.",
     "store_bug": _NO_BUG,
     "store_busy": "None: the pipeline writes less by itself. If it persists, set `max_rate` or add region servers.",
+    "store_in_use": "Reload again when the dump or the duty has ended.",
     "store_refused": "Enable the table, or grant the permissions; the service resumes by itself.",
     "store_unavailable": "Check the store and the network; the service resumes by itself.",
     "table_in_use": "Wait until it has ended, or two minutes if it was killed.",

@@ -26,7 +26,7 @@ from ingest.plan.plan import Plan
 from ingest.service.batches import batch_recorder
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.observer import PipelineObserver, Totals
-from ingest.service.retention import watch_retention
+from ingest.service.retention import RetentionWatches
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables, replay_file
@@ -59,6 +59,7 @@ class Shared:
     health: Health
     activity: Activity
     stores: SharedStores
+    retention: RetentionWatches
     once: bool
     follow: Callable[[str, Totals], None]
     owner: OwnerOptions = field(default_factory=OwnerOptions)
@@ -252,6 +253,8 @@ def build_pipeline(
             checkpoint.lock()
         opened.callback(checkpoint.unlock)
         _verify(checkpoint, pipeline)
+        if not shared.once:
+            shared.retention.watch(pipeline, checkpoint)
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         recovery()
         every_s = 0.0 if shared.once else pipeline.trigger_every_s
@@ -284,8 +287,6 @@ def build_pipeline(
         opened.callback(dead_letters.close)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
-        if not shared.once:
-            watch_retention(pipeline, checkpoint, shared.metrics, shared.activity, opened)
         return LivePipeline(
             shared,
             plan,

@@ -186,6 +186,7 @@ class Reloader:
             shared.health.remove(name)
             shared.metrics.remove(name)
             shared.activity.remove(name)
+            shared.retention.remove(name)
             self._control.remove(name)
             self._unbuilt.pop(name, None)
         set_level(LogLevel(shared.configuration.service.log.level))
@@ -200,6 +201,7 @@ class Reloader:
             except Exception as error:  # noqa: BLE001 - this pipeline fails, the others run
                 self._unbuilt[name] = error
                 failed[name] = str(error)
+                shared.metrics.lag_unknown(name)
                 shared.health.change(name, State.FAILED, str(error))
                 _log.error("pipeline failed", pipeline=name, reason=str(error))
             else:

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 
 from ingest.api import SourceError
 from ingest.config.model import Pipeline
@@ -140,20 +139,48 @@ class RetentionWatch:
         self._reported = exceeded
 
 
-def watch_retention(
-    pipeline: Pipeline, checkpoint: Checkpoint, metrics: Metrics, activity: Activity, opened: ExitStack
-) -> None:
-    """Start to watch the retention of a pipeline that reads Kafka; ended with `opened`."""
-    settings = pipeline.source.settings
-    if not isinstance(settings, KafkaSourceSettings):
-        return
+class RetentionWatches:
+    """
+    The watches of a service, by pipeline. A watch lasts until its pipeline is built again or removed, so a pipeline
+    that cannot be built is watched too.
 
-    def report(found: Mapping[Part, Backlog]) -> None:
-        metrics.retention(pipeline.name, {part: backlog.used for part, backlog in found.items()})
-        activity.retention(
-            pipeline.name, {part: (backlog.used, backlog.remaining_s) for part, backlog in found.items()}
-        )
+    Thread-safe.
 
-    watch = RetentionWatch(pipeline.name, settings, checkpoint, report)
-    watch.start()
-    opened.callback(watch.close)
+    Args:
+        metrics: gets the used fraction of the retention.
+        activity: gets the same for the status.
+    """
+
+    def __init__(self, metrics: Metrics, activity: Activity) -> None:
+        self._metrics = metrics
+        self._activity = activity
+        self._lock = threading.Lock()
+        self._watches: dict[str, RetentionWatch] = {}
+
+    def watch(self, pipeline: Pipeline, checkpoint: Checkpoint) -> None:
+        """Start to watch a pipeline that reads Kafka, in place of its earlier watch."""
+        name, settings = pipeline.name, pipeline.source.settings
+        self.remove(name)
+        if not isinstance(settings, KafkaSourceSettings):
+            return
+
+        def report(found: Mapping[Part, Backlog]) -> None:
+            self._metrics.retention(name, {part: backlog.used for part, backlog in found.items()})
+            self._activity.retention(name, {part: (each.used, each.remaining_s) for part, each in found.items()})
+
+        watch = RetentionWatch(name, settings, checkpoint, report)
+        with self._lock:
+            self._watches[name] = watch
+        watch.start()
+
+    def remove(self, pipeline: str) -> None:
+        """End the watch of a pipeline; it may have none."""
+        with self._lock:
+            watch = self._watches.pop(pipeline, None)
+        if watch is not None:
+            watch.close()
+
+    def close(self) -> None:
+        """End all watches."""
+        for name in list(self._watches):
+            self.remove(name)

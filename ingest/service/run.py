@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -34,6 +34,7 @@ from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkpoint_of
 from ingest.service.reload import Reloader
+from ingest.service.retention import RetentionWatches
 from ingest.service.sources import start_positions
 from ingest.service.stash_schedule import StashSchedule
 from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
@@ -106,7 +107,13 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
     with ExitStack() as opened:
         hide = configuration.masks.hide
         activity = Activity(mask=hide)
-        metrics = Metrics(configuration.pipelines, dropped_lines=options.dropped_lines, hide=hide, on_lag=activity.lag)
+        metrics = Metrics(
+            configuration.pipelines,
+            dropped_lines=options.dropped_lines,
+            hide=hide,
+            on_lag=activity.lag,
+            on_lag_unknown=activity.lag_unknown,
+        )
         health = Health(configuration.pipelines, on_change=metrics.state, mask=hide)
         plans = {name: plan_of(configuration, pipeline, catalog) for name, pipeline in configuration.pipelines.items()}
         shared = Shared(
@@ -116,6 +123,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
             health,
             activity,
             SharedStores(configuration, plans.values()),
+            opened.enter_context(closing(RetentionWatches(metrics, activity))),
             options.once,
             options.follow,
             options.owner,

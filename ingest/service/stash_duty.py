@@ -37,7 +37,7 @@ class StashDuty(Duty):
         self.request = request
 
     def uses(self, pipelines: Collection[str]) -> bool:  # noqa: ARG002 - of the contract
-        """Never: it reads a view of a store, whatever its pipelines do meanwhile."""
+        """Never: it reads a view of a store, whatever its pipelines do; a reload cannot change the store meanwhile."""
         return False
 
     def is_same(self, other: Duty) -> bool:
@@ -64,7 +64,7 @@ class StashDuty(Duty):
 
             def opened_store(component: Component[StoreSettings]) -> AbstractContextManager[Store[Any]]:
                 plan = reading_plan([component], {}, shared.catalog.files, shared.configuration.masks)
-                return shared.stores.used_by(plan, opened)[component.name].held()
+                return shared.stores.used_by(plan, opened, outlives_reload=True)[component.name].held()
 
             stash = Stash(
                 self.request,

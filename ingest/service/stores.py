@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ingest.api import Committer, ConfigError, Store, StoreSettings, TableSpec
+from ingest.api import Committer, ConfigError, ConflictError, Store, StoreSettings, TableSpec
 from ingest.api.bodies import BodyCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
@@ -44,15 +44,23 @@ class SharedStores:
         self._configuration = configuration
         self._plans = plans
         self._stores: dict[str, DriverStore] = {}
+        self._settings: dict[str, StoreSettings] = {}
         self._users = Counter[str]()
+        self._read = Counter[str]()
         self._lock = threading.Lock()
 
-    def used_by(self, plan: Plan, opened: ExitStack) -> dict[str, DriverStore]:
+    def used_by(self, plan: Plan, opened: ExitStack, *, outlives_reload: bool = False) -> dict[str, DriverStore]:
         """
         The stores of a pipeline that the driver writes, creates families in or keeps marks in, until `opened` closes.
 
+        Args:
+            plan: of the pipeline, or of a duty.
+            opened: ends the use.
+            outlives_reload: a reload does not end this use, so it cannot change the options of these stores.
+
         Raises:
             CatalogError: a plugin cannot be created with its settings.
+            ConflictError: `store_in_use`: a store is open with other options.
         """
         used = {}
         for name, store in _of_driver(plan):
@@ -60,9 +68,17 @@ class SharedStores:
                 if name not in self._stores:
                     pipelines = [each.pipeline for each in self._plans if name in each.stores]
                     self._stores[name] = _driver_store(self._configuration, name, store, pipelines)
+                    self._settings[name] = plan.stores[name].settings
+                elif self._settings[name] != plan.stores[name].settings:
+                    raise ConflictError(
+                        f'store "{name}" is open with other options, for a dump or another duty',
+                        code="store_in_use",
+                        hint="reload again when that has ended; 'ingest status' shows it",
+                    )
                 self._users[name] += 1
+                self._read[name] += outlives_reload
                 used[name] = self._stores[name]
-            opened.callback(self._release, name)
+            opened.callback(self._release, name, outlives_reload=outlives_reload)
         return used
 
     def in_use(self) -> Mapping[str, DriverStore]:
@@ -76,11 +92,17 @@ class SharedStores:
         options.
 
         Raises:
+            ConfigError: it changes the options of a store that a dump reads.
             IngestError: a table cannot be created; nothing else has changed.
         """
         for name, store in self.in_use().items():
             if name not in configuration.stores:
                 continue
+            if self._read[name] and configuration.stores[name].settings != self._settings[name]:
+                raise ConfigError(
+                    f'the options of store "{name}" cannot be reloaded while a dump reads it',
+                    hint="reload again when the dump has ended; 'ingest status' shows it",
+                )
             declared = declared_in(name, configuration.tables.values())
             if store.capabilities.written_by_driver:
                 with store.held() as opened:
@@ -95,9 +117,10 @@ class SharedStores:
         with self._lock:
             self._configuration, self._plans = configuration, plans
 
-    def _release(self, name: str) -> None:
+    def _release(self, name: str, *, outlives_reload: bool) -> None:
         with self._lock:
             self._users[name] -= 1
+            self._read[name] -= outlives_reload
             if not self._users[name]:
                 # within the lock: a store with the same folder opens only after this one is closed
                 self._stores.pop(name).close()

@@ -14,6 +14,7 @@ from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
 from ingest.spark.session import close_session, open_session
 from ingest.spark.streaming.reading import Session
@@ -129,6 +130,7 @@ class Built:
             Health(self.plans),
             Activity(),
             SharedStores(configuration, self.plans.values()),
+            retention=RetentionWatches(Metrics(process=False), Activity()),
             once=False,
             follow=lambda _pipeline, _totals: None,
         )

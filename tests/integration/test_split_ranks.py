@@ -17,6 +17,7 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service import pipeline as pipeline_module
 from ingest.service.pipeline import Shared, build_pipeline
+from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
 from ingest.spark.jars import connector_jars
 from ingest.spark.session import close_session, open_session
@@ -154,6 +155,7 @@ class Pipeline:
             Health(["p"]),
             Activity(),
             SharedStores(configuration, [plan]),
+            retention=RetentionWatches(Metrics(process=False), Activity()),
             once=True,
             follow=lambda _pipeline, _totals: None,
         )

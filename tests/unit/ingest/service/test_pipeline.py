@@ -15,8 +15,8 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
-from ingest.service import pipeline as module
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -50,6 +50,7 @@ class Service:
             self.health,
             Activity(),
             self.stores,
+            retention=RetentionWatches(Metrics(process=False), Activity()),
             once=False,
             follow=lambda _pipeline, _totals: None,
         )
@@ -122,10 +123,22 @@ def test_retention_is_watched_unless_the_run_ends_by_itself(
     service: Service, monkeypatch: pytest.MonkeyPatch, once: bool, expected: list[str]
 ):
     watched: list[str] = []
-    monkeypatch.setattr(module, "watch_retention", lambda pipeline, *_others: watched.append(pipeline.name))
+    monkeypatch.setattr(service.shared.retention, "watch", lambda pipeline, _checkpoint: watched.append(pipeline.name))
     service.shared = replace(service.shared, once=once)
     service.build("a")
     assert watched == expected
+
+
+def test_retention_of_a_pipeline_that_cannot_be_built_is_watched(
+    service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    watched: list[str] = []
+    monkeypatch.setattr(service.shared.retention, "watch", lambda pipeline, _checkpoint: watched.append(pipeline.name))
+    service.build("a").close()
+    (tmp_path / "store" / "CURRENT").write_text("MANIFEST-000099\n")
+    with pytest.raises(IntegrityError):
+        service.build("a")
+    assert watched == ["a", "a"]
 
 
 def test_shared_store_stays_open_until_its_last_pipeline_is_closed(service: Service):

@@ -29,6 +29,7 @@ from ingest.service.lifecycle import Stop
 from ingest.service.pauses import Pauses
 from ingest.service.pipeline import Shared
 from ingest.service.reload import is_changed, refuse_changes
+from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
@@ -203,6 +204,7 @@ def test_reload_waits_for_state_on_a_cluster_that_does_not_answer(
         health,
         Activity(),
         SharedStores(old, ()),
+        RetentionWatches(metrics, Activity()),
         once=False,
         follow=lambda _name, _totals: None,
     )

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,7 +23,7 @@ from ingest.kafka.retention import Backlog
 from ingest.observe.activity import Activity
 from ingest.observe.metrics import Metrics
 from ingest.service import retention
-from ingest.service.retention import RetentionWatch, watch_retention
+from ingest.service.retention import RetentionWatch, RetentionWatches
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
@@ -177,8 +177,10 @@ def test_thread_reports_to_metrics_and_status_and_survives_errors(
     report = activity.retention
     monkeypatch.setattr(activity, "retention", lambda *arguments: (report(*arguments), reported.set()))
     client.answers = False
-    with ExitStack() as opened:
-        watch_retention(configuration.pipelines["p"], Checkpoint(tmp_path), metrics, activity, opened)
+    with closing(RetentionWatches(metrics, activity)) as watches:
+        for _ in range(2):  # a pipeline that is built again has one watch
+            watches.watch(configuration.pipelines["p"], Checkpoint(tmp_path))
+        assert len([thread for thread in threading.enumerate() if thread.name == "retention-p"]) == 1
         assert client.asked.wait(20.0)
         client.answers = True
         assert reported.wait(20.0)

@@ -76,6 +76,27 @@ def test_files_of_a_pipeline_no_longer_configured_are_removed_after_a_week(tmp_p
             assert left.exists() == is_kept
 
 
+def test_options_of_a_store_that_a_dump_reads_cannot_be_reloaded(tmp_path: Path):
+    before, after = configured(tmp_path, "before"), configured(tmp_path, "after")
+    (old,) = (plan_of(before, each, CATALOG) for each in before.pipelines.values())
+    (new,) = (plan_of(after, each, CATALOG) for each in after.pipelines.values())
+    shared = SharedStores(before, [old])
+    with ExitStack() as pipeline, ExitStack() as dump:
+        shared.used_by(old, pipeline)
+        shared.reconfigure(after, [new])
+        shared.reconfigure(before, [old])
+        shared.used_by(old, dump, outlives_reload=True)
+        with pytest.raises(ConfigError, match="while a dump reads it"):
+            shared.reconfigure(after, [new])
+        pipeline.close()
+        with pytest.raises(ConflictError) as caught:
+            shared.used_by(new, pipeline)
+        assert caught.value.code == "store_in_use"
+        dump.close()
+        shared.reconfigure(after, [new])
+        assert shared.used_by(new, pipeline).keys() == {"logs"}
+
+
 def test_files_are_kept_while_another_process_has_the_store_open(tmp_path: Path):
     configuration = configured(tmp_path, "ours")
     with ExitStack() as running, ExitStack() as second:
