@@ -102,6 +102,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         api.ConflictError,
         "Dead letters into deferred updates are older than the batch log, so they may have been counted already.",
     ),
+    "behind_mark": (
+        api.ConflictError,
+        "A checkpoint, such as a restored one, is behind the marks of tables with deferred updates: events count twice.",
+    ),
     "batch_shown": (
         api.ConflictError,
         "Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time.",

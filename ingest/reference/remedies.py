@@ -55,6 +55,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
     "attribute_exists": "Set another attribute, or set `existing: replace`.",
+    "behind_mark": "Move the checkpoint away, so that a new one starts at the marks; or run with `--recount`.",
     "bad_access_line": "Set `format` to that of the server's log, or guard the decorator with `when`.",
     "bad_address": "Choose another `on_invalid`, or correct the producer; then replay the dead letters.",
     "bad_avro": "Set the decorator's schema to that of the producer; then replay the dead letters.",

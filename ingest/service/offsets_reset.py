@@ -27,6 +27,7 @@ from ingest.observe.logs import logger
 from ingest.service.kafka_source import acknowledged_offsets, write_first_offsets
 from ingest.service.offsets import kafka_source_of
 from ingest.service.pipeline import checkpoint_folder
+from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
@@ -102,6 +103,7 @@ def reset_offsets(
     try:
         with file_errors(folder):
             checkpoint.verify_format()
+        _refuse_unfinished_replay(configuration, pipeline)
         before = acknowledged_offsets(checkpoint)
         known_ids = TopicIds(folder).known()
         with KafkaAdmin(settings) as admin:
@@ -121,6 +123,18 @@ def reset_offsets(
         return Reset(before, after, folder, kept, uncommitted, is_group_set)
     finally:
         checkpoint.unlock()
+
+
+def _refuse_unfinished_replay(configuration: Configuration, pipeline: Pipeline) -> None:
+    """Its records belong to the offsets of the present checkpoint, and neither could continue after a reset."""
+    replay = replay_file(configuration, pipeline.name)
+    with file_errors(replay):
+        if replay.exists():
+            raise ConflictError(
+                f'a replay into the tables of pipeline "{pipeline.name}" was interrupted',
+                code="replay_unfinished",
+                hint="run the command of the replay again, then reset the offsets",
+            )
 
 
 def _is_same(topic: str, known_ids: Mapping[str, str], topic_ids: Mapping[str, str]) -> bool:

@@ -168,14 +168,16 @@ class RangeReplay:
         interrupted = self.interrupted_plan()
         if interrupted is not None:
             return interrupted
+        checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
+        # in this order, beside a running pipeline: what is acknowledged is logged, and what is logged is in the topics
+        acknowledged = acknowledged_offsets(checkpoint)
+        batches = list(self._batch_log().batches())
         with KafkaAdmin(self._settings) as admin:
             topics = required_topics_of(self._settings, admin)
             now = TopicState(admin.topic_ids(topics), _compacted(admin, topics))
             selected = _between(admin, topics, self._request)
-        batches = list(self._batch_log().batches())
-        checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
         known_ids = TopicIds(checkpoint.folder).known()
-        selected = _up_to(selected, _durable_ends(batches, acknowledged_offsets(checkpoint), known_ids, now))
+        selected = _up_to(selected, _durable_ends(batches, acknowledged, known_ids, now))
         logged = list(logged_pieces(batches, selected, now))
         if self._plan.updates:
             return RangePlan(pieces_rolled_back(logged, self._rolled_back(batches)), ReplayTotals())

@@ -10,6 +10,7 @@ import orjson
 from ingest.api import ConfigError
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
+from ingest.spark.streaming.batch_time import MIN_GAP_MS
 
 _PART_NUMBERS = 1_000_000_000
 _UNLOGGED_NUMBERS = 5_500_000_000
@@ -114,16 +115,24 @@ def logged_pieces(batches: Iterable[LoggedBatch], selected: OffsetRanges, topics
             yield Piece(PieceKind.PART, number, batch.time_ms - BEFORE_BATCH_MS, ranges)
 
 
-def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: int, max_offsets: int) -> Iterator[Piece]:
+def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: int, max_offsets: int) -> list[Piece]:
     """
     The selected records that are in no logged batch, in the order of their offsets.
+
+    Their times rise, so that a delete hides what an earlier piece has put, and the last of them is the given one.
 
     Args:
         logged: what `logged_pieces` returned for the same selection.
         selected: the offsets to replay.
-        time_ms: the batch time of all pieces.
+        time_ms: the batch time of the last piece.
         max_offsets: maximum size of a piece.
     """
+    found = list(_unlogged_ranges(logged, selected, max_offsets))
+    first_ms = time_ms - MIN_GAP_MS * (len(found) - 1)
+    return [_unlogged(ranges, first_ms + MIN_GAP_MS * number) for number, ranges in enumerate(found)]
+
+
+def _unlogged_ranges(logged: Iterable[Piece], selected: OffsetRanges, max_offsets: int) -> Iterator[OffsetRanges]:
     covered: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for piece in logged:
         for partition, bounds in piece.ranges.items():
@@ -136,17 +145,17 @@ def unlogged_pieces(logged: Iterable[Piece], selected: OffsetRanges, time_ms: in
             while begin < gap_end:
                 end = min(gap_end, begin + left)
                 if partition in ranges:  # the gap before this one: a piece has one range of a partition
-                    yield _unlogged(ranges, time_ms)
+                    yield ranges
                     ranges, left = {}, max_offsets
                     continue
                 ranges[partition] = begin, end
                 left -= end - begin
                 begin = end
                 if not left:
-                    yield _unlogged(ranges, time_ms)
+                    yield ranges
                     ranges, left = {}, max_offsets
     if ranges:
-        yield _unlogged(ranges, time_ms)
+        yield ranges
 
 
 def omits_later_batch(pieces: Collection[Piece], batches: Iterable[LoggedBatch]) -> bool:

@@ -99,6 +99,8 @@ class PipelineTables:
         self._tables.claim(take_over=self._options.take_over)
         uncommitted = self._checkpoint.uncommitted()
         self._tables.roll_forward(self._runs_again_at(uncommitted))
+        if not self._options.recount:
+            self._refuse_counting_twice(uncommitted)
         mark = self._tables.newest()
         may_start = self._checkpoint.exists or self._options.recount or source.supports_resume_at
         if self._tables.have_updates and mark is not None and not may_start:
@@ -149,6 +151,25 @@ class PipelineTables:
                 hint="run the pipeline with the configuration that it had until the batch is durable, then change it",
             )
         return None
+
+    def _refuse_counting_twice(self, uncommitted: int | None) -> None:
+        """Refuse a checkpoint behind the marks, such as one that was restored: the pipeline would read events again."""
+        newest = self._checkpoint.newest_commit() if uncommitted is None else uncommitted
+        marked = self._tables.resume_at(is_new=False) if self._tables.have_updates and newest is not None else None
+        if marked is None or newest is None:
+            return
+        reached = _numbers(self._checkpoint.end_offsets(newest))
+        behind = sorted(
+            place for place, offset in _numbers(marked).items() if place in reached and offset > reached[place]
+        )
+        if behind:
+            place = behind[0]
+            raise ConflictError(
+                f"the checkpoint is behind the tables with deferred updates: {'/'.join(place)} is "
+                f"{reached[place]:,} there and {_numbers(marked)[place]:,} in the mark; events would be counted twice",
+                code="behind_mark",
+                hint="move the checkpoint away: a new one starts at the marks; or count the events again: --recount",
+            )
 
     def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], None]) -> None:
         """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
@@ -235,3 +256,14 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
         if name in stores:
             others[name] = {table for table in written if table is not None and table not in plan.feeds.get(name, {})}
     return OwnedTables(plan.pipeline, stores, tables, others)
+
+
+def _numbers(offsets: object, place: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
+    """The numbers in the offsets of a source, by their places; other values have none."""
+    if isinstance(offsets, int):
+        return {place: offsets}
+    found: dict[tuple[str, ...], int] = {}
+    if isinstance(offsets, Mapping):
+        for name, each in offsets.items():
+            found |= _numbers(each, (*place, str(name)))
+    return found

@@ -80,6 +80,7 @@ def content(kafka: Kafka, topic: str, store: dict[str, Any]) -> dict[str, Any]:
         "max_events_per_batch": EVENTS // 40,
     }
     return {
+        "spark": {"driver_memory": "1GiB"},
         "stores": {"store": store},
         "tables": {
             topic: {"families": {"f": {"versions": 1}}, "bodies": {"threshold": "1MiB", "sweep_after": SWEEP_AFTER}}

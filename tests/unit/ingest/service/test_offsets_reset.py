@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConfigError
+from ingest.api import ConfigError, ConflictError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.durable import make_folder, write_durably
 from ingest.durable.lock import FolderLock
 from ingest.service import offsets_reset
 from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.offsets import PartitionOffsets
+from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -114,6 +116,19 @@ pipelines:
     decorators: [{value: {attribute: "2hb_", value: "%{key}"}}]
     sinks: [{attr2hbase: {table: plain}}, {attr2hbase: {table: TABLE}}]
 """
+
+
+def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path):
+    (tmp_path / "p.yaml").write_text(COUNTS.replace("TABLE", "hits"))
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    pipeline = configuration.pipelines["counts"]
+    offsets_reset._refuse_unfinished_replay(configuration, pipeline)
+    file = replay_file(configuration, "counts")
+    make_folder(file.parent)
+    write_durably(file, b"{}")
+    with pytest.raises(ConflictError, match="was interrupted") as caught:
+        offsets_reset._refuse_unfinished_replay(configuration, pipeline)
+    assert caught.value.code == "replay_unfinished"
 
 
 @pytest.mark.parametrize(("table", "after", "is_refused"), [("hits", 7, True), ("hits", 9, False), ("plain", 7, False)])

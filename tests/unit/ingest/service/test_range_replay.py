@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Self
 
 import pytest
 
@@ -122,6 +124,49 @@ def test_progress_is_stored_as_soon_as_the_disk_is_available_again(tmp_path: Pat
     stored = replay._state.load()
     assert stored is not None
     assert (stored[1].batches, stored[1].records, failures) == (2, 20, [])
+
+
+class Cluster:
+    """A topic with 200 records in the range."""
+
+    def __init__(self, _settings: object) -> None:
+        """The settings have no cluster."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Nothing is open."""
+
+    def topic_ids(self, _topics: object) -> dict[str, str]:
+        return {"t": "a"}
+
+    def settings(self, _topic: str) -> SimpleNamespace:
+        return SimpleNamespace(cleanup_policy="delete")
+
+    def ends(self, _topics: object) -> dict[tuple[str, int], int]:
+        return {P0: 200}
+
+    def offsets_since(self, _topics: object, time_ms: int) -> dict[tuple[str, int], int]:
+        return {P0: 0} if time_ms == 1_000 else {}
+
+
+def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    replay = replay_of(tmp_path)
+    log = replay._batch_log()
+    log.append(LoggedBatch(0, 1_000, {P0: (0, 100)}))
+
+    def acknowledged(_checkpoint: object) -> dict[tuple[str, int], int]:
+        log.append(LoggedBatch(1, 1_002, {P0: (100, 200)}))
+        return {P0: 200}
+
+    monkeypatch.setattr(range_replay, "acknowledged_offsets", acknowledged)
+    monkeypatch.setattr(range_replay, "KafkaAdmin", Cluster)
+    monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
+    plan = replay.plan()
+    assert [(piece.kind, piece.number) for piece in plan.pieces] == [(PieceKind.WHOLE, 0), (PieceKind.WHOLE, 1)]
 
 
 @pytest.mark.parametrize("time", ["event", "batch"])

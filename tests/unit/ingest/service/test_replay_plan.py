@@ -1,5 +1,7 @@
 """Which records a replay runs, as which micro-batches."""
 
+import itertools
+
 import pytest
 
 from ingest.api import ConfigError
@@ -84,7 +86,7 @@ def test_unlogged_records_are_the_gaps_in_pieces_of_limited_size():
     selected = {P0: (0, 40), P1: (3, 9), OTHER: (0, 3)}
     pieces = list(unlogged_pieces(logged(selected), selected, 7, 12))
     assert short(pieces) == [
-        ("unlogged", 7, {P0: (20, 32)}),
+        ("unlogged", 5, {P0: (20, 32)}),
         ("unlogged", 7, {P0: (32, 40), P1: (5, 9)}),
     ]
 
@@ -93,7 +95,14 @@ def test_two_gaps_of_one_partition_are_two_pieces():
     batch = LoggedBatch(0, 1_000, {P0: (5, 6)})
     selected = {P0: (0, 10)}
     pieces = list(unlogged_pieces(logged_pieces([batch], selected, NOW), selected, 7, 100))
-    assert short(pieces) == [("unlogged", 7, {P0: (0, 5)}), ("unlogged", 7, {P0: (6, 10)})]
+    assert short(pieces) == [("unlogged", 5, {P0: (0, 5)}), ("unlogged", 7, {P0: (6, 10)})]
+
+
+def test_delete_of_a_piece_hides_what_the_pieces_before_put():
+    times = [piece.time_ms for piece in unlogged_pieces([], {P0: (0, 50)}, 1_000, 10)]
+    assert times[-1] == 1_000
+    # a delete is written one millisecond before the time of its piece
+    assert all(put_ms < delete_ms - 1 for put_ms, delete_ms in itertools.pairwise(times))
 
 
 def test_no_gap_is_no_piece():

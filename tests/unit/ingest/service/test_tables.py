@@ -299,6 +299,21 @@ def test_new_checkpoint_keeps_what_each_table_has_up_to_its_own_mark(service: Se
     assert service.times.of(0) > 1_500
 
 
+def test_restored_checkpoint_behind_the_marks_is_refused(service: Service) -> None:
+    service.start().complete(0, service.plan(0, 100))
+    acknowledge(service.folder, 0, {"t": {0: 100}})
+    service.start().complete(1, service.plan(1, 140))
+    acknowledge(service.folder, 1, {"t": {0: 140}})
+    service.start()
+    for name in ("offsets", "commits"):
+        (service.folder / name / "1").unlink()
+    (service.folder / "times" / "1").unlink()
+    with pytest.raises(ConflictError, match="t/0 is 100 there and 140 in the mark") as caught:
+        service.start()
+    assert caught.value.code == "behind_mark"
+    service.start(options=OwnerOptions(recount=True))
+
+
 def test_new_checkpoint_is_refused_if_the_tables_end_at_different_offsets(service: Service, tmp_path: Path) -> None:
     service.start().complete(0, service.plan(0, 10))
     mark = service.store.properties("hits")[MARK]
