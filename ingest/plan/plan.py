@@ -12,7 +12,6 @@ from ingest.plugins.loader import PluginFile
 from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.mapping.mapper import MapperSettings
 
-
 LETTERS = "dead letters"
 """Name of the destination that keeps large values of records that fail; no store has a space in its name."""
 

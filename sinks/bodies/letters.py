@@ -34,6 +34,7 @@ from sinks.bodies.staging import StagedBodies, store_staged
 from sinks.bodies.writing import StoredBody
 from sinks.writing.driver_store import DriverStore
 
+
 class LetterSink(TaskSink):
     """
     Keeps values of records for the dead letters of a task; as `ingest.dead_letters.bodies.LetterBodies`.

@@ -22,7 +22,7 @@ class Pipeline:
         self.is_unavailable = False
         self.calls: list[tuple[list[int], int]] = []
 
-    def __call__(self, records, batch_time_ms, only):
+    def __call__(self, records, batch_time_ms, only, bodies):
         self.into.update({record.offset: only[record.place] for record in records if record.place in only})
         self.calls.append(([record.offset for record in records], batch_time_ms))
         if self.is_unavailable:
