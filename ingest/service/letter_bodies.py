@@ -68,8 +68,8 @@ class OpenLetterBodies:
                 if entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED:
                     bodies.mark(body, letter.body_reference)
                 return bodies.stat(body).is_readable
-        except NotFoundError:
-            return False
+        except (ConfigError, NotFoundError):
+            return False  # swept, or the file declares no such body store any more
 
     def read(self, body: LetterBody) -> bytes:
         """
@@ -101,8 +101,8 @@ class OpenLetterBodies:
                 continue  # the file declares no such body store any more
             except ConflictError as error:
                 raise ConflictError(
-                    f'dead letters have their bodies in table "{table}", and another process writes its store: {error}',
-                    hint="stop the service, or delete them later",
+                    f'large dead letters are in the body store of table "{table}": {error.message}',
+                    hint="stop the service first: only one process may write this store",
                 ) from error
 
     def release(self, entries: Iterable[Entry]) -> None:

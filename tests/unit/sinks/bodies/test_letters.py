@@ -1,26 +1,19 @@
 """Large values of records that fail: in the body store, while their dead letters have the id."""
 
 import hashlib
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-import yaml
 
-from ingest.api import Batch, Record, Scan, Store, TaskSpec, WriteCounts
+from ingest.api import Batch, Scan, Store, TaskSpec, WriteCounts
 from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
-from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
-from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
-from ingest.pipeline.in_process import InProcessHost
-from ingest.pipeline.loop import MicroBatch, run_until_durable
-from ingest.plan.assemble import live_task, plan_of
-from ingest.service.stores import SharedStores, committers_of
+from ingest.plan.assemble import plan_of
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyGoneError
 from sinks.bodies.letters import StoredLetterCommitter, StoredLetters
@@ -28,62 +21,17 @@ from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.bodies.options import BodyOptions
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
-from tests.support.killed_stores import KilledError, KilledStore
+from tests.support.killed_stores import KilledError
+from tests.support.large_letters import run, written
 
 T = TypeVar("T")
 LARGE, OTHER, SMALL = b"l" * 2_500_000, b"o" * 2_000, b"s" * 1_000
 DAY_MS = 24 * 3_600_000
-TABLES: Mapping[str, object] = {
-    "events": {"families": {"f": {}}, "bodies": {"threshold": "1000B", "block_size": "1MB"}}
-}
-
-
-def written(path: Path, sinks: tuple[str, ...] = ("events",), tables: Mapping[str, object] = TABLES) -> Configuration:
-    """A configuration whose pipeline refuses every record that is not JSON."""
-    content = {
-        "version": 1,
-        "stores": {"s": {"rocksdb": {"path": str(path / "store")}}},
-        "tables": tables,
-        "state_dir": str(path / "state"),
-        "pipelines": {
-            "p": {
-                "source": {"files": {"path": "./in", "max_event_bytes": "64MiB"}},
-                "decorators": [{"json": {}}, {"value": {"attribute": "2hb_", "value": "%{offset}"}}],
-                "sinks": [{"attr2hbase": {"table": table, "write_body": "f:body"}} for table in sinks],
-            }
-        },
-    }
-    file = path / "p.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return load(file, env={}, lookup=Catalog())
 
 
 @pytest.fixture
 def configuration(tmp_path: Path) -> Configuration:
     return written(tmp_path)
-
-
-def run(
-    configuration: Configuration, at_ms: int, *values: bytes, calls: int | None = None
-) -> tuple[list[DeadLetter], WriteCounts]:
-    """Run a micro-batch in this process; the driver is killed after this many writes."""
-    plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
-    records = [Record("in/a.log", 0, offset, None, value, 500) for offset, value in enumerate(values)]
-    moved = WriteCounts()
-    with ExitStack() as opened:
-        stores = SharedStores(configuration, [plan]).used_by(plan, opened)
-        if calls is not None:
-            with stores["s"].held() as store:
-                pass
-            killed = DriverStore(KilledStore(store, calls))
-            opened.callback(killed.close)
-            stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies)
-        for committer in committers.values():
-            committer.recover()
-        batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
-        _, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records))
-    return dead_letters_of(dead_letters), moved
 
 
 def in_store(configuration: Configuration, look: Callable[[Store], T]) -> T:
