@@ -7,7 +7,7 @@ import orjson
 
 from ingest.api import NoTableError, Store
 from ingest.clock import now_ms
-from sinks.bodies.checking import Finding, findings
+from sinks.bodies.checking import Finding, Letters, findings
 from sinks.bodies.errors import BodiesDifferError
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
@@ -161,9 +161,10 @@ class BodyStore:
         after_ms = self._options.sweep_after_ms
         return Sweep(self._tables, self._cells, sweep_after_ms=after_ms, is_dry_run=is_dry_run, on_purge=on_purge)
 
-    def findings(self, *, is_repair: bool = False) -> Iterator[Finding]:
-        """What is damaged, orphaned or dangling; as `sinks.bodies.checking.findings`."""
-        return findings(self._tables, self._cells, is_repair=is_repair)
+    def findings(self, letters: Letters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+        """What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`."""
+        after_ms = self._options.sweep_after_ms
+        return findings(self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair)
 
     def _layout(self) -> str:
         layout = {"block_size": self._options.block_bytes, "compression": self._options.compression.value}

@@ -9,12 +9,16 @@ import pytest
 
 from ingest.api import Scan
 from ingest.catalog import Catalog
+from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.queue import Entry
+from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.pipeline.in_process import InProcessHost
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.letter_bodies import OpenLetterBodies
+from ingest.service.pipeline import checkpoint_folder
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.bodies.body_store import BodyStore
 from tests.support.large_letters import publish, run, written
 
 LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
@@ -166,3 +170,67 @@ def test_dead_letters_of_a_table_that_is_not_declared_any_more_can_be_purged(ing
     written(folder, ("plain",), {"plain": {"families": {"f": {}}}})
     assert ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes").code == 0
     assert positions(configuration) == []
+
+
+class TestFsck:
+    """References that no dead letter needs."""
+
+    @pytest.fixture
+    def old(self, configuration: Configuration, letters: list[DeadLetter], monkeypatch: pytest.MonkeyPatch) -> None:
+        """The references are older than `sweep_after`, and the second large dead letter was lost."""
+        publish(configuration, 1_000, letters[:2])
+        later_ms = now_ms() + 25 * 3_600_000
+        monkeypatch.setattr(
+            BodyStore.__init__, "__kwdefaults__", BodyStore.__init__.__kwdefaults__ | {"clock_ms": lambda: later_ms}
+        )
+
+    @pytest.fixture
+    def checkpoint(self, configuration: Configuration, old: None) -> Checkpoint:
+        """The pipeline has run."""
+        folder = checkpoint_folder(configuration, "p")
+        (folder / "offsets").mkdir(parents=True)
+        (folder / "offsets" / "0").write_text("v1")
+        return Checkpoint(folder)
+
+    def found(self, ingest, *options: str) -> list[tuple[str, str]]:
+        result = ingest("body", "fsck", FILE, "events", "--output", "json", *options)
+        assert result.code == 0, result.err
+        return [(line["kind"], line["detail"]) for line in result.lines]
+
+    UNNEEDED = ("unneeded_reference", 'reference "dead-letter/p/1000/in/a.log/0/2/0/json"')
+
+    def test_unneeded_reference_is_removed(self, ingest, configuration, letters, checkpoint):
+        assert self.found(ingest) == [self.UNNEEDED]
+        assert len(references(configuration)) == 2
+        assert self.found(ingest, "--repair") == [self.UNNEEDED]
+        assert references(configuration) == {letters[0].body_reference}
+        assert self.found(ingest) == []
+
+    def test_reference_of_a_replayed_dead_letter_is_unneeded(self, ingest, folder, configuration, letters, checkpoint):
+        queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+        queue.mark({next(queue.entries()).position: Mark(ReplayOutcome.FAILED_AGAIN, 1, "x")})
+        assert self.found(ingest) == [self.UNNEEDED]
+        queue.mark({next(queue.entries()).position: Mark(ReplayOutcome.REPLAYED, 2)})
+        assert len(self.found(ingest, "--repair")) == 2
+        assert references(configuration) == set()
+
+    def test_reference_of_a_running_pipeline_stays(self, ingest, configuration, checkpoint):
+        checkpoint.lock()
+        try:
+            assert self.found(ingest, "--repair") == [self.UNNEEDED]
+        finally:
+            checkpoint.unlock()
+        assert len(references(configuration)) == 2
+
+    def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):
+        assert self.found(ingest, "--repair") == []
+        assert len(references(configuration)) == 2
+
+
+def test_young_reference_is_not_reported(ingest, configuration, letters):
+    folder = checkpoint_folder(configuration, "p")
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "offsets" / "0").write_text("v1")
+    publish(configuration, 1_000, [])
+    assert ingest("body", "fsck", FILE, "events", "--repair", "--output", "json").lines == []
+    assert len(references(configuration)) == 2
