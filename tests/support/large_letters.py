@@ -1,6 +1,6 @@
 """A pipeline that refuses large records, run in this process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
+from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.stores import SharedStores, committers_of
 from sinks.writing.driver_store import DriverStore
@@ -52,9 +53,13 @@ def written(
 
 
 def run(
-    configuration: Configuration, at_ms: int, *values: bytes, calls: int | None = None
+    configuration: Configuration,
+    at_ms: int,
+    *values: bytes,
+    calls: int | None = None,
+    check: Callable[[Counts, Sequence[bytes]], None] = lambda _counts, _dead_letters: None,
 ) -> tuple[list[DeadLetter], WriteCounts]:
-    """Run a micro-batch in this process; the driver is killed after this many writes."""
+    """Run a micro-batch in this process; the driver is killed after this many writes. For `check` see the loop."""
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     records = [Record("in/a.log", 0, offset, None, value, 500) for offset, value in enumerate(values)]
     moved = WriteCounts()
@@ -70,7 +75,7 @@ def run(
         for committer in committers.values():
             committer.recover()
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
-        _, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records))
+        _, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records), check=check)
     return dead_letters_of(dead_letters), moved
 
 

@@ -1,19 +1,20 @@
 """Large values of records that fail: in the body store, while their dead letters have the id."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from ingest.api import Batch, Scan, Store, TaskSpec, WriteCounts
+from ingest.api import Batch, ErrorBudgetSpentError, Scan, Store, TaskSpec, WriteCounts
 from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
 from ingest.plan.assemble import plan_of
+from ingest.receipt import Counts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyGoneError
 from sinks.bodies.letters import StoredLetterCommitter, StoredLetters
@@ -77,6 +78,23 @@ def test_batch_that_runs_again_leaves_one_reference(configuration):
     assert first == again
     assert moved.bodies == {"events": BodyCounts(deduplicated=1)}
     assert references(configuration) == [reference(0)]
+
+
+def test_batch_that_is_not_committed_leaves_nothing(configuration):
+    def refuse(_counts: Counts, dead_letters: Sequence[bytes]) -> None:
+        raise ErrorBudgetSpentError(f"{len(dead_letters)} failed")
+
+    with pytest.raises(ErrorBudgetSpentError, match="2 failed"):
+        run(configuration, 1_000, LARGE, OTHER, check=refuse)
+    assert list(Path(configuration.local_dir).rglob("*.bodies")) == []
+    assert references(configuration) == []
+    assert in_store(configuration, lambda store: list(store.scan("events_bodies_meta", Scan()))) == []
+
+
+def test_plan_of_other_sinks_has_no_body_store(configuration):
+    plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
+    assert plan.letters is not None
+    assert plan.with_tables(["absent"]).letters is None
 
 
 def test_driver_that_is_killed_at_each_write(configuration):
