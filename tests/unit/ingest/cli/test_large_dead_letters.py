@@ -19,6 +19,7 @@ from ingest.service.letter_bodies import OpenLetterBodies
 from ingest.service.pipeline import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
+from tests.support.killed_stores import KilledError
 from tests.support.large_letters import publish, run, written
 
 LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
@@ -45,6 +46,11 @@ def letters(configuration: Configuration) -> list[DeadLetter]:
 def corrected(folder: Path) -> None:
     """Write the pipeline that refuses only the third record."""
     written(folder, first={"json": {"when": "%{offset} == 2"}})
+
+
+def killed(*_arguments: object) -> None:
+    """The process is killed at this call."""
+    raise KilledError
 
 
 def entries(configuration: Configuration) -> list[Entry]:
@@ -130,6 +136,18 @@ def test_dead_letter_that_fails_again_after_a_replay_keeps_its_body(ingest, fold
     written(folder)
     assert ingest("dead-letters", "replay", FILE, "--all").code == 1
     assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
+
+
+def test_replay_that_is_killed_before_it_releases_a_body(ingest, folder, configuration, letters, monkeypatch):
+    written(folder, first={"json": ALL})
+    with monkeypatch.context() as patched:
+        patched.setattr(BodyStore, "unmark", killed)
+        with pytest.raises(KilledError):
+            ingest("dead-letters", "replay", FILE)
+    assert {entry.mark.outcome for entry in entries(configuration)} == {ReplayOutcome.REPLAYED}
+    assert len(references(configuration)) == 2
+    assert ingest("dead-letters", "purge", FILE, "--replayed", "--yes").code == 0
+    assert references(configuration) == set()
 
 
 def test_dead_letter_without_its_body_is_skipped(ingest, folder, configuration, letters):
