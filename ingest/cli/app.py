@@ -14,6 +14,7 @@ from ingest.cli import (
     compact,
     config,
     control,
+    dead_letter_purge,
     dead_letters,
     describe,
     doctor,
@@ -79,7 +80,7 @@ def application() -> typer.Typer:
     register(group, dead_letters.list_, "list")
     register(group, dead_letters.show, "show")
     register(group, dead_letters.replay, "replay")
-    register(group, dead_letters.purge, "purge")
+    register(group, dead_letter_purge.purge, "purge")
     register(commands, replay.replay, "replay", "Operate")
     group = _group(commands, "offsets", "Show the offsets of a pipeline, and reset them.", "Operate")
     register(group, offsets.show, "show")

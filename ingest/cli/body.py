@@ -234,20 +234,32 @@ def fsck(
     *,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="Delete orphaned blocks, and dangling references of cells without a pointer."),
+        typer.Option(
+            "--repair",
+            help="Delete orphaned blocks, dangling references of cells without a pointer, and unneeded references.",
+        ),
     ] = False,
 ) -> None:
     """
-    Read all bodies and compare them with their ids; list damaged and orphaned blocks, and dangling references.
+    Read all bodies and compare them with their ids; list damaged and orphaned blocks, and references to remove.
 
-    Exit code 5 if a body is damaged. Orphaned blocks and dangling references only take space.
+    Exit code 5 if a body is damaged. Orphaned blocks, dangling and unneeded references only take space. A reference is
+    unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running pipelines.
 
     Example: ingest body fsck pipeline.yaml events
     """
+    from ingest.cli.loading import loaded
+    from ingest.plan.bodies import body_store
+    from ingest.service.letter_references import LetterReferences
+
+    configuration, catalog = loaded(out, file, shows_records=True)
     kinds = Counter[str]()
     damaged = 0
-    with _bodies(out, file, table, is_written=repair) as bodies:
-        for finding in bodies.findings(is_repair=repair):
+    with (
+        body_store(configuration, catalog, table, is_written=repair) as bodies,
+        LetterReferences(configuration, is_repair=repair) as letters,
+    ):
+        for finding in bodies.findings(letters, is_repair=repair):
             kinds[finding.kind.value] += 1
             damaged += finding.kind.is_damage
             if out.is_json:

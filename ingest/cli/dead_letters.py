@@ -1,30 +1,23 @@
-"""`ingest dead-letters`: list, replay and delete dead letters."""
+"""`ingest dead-letters`: list, show and replay dead letters."""
 
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.confirmation import confirm_deletion
+from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, opened_queue, selection_of, target_of
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ingest.catalog import Catalog
-    from ingest.config.model import Configuration, Pipeline
+    from ingest.config.model import Configuration
     from ingest.dead_letters.envelope import DeadLetter
-    from ingest.dead_letters.queue import DeadLetterQueue, Entry
-    from ingest.dead_letters.replay import Selection
+    from ingest.dead_letters.queue import Entry
 
-CodesOption = Annotated[
-    list[str] | None, typer.Option("--code", metavar="CODE", help="Only dead letters with this error; may be repeated.")
-]
 SinceOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches from this time on.")
 ]
@@ -33,8 +26,10 @@ UntilOption = Annotated[
 ]
 _SKIPPED = {
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
+    "no_body": "the values of their records are not in the body store any more",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
+_ID_DIGITS = 8  # of the id of a body, in a table
 AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
 
@@ -54,9 +49,9 @@ def list_(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
-    selection = _selection((), code, since, until, has_replayed=replayed)
+    selection = selection_of((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
-    with _queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
+    with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
         selected = filter(selection.matches, _counting(queue.entries(), seen))
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
@@ -77,7 +72,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
-    target = _target(file, configuration, pipeline)
+    target = target_of(file, configuration, pipeline)
     out.next(f"ingest dead-letters show {target} {entries[0].position}", f"ingest dead-letters replay {target}")
 
 
@@ -87,18 +82,23 @@ def show(
     position: Annotated[str, typer.Argument(metavar="POSITION", help="As `ingest dead-letters list` shows it.")],
     *,
     pipeline: PipelineOption = None,
+    body: Annotated[
+        bool, typer.Option("--body", help="Read a large value of the record from the body store of its table.")
+    ] = False,
 ) -> None:
     """
     Show one dead letter in full; its JSON is an input of "explain --events".
+
+    Of a large value that is in a body store, it shows the id; with --body, the value.
 
     Example: ingest dead-letters show pipeline.yaml 000001308748686-0000000003:0
     """
     from ingest.formats.times import moment
     from ingest.reference.readable import readable
 
-    with _queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
+    with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
-    dead_letter = entry.dead_letter
+    dead_letter = _with_value(entry.dead_letter, configuration, catalog) if body else entry.dead_letter
     if out.is_json:
         out.json(_explainable(dead_letter))
         return
@@ -114,7 +114,7 @@ def show(
         ("time", moment(record.timestamp_ms)),
         ("key", "" if record.key is None else readable(record.key)),
         *((f"header {name}", "" if value is None else readable(value)) for name, value in record.headers),
-        ("value", "null" if record.value is None else readable(record.value)),
+        ("value", _value(dead_letter)),
         *((f"attribute {name}", readable(value)) for name, value in dead_letter.attributes.items()),
         ("replay", _replayed(entry)),
     ]
@@ -124,9 +124,12 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
-    target = _target(file, configuration, pipeline)
+    target = target_of(file, configuration, pipeline)
+    kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
+    if kept is not None:
+        out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
     out.next(
-        f"ingest dead-letters show {target} {position} --output json | ingest explain {target} --events -",
+        f"ingest dead-letters show {target} {position}{whole} --output json | ingest explain {target} --events -",
         f"ingest dead-letters replay {target} {position}",
     )
 
@@ -167,18 +170,20 @@ def replay(  # noqa: PLR0913 - the options of the command
     """
     from ingest.cli.run import set_up_logs
     from ingest.clock import now_ms
+    from ingest.dead_letters.replay import SkipReason, require
     from ingest.dead_letters.replay import replay as run_again
-    from ingest.dead_letters.replay import require
     from ingest.durable import private_files
     from ingest.service.dead_letter_replay import DeadLetterReplay
 
-    selection = _selection(positions or (), code, since, until, has_replayed=replayed)
-    with _queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
+    selection = selection_of(positions or (), code, since, until, has_replayed=replayed)
+    with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         set_up_logs(configuration, is_watched=True)
         require(queue, selection.ids)
         with (
             private_files(),
-            DeadLetterReplay(configuration, _chosen(configuration, pipeline), catalog, recount=recount) as replayer,
+            DeadLetterReplay(
+                configuration, chosen_pipeline(configuration, pipeline), catalog, recount=recount
+            ) as replayer,
             out.progress("dead letters") as advance,
         ):
             replayer.settle(queue)
@@ -191,6 +196,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 skip_reason=replayer.skip_reason,
                 on_progress=_Sum(advance),
                 on_marked=replayer.marked,
+                on_replayed=replayer.release,
             )
     if out.is_json:
         out.json(
@@ -225,55 +231,9 @@ def replay(  # noqa: PLR0913 - the options of the command
             out.note(
                 f"replayed into all sinks, because no component has the name: {counts_of(report.renamed)}", "yellow"
             )
-    out.next(f"ingest dead-letters list {_target(file, configuration, pipeline)}")
-    if report.failed_again or report.cut:
+    out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
+    if report.failed_again or report.cut or report.skipped[SkipReason.NO_BODY]:
         raise typer.Exit(1)
-
-
-def purge(  # noqa: PLR0913 - the options of the command
-    out: Output,
-    file: FileArgument,
-    *,
-    pipeline: PipelineOption = None,
-    code: CodesOption = None,
-    replayed: Annotated[
-        bool, typer.Option("--replayed", help="Only those that a replay has stored or dropped.")
-    ] = False,
-    before: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them and delete nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-) -> None:
-    """
-    Permanently delete dead letters that were replayed, or that are older than a time.
-
-    Only for dead letters in files: those in a Kafka topic expire by its retention.
-
-    Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
-    """
-    from ingest.api import ConfigError
-    from ingest.dead_letters.queue import ReplayOutcome
-
-    if not replayed and before is None:
-        raise ConfigError("no dead letters are selected", hint="give --replayed, --before TIME, or both")
-    selection = _selection((), code, None, before, has_replayed=True)
-    with _queue(out, file, pipeline, shows_records=False) as (_, _, queue):
-        selected = [
-            entry.position
-            for entry in queue.entries()
-            if selection.matches(entry)
-            and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
-        ]
-        if not dry_run and selected:
-            if not yes:
-                confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
-            queue.remove(selected)
-    if out.is_json:
-        out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
-    else:
-        verb = "would be deleted" if dry_run else "deleted"
-        out.done(f"{counted(len(selected), 'dead letter')} {verb}")
 
 
 def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
@@ -295,64 +255,6 @@ class _Sum:
         self._advance(self._done)
 
 
-@contextmanager
-def _queue(
-    out: Output, file: str, name: str | None, *, shows_records: bool
-) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
-    from ingest.cli.loading import loaded
-    from ingest.config.options import DeadLetterTopic
-    from ingest.service.dead_letters import dead_letter_queue
-
-    configuration, catalog = loaded(out, file, shows_records=shows_records)
-    chosen = _chosen(configuration, name)
-    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic) and configuration.state_url is None:
-        _note_missing_state(out, configuration.local_dir)
-    queue = dead_letter_queue(configuration, chosen)
-    try:
-        yield configuration, catalog, queue
-    finally:
-        queue.close()
-
-
-def _note_missing_state(out: Output, state_dir: "Path") -> None:
-    """Report a state folder that does not exist, which looks like a pipeline without dead letters."""
-    if not state_dir.exists():
-        advice = "" if state_dir.is_absolute() else "; relative paths start at the current folder"
-        out.note(f'no state at "{state_dir.absolute()}"{advice}', "yellow")
-
-
-def _target(file: str, configuration: "Configuration", pipeline: str | None) -> str:
-    from ingest.cli.loading import with_pipeline
-
-    return with_pipeline(file, configuration, _chosen(configuration, pipeline).name)
-
-
-def _chosen(configuration: "Configuration", name: str | None) -> "Pipeline":
-    from ingest.cli.loading import pipeline_of
-
-    return pipeline_of(configuration, name)
-
-
-def _selection(
-    positions: "tuple[str, ...] | list[str]",
-    codes: list[str] | None,
-    since: str | None,
-    until: str | None,
-    *,
-    has_replayed: bool,
-) -> "Selection":
-    from ingest.dead_letters.replay import Selection
-    from ingest.formats.times import moment_of
-
-    return Selection(
-        ids=frozenset(positions),
-        codes=frozenset(codes or ()),
-        since_ms=None if since is None else moment_of(since),
-        until_ms=None if until is None else moment_of(until),
-        has_replayed=has_replayed,
-    )
-
-
 def _row(entry: "Entry") -> tuple[str, ...]:
     from ingest.formats.times import moment
 
@@ -360,6 +262,8 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     event = f"{dead_letter.record.topic}/{dead_letter.record.partition}/{dead_letter.record.offset}"
     if dead_letter.events > 1:
         event += f" ({dead_letter.events:,} events)"
+    if dead_letter.body is not None:
+        event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id[:_ID_DIGITS]}…)"
     return (
         entry.position,
         moment(dead_letter.batch_time_ms),
@@ -369,6 +273,29 @@ def _row(entry: "Entry") -> tuple[str, ...]:
         dead_letter.message,
         _replayed(entry),
     )
+
+
+def _value(dead_letter: "DeadLetter") -> str:
+    from ingest.reference.readable import readable
+
+    body, value = dead_letter.body, dead_letter.record.value
+    if body is not None:
+        return f'{counted(body.length, "byte")}: body {body.id} of table "{body.table}"'
+    return "null" if value is None else readable(value)
+
+
+def _with_value(dead_letter: "DeadLetter", configuration: "Configuration", catalog: "Catalog") -> "DeadLetter":
+    """The dead letter with the value of its record, also if that is in a body store."""
+    from ingest.plan.bodies import body_store
+
+    body = dead_letter.body
+    if body is None:
+        return dead_letter
+    with (
+        body_store(configuration, catalog, body.table, is_written=False) as bodies,
+        bodies.open(bytes.fromhex(body.id)) as reader,
+    ):
+        return dead_letter.with_value(reader.readall())
 
 
 def _replayed(entry: "Entry") -> str:
@@ -388,7 +315,8 @@ def _plain(entry: "Entry") -> dict[str, object]:
 
 
 def _explainable(dead_letter: "DeadLetter") -> dict[str, object]:
-    """The record as an input of `explain`."""
+    """The record as an input of `explain`, which refuses one whose value is in a body store."""
     import orjson
 
-    return {"record": orjson.loads(dead_letter.to_json())["record"]}
+    content = orjson.loads(dead_letter.to_json())
+    return {name: content[name] for name in ("record", "body") if name in content}

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ingest.api import IngestError, RecordPlace
+from ingest.dead_letters.bodies import LetterBodies, LetterBody
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.masks import Masks
 
@@ -44,10 +45,14 @@ class DeadLetterBuffer:
 
     Args:
         masks: hides secrets in messages and attributes; the record stays as the source read it.
+        bodies: keeps large values of records, which the dead letters then do not contain; None to keep them there.
+        is_published: False if only the errors of the dead letters are used; they then have no key, value and headers.
     """
 
-    def __init__(self, masks: Masks) -> None:
+    def __init__(self, masks: Masks, bodies: LetterBodies | None = None, *, is_published: bool = True) -> None:
         self._masks = masks
+        self._bodies = bodies
+        self._is_published = is_published
         self._lines: dict[tuple[RecordPlace, str, str], bytes] = {}
         self._events: Counter[tuple[RecordPlace, str, str]] = Counter()
         self._bytes = 0
@@ -58,12 +63,13 @@ class DeadLetterBuffer:
 
         Raises:
             TooManyDeadLettersError: there are more than a batch may have.
+            IngestError: the body store is unavailable.
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code
         self._events[group] += 1
         if group in self._lines:
             return
-        dead_letter = self._masked(_bounded(dead_letter))
+        dead_letter = self._cut(self._masked(_bounded(dead_letter)))
         line = self._lines[group] = dead_letter.to_json()
         self._bytes += len(line)
         topic, partition, offset = dead_letter.record.place
@@ -74,6 +80,17 @@ class DeadLetterBuffer:
         self._lines.clear()
         self._events.clear()
         self._bytes = 0
+
+    def _cut(self, dead_letter: DeadLetter) -> DeadLetter:
+        """The dead letter, without a value that is kept elsewhere."""
+        if not self._is_published:
+            stub = dead_letter.record._replace(key=None, value=None, headers=())
+            return replace(dead_letter, record=stub, attributes={})
+        value, bodies = dead_letter.record.value, self._bodies
+        if bodies is None or value is None or len(value) <= bodies.threshold:
+            return dead_letter
+        body = bodies.keep(value, dead_letter.body_reference)
+        return dead_letter.with_body(LetterBody(bodies.table, body, len(value)))
 
     def _masked(self, dead_letter: DeadLetter) -> DeadLetter:
         hide = self._masks.hide_bytes

@@ -5,7 +5,7 @@ Events of one record that failed in one component with one code have one dead le
 attributes are those of the first. As JSON it is one line; bytes are text if they are UTF-8, else `{"b64": …}`. The
 keys, in this order::
 
-    format         1; a reader refuses any other number
+    format         1, or 2 if there is a `body`; a reader refuses any other number
     product        version that wrote it
     id             topic/partition/offset/fan-out/component; the same if it is published again
     pipeline       its name
@@ -19,6 +19,8 @@ keys, in this order::
     attributes     [[name, value], …] at the failure, not an object because names may be bytes; empty if they are
                    larger than 1 MiB, and the message says so
     pointer        place of the complete dead letter, if this one was cut to fit; else null
+    body           {table, id, length}: the value of the record is this body in the body store of the table, and null
+                   in the record; missing in format 1
     record         {topic, partition, offset, timestamp_ms, key, value, headers: [[name, value], …]}
 """
 
@@ -31,8 +33,11 @@ import orjson
 from ingest import __version__
 from ingest.api import DecodeError, IntegrityError, Record
 from ingest.api.notation import Notation, from_notation, name_from_bytes, name_to_bytes, to_notation
+from ingest.dead_letters.bodies import LetterBody, reference_of
 
 FORMAT = 1
+BODY_FORMAT = 2
+"""Of dead letters with a body: an earlier version would replay them with an empty value."""
 MAX_MESSAGE_CHARS = 4_000  # an error that quotes a body must not double the size of the dead letter
 
 
@@ -44,12 +49,14 @@ class DeadLetter:
     For several events it describes the failure of the first one.
 
     Attributes:
-        record: as the source read it; without key, value and headers if there is a `pointer`.
+        record: as the source read it; without key, value and headers if there is a `pointer`, without the value if
+            there is a `body`.
         fan_out: number among the events made of the record, 0 without a fan-out.
         attributes: of the event when it failed; empty if the record could not be decoded.
         component: name or label of the sink or decorator, "source" if the record could not be decoded.
         batch_time_ms: of the micro-batch in which it failed.
         pointer: place of the complete dead letter; None if this is the complete one.
+        body: where the value of the record is; None if the record has it.
         events: number of events.
         product: version that wrote it.
     """
@@ -64,6 +71,7 @@ class DeadLetter:
     batch_time_ms: int
     fingerprint: str
     pointer: str | None = None
+    body: LetterBody | None = None
     events: int = 1
     product: str = __version__
 
@@ -84,6 +92,19 @@ class DeadLetter:
         """The key as text, for messages and commands."""
         return self.key.decode("utf-8", "backslashreplace")
 
+    @property
+    def body_reference(self) -> bytes:
+        """The reference that keeps its body."""
+        return reference_of(self.pipeline, self.batch_time_ms, self.key)
+
+    def with_body(self, body: LetterBody) -> "DeadLetter":
+        """The dead letter without the value of its record, which is in a body store."""
+        return replace(self, record=self.record._replace(value=None), body=body)
+
+    def with_value(self, value: bytes) -> "DeadLetter":
+        """The dead letter with the value of its record, as it was read from the body store."""
+        return replace(self, record=self.record._replace(value=value), body=None)
+
     def pointing_to(self, pointer: str) -> "DeadLetter":
         """The dead letter without its large parts, with the place of the complete one."""
         stub = self.record._replace(key=None, value=None, headers=())
@@ -92,9 +113,10 @@ class DeadLetter:
     def to_json(self) -> bytes:
         """One line, without the line feed."""
         record = self.record
+        body = {} if self.body is None else {"body": self.body._asdict() | {"table": _plain(self.body.table)}}
         return orjson.dumps(
             {
-                "format": FORMAT,
+                "format": FORMAT if self.body is None else BODY_FORMAT,
                 "product": self.product,
                 "id": self.id,
                 "pipeline": _plain(self.pipeline),
@@ -107,6 +129,7 @@ class DeadLetter:
                 "events": self.events,
                 "attributes": [[_name(name), to_notation(value)] for name, value in self.attributes.items()],
                 "pointer": None if self.pointer is None else _plain(self.pointer),
+                **body,
                 "record": {
                     "topic": _name(record.topic),
                     "partition": record.partition,
@@ -129,9 +152,9 @@ class DeadLetter:
         """
         try:
             content = orjson.loads(line)
-            if content["format"] != FORMAT:
+            if content["format"] not in {FORMAT, BODY_FORMAT}:
                 raise IntegrityError(
-                    f"dead letter has format {content['format']!r}, this version reads {FORMAT}",
+                    f"dead letter has format {content['format']!r}, this version reads {FORMAT} and {BODY_FORMAT}",
                     hint="read it with the version that wrote it or a later one",
                 )
             return cls(
@@ -148,6 +171,7 @@ class DeadLetter:
                 batch_time_ms=_integer(content["batch_time_ms"]),
                 fingerprint=_text(content["fingerprint"]),
                 pointer=None if content["pointer"] is None else _text(content["pointer"]),
+                body=_body_of(content) if content["format"] == BODY_FORMAT else None,
                 product=_text(content["product"]),
             )
         except (ValueError, TypeError, KeyError, DecodeError) as error:
@@ -171,6 +195,14 @@ def _record_of(content: Mapping[str, Any]) -> Record:
             (name_from_bytes(from_notation(name)), _optional_of(value)) for name, value in content["headers"]
         ),
     )
+
+
+def _body_of(content: Mapping[str, Any]) -> LetterBody:
+    found = content["body"]
+    body = LetterBody(_text(found["table"]), _text(found["id"]), _integer(found["length"]))
+    if not body.is_valid() or content["record"]["value"] is not None:
+        raise ValueError(f"{body} is not the body of a dead letter")
+    return body
 
 
 def _plain(text: str, limit: int | None = None) -> str:

@@ -7,17 +7,22 @@ from enum import StrEnum
 from itertools import groupby
 
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
+from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
 from ingest.receipt import Counts
 
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
 
-RunRecords = Callable[[Sequence[Record], int, Mapping[RecordPlace, frozenset[str]]], tuple[Counts, list[bytes]]]
+RunRecords = Callable[
+    [Sequence[Record], int, Mapping[RecordPlace, frozenset[str]], Mapping[RecordPlace, LetterBody]],
+    tuple[Counts, list[bytes]],
+]
 """
 Runs records, with a batch time, through the pipeline until all are durable; returns the counts and the dead letters.
-The mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. Raises an
-IngestError if the records cannot be made durable now.
+The first mapping gives the sinks of a record by its place; a record that is not in it is written to all sinks. The
+second one gives the values of records that are in a body store: it reads each of them when its record runs, since all
+of a micro-batch may not fit in memory. Raises an IngestError if the records cannot be made durable now.
 """
 
 
@@ -28,6 +33,8 @@ class SkipReason(StrEnum):
     """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
     ROLLED_BACK = "rolled_back"
     """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
+    NO_BODY = "no_body"
+    """The value of its record is not in the body store any more; it stays selectable."""
 
 
 class ReplayStoppedError(IngestError):
@@ -121,6 +128,8 @@ class DeadLetterBatch:
         sinks_by_record: place of a record -> names of its sinks, if those are not all.
         entries: the dead letters; a record may have several, from a fan-out or from several sinks.
         skipped: position -> why, of dead letters of the micro-batch that do not run.
+        ran_again: those of them that need no replay any more.
+        bodies: place of a record -> where its value is, if the record does not have it.
     """
 
     batch_time_ms: int
@@ -128,6 +137,8 @@ class DeadLetterBatch:
     sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     entries: tuple[Entry, ...]
     skipped: Mapping[str, SkipReason] = field(default_factory=dict)
+    ran_again: tuple[Entry, ...] = ()
+    bodies: Mapping[RecordPlace, LetterBody] = field(default_factory=dict)
 
 
 def batches_of(
@@ -139,14 +150,17 @@ def batches_of(
     Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is written to those
     only.
 
-    A batch fits in memory, since its dead letters already fitted into that of the driver.
+    A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
     """
     for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
         skipped: dict[str, SkipReason] = {}
+        ran_again: list[Entry] = []
         for entry in batch:
             if (reason := skip_reason(entry)) is not None:
                 skipped[entry.position] = reason
+                if reason is SkipReason.RAN_AGAIN:
+                    ran_again.append(entry)
                 continue
             by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
         groups = sorted(by_record.items())
@@ -157,6 +171,8 @@ def batches_of(
             sinks_by_record={place: names for place, names in components.items() if names <= sinks},
             entries=tuple(entry for _, group in groups for entry in group),
             skipped=skipped,
+            ran_again=tuple(ran_again),
+            bodies={place: body for place, group in groups if (body := group[0].dead_letter.body) is not None},
         )
 
 
@@ -191,6 +207,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
+    on_replayed: Callable[[Sequence[Entry]], None] = lambda _entries: None,
 ) -> ReplayReport:
     """
     Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
@@ -213,23 +230,25 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         skip_reason: why a dead letter does not run; None if it runs.
         on_progress: called with the number of dead letters of each batch.
         on_marked: called when the marks of records that ran are durable.
+        on_replayed: called with the dead letters that need no replay any more, when their marks are durable.
 
     Raises:
         ReplayStoppedError: `run_records` failed.
-        IngestError: as `skip_reason`.
+        IngestError: as `skip_reason` and `on_replayed`.
     """
     report = ReplayReport()
     alone = components.alone
     for batch in batches_of(_complete_dead_letters(queue, selection, report), alone, skip_reason):
         if batch.skipped:
             queue.mark(_marks_of_skipped(batch, now_ms()))
+            on_replayed(batch.ran_again)
             report.skipped.update(batch.skipped.values())
             on_progress(len(batch.skipped))
         if not batch.records:
             continue
         try:
             counts, dead_letters = run_records(
-                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record
+                batch.records, batch.batch_time_ms - BEFORE_BATCH_MS, batch.sinks_by_record, batch.bodies
             )
         except IngestError as error:
             raise ReplayStoppedError(
@@ -241,6 +260,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         marks = _marks(batch, dead_letters, alone, now_ms())
         queue.mark(marks)
         on_marked()
+        on_replayed([entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED])
         if len(components.sinks) > 1:
             names = (entry.dead_letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))
@@ -266,8 +286,8 @@ def _complete_dead_letters(queue: DeadLetterQueue, selection: Selection, report:
 
 def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:
     """The marks of dead letters that need no replay any more."""
-    ran_again = (position for position, reason in batch.skipped.items() if reason is SkipReason.RAN_AGAIN)
-    return dict.fromkeys(ran_again, Mark(ReplayOutcome.REPLAYED, now_ms, SkipReason.RAN_AGAIN))
+    positions = (entry.position for entry in batch.ran_again)
+    return dict.fromkeys(positions, Mark(ReplayOutcome.REPLAYED, now_ms, SkipReason.RAN_AGAIN))
 
 
 def _marks(

@@ -1,6 +1,6 @@
 """Runs a micro-batch in this process, without Spark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ingest.api import Record, StoreUnavailableError, TaskSpec
@@ -12,9 +12,15 @@ T = TypeVar("T")
 
 
 class InProcessHost(LoopHost):
-    """Runs all records in one task, and raises where a service would wait, because a user waits for the result."""
+    """
+    Runs all records in one task, and raises where a service would wait, because a user waits for the result.
 
-    def __init__(self, task: Task, records: Sequence[Record]) -> None:
+    Args:
+        task: of the pipeline.
+        records: iterated once in each attempt.
+    """
+
+    def __init__(self, task: Task, records: Iterable[Record]) -> None:
         self._task = task
         self._records = records
 

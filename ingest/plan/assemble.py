@@ -32,10 +32,10 @@ from ingest.config.model import Component, Configuration, Pipeline, TableUpdates
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import BoundDecorator, Chain, Watcher
-from ingest.plan.bodies import large_values
+from ingest.plan.bodies import large_values, letter_place
 from ingest.plan.creating import create
 from ingest.plan.feeds import feeds_of
-from ingest.plan.plan import Plan
+from ingest.plan.plan import LETTERS, Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
 from sinks.bodies.moving import LargeValues
@@ -62,6 +62,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         CatalogError: a component cannot be imported.
     """
     sinks = _located("sinks", pipeline.sinks, pipeline, catalog)
+    bodies = large_values(configuration, pipeline)
     return Plan(
         pipeline=pipeline.name,
         fingerprint=pipeline.fingerprint,
@@ -78,10 +79,11 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         files=catalog.files,
         existing=pipeline.existing,
         updates=updates_of(configuration, pipeline, catalog),
-        bodies=large_values(configuration, pipeline),
+        bodies=bodies,
         feeds=feeds_of(configuration, pipeline),
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
+        letters=letter_place(sinks, bodies),
     )
 
 
@@ -202,6 +204,7 @@ def live_task(plan: Plan) -> "Task":
     """The task of a pipeline; a worker process creates it once."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
+    from ingest.plan.letters import letter_sink
     from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
@@ -209,15 +212,16 @@ def live_task(plan: Plan) -> "Task":
     own = plugin_task_sinks(plan)
     bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, own)
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
+    letters = letter_sink(plan)
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
-        destinations={**stores, **own},
+        destinations={**stores, **own, **({} if letters is None else {LETTERS: letters})},
         on_error=plan.on_error,
-        dead_letters=DeadLetterBuffer(plan.masks),
+        dead_letters=DeadLetterBuffer(plan.masks, letters, is_published=plan.has_letters),
         time_limit=TimeLimit([*chain.guarded, *guarded]),
     )
 

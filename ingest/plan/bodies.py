@@ -1,23 +1,24 @@
 """The body stores that a configuration declares."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ingest.api import ConfigError, Row, Store
+from ingest.api import ConfigError, Row, SinkSettings, Store
 from ingest.catalog import Catalog
 from ingest.config.bodies import BodiesOptions
-from ingest.config.model import Configuration, Pipeline, Table
+from ingest.config.model import Component, Configuration, Pipeline, Table
 from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.tables import declared_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
-from sinks.bodies.moving import LargeValues
+from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.tables import BodyTables
 from sinks.dumps.root import open_root
+from sinks.mapping.mapper import MapperSettings
 
 
 class BodiesOfTable(NamedTuple):
@@ -138,6 +139,29 @@ def large_values(configuration: Configuration, pipeline: Pipeline) -> dict[str, 
             rule = LargeValues(bodies.prefix(table.name), options_of(bodies), bodies.threshold)
             found.setdefault(table.store, {})[table.name] = rule
     return found
+
+
+def letter_place(
+    sinks: Iterable[Component[SinkSettings]], bodies: Mapping[str, Mapping[str, LargeValues]]
+) -> LetterPlace | None:
+    """
+    The body store of the first sink that moves large values; None if no sink does so.
+
+    Args:
+        sinks: of a pipeline, in the order of the file.
+        bodies: store -> table -> which of its values are moved. A sink that takes the table from the event has the
+            first one of its store.
+    """
+    for sink in sinks:
+        store = sink.settings.store_name
+        if store is None:
+            continue
+        # only the settings of a mapper name a store
+        fixed = cast("MapperSettings", sink.settings).fixed_table
+        for table, values in bodies.get(store, {}).items():
+            if fixed in {None, table}:
+                return LetterPlace(store, table, values)
+    return None
 
 
 def options_of(bodies: BodiesOptions) -> BodyOptions:

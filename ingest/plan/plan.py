@@ -9,8 +9,11 @@ from ingest.api import Decoding, FeedSpec, OnError, Settings, SinkSettings, Stor
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
-from sinks.bodies.moving import LargeValues
+from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.mapping.mapper import MapperSettings
+
+LETTERS = "dead letters"
+"""Name of the destination that keeps large values of records that fail; no store has a space in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Plan:
         feeds: store -> table -> its feed, for the tables that its sinks name.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
+        letters: where the values of records that fail are kept if they are large; None if dead letters contain them.
+        has_letters: whether dead letters are published; else only their errors are used.
     """
 
     pipeline: str
@@ -47,6 +52,8 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
+    letters: LetterPlace | None = None
+    has_letters: bool = True
 
     @property
     def needs_splits(self) -> bool:
@@ -90,7 +97,8 @@ class Plan:
             for name, found in self.feeds.items()
             if name in names
         }
-        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds)
+        letters = self.letters if self.letters is not None and self.letters.store in stores else None
+        return replace(self, sinks=sinks, stores=stores, updates=updates, feeds=feeds, letters=letters)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""
@@ -98,6 +106,6 @@ class Plan:
         return [cast("Component[MapperSettings]", sink) for sink in self.sinks if sink.settings.store_name == store]
 
     def destination_of(self, sink: Component[SinkSettings]) -> str:
-        """The name of the destination that a sink writes to: its store, or its own."""
+        """The name of the destination that a sink writes to: its store, or its own; see also `LETTERS`."""
         # a store's name has no space
         return f"sink {sink.name}" if sink.settings.store_name is None else sink.settings.store_name

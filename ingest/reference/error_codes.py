@@ -7,11 +7,13 @@ from ingest.plugins.guard import OutOfMemoryError
 from ingest.reference.archive_codes import ARCHIVE_CODES
 from ingest.reference.body_codes import BODY_CODES
 from ingest.reference.dump_codes import DUMP_CODES
+from ingest.reference.update_codes import UPDATE_CODES
 
 CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     **ARCHIVE_CODES,
     **BODY_CODES,
     **DUMP_CODES,
+    **UPDATE_CODES,
     "abandoned": (
         IngestError,
         "The service was stopped during a batch, which runs again after a restart.",
@@ -101,14 +103,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "batch_not_logged": (
         api.ConflictError,
         "Dead letters into deferred updates are older than the batch log, so they may have been counted already.",
-    ),
-    "behind_mark": (
-        api.ConflictError,
-        "A checkpoint, such as a restored one, is behind the marks of tables with deferred updates: events count twice.",
-    ),
-    "batch_shown": (
-        api.ConflictError,
-        "Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time.",
     ),
     "batch_slow": (
         Disposition.RETRY,
@@ -241,10 +235,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "service_failed": (IngestError, "The service answered a command with an internal error."),
-    "marks_differ": (
-        api.ConflictError,
-        "The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets.",
-    ),
     "no_answer": (IngestError, "The answer to a command did not arrive; the service may have accepted the command."),
     "no_attribute": (api.DecorateError, "A decorator or a cell reads an attribute that the event does not have."),
     "no_duties": (api.ConflictError, "The service takes no duties, such as replays, for the reason in the message."),
@@ -316,10 +306,6 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "reference_file": (
         ReferenceFileError,
         "A reference file of a decorator is missing or damaged. No event is lost.",
-    ),
-    "replay_unfinished": (
-        api.ConflictError,
-        "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",
     ),
     "replay_stopped": (IngestError, "A replay stopped early; its progress is saved."),
     "row_key_too_long": (api.MappingError, "The row key has more than HBase's limit of 32767 bytes."),

@@ -110,7 +110,8 @@ REMEDIES: Mapping[str, str] = {
     "config": "Correct the file; `ingest validate` lists all its problems.",
     "config_invalid": "Correct each of the listed problems.",
     "config_syntax": "Correct the YAML at that place, or the name of the included file.",
-    "dead_letters_too_large": "Correct the pipeline, or lower `max_events_per_batch`.",
+    "dead_letters_too_large": "Correct the pipeline, or lower `max_events_per_batch`; if events are large, "
+    "give a table `bodies: {threshold: 1MiB}`.",
     "decode": "Set the source's `format` to that of the producer; then replay the dead letters.",
     "decorate": "Correct the pipeline or the producer; then replay the dead letters.",
     "decorator_bug": _NO_BUG,

@@ -5,12 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
+from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
 from ingest.pipeline.in_process import InProcessHost
@@ -20,6 +21,7 @@ from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
 from ingest.service.batches import batch_log_folder
 from ingest.service.later_runs import LaterRuns
+from ingest.service.letter_bodies import OpenLetterBodies, RecordsWithValues
 from ingest.service.replay_lock import replay_lock
 from ingest.service.stores import committers_of, driver_stores
 from ingest.service.tables import owned_tables
@@ -47,12 +49,14 @@ class DeadLetterReplay:
         self._configuration = configuration
         self._pipeline = pipeline
         self._catalog = catalog
-        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
+        self._plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True, has_letters=False)
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
         self._recount = recount
         self._runs: LaterRuns | None = None
+        self._bodies = OpenLetterBodies(configuration, catalog)
+        self._values: Mapping[RecordPlace, LetterBody] = {}
         self._tables = {  # of the sinks into deferred updates
             sink.name: sink.settings.fixed_table or ""
             for sink in self._plan.sinks
@@ -63,6 +67,7 @@ class DeadLetterReplay:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
             stores = driver_stores(self._configuration, [self._plan], opened)
+            self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
             self._committers = committers_of(self._configuration, self._plan, stores, tables.feeds)
             for committer in self._committers.values():
@@ -93,14 +98,21 @@ class DeadLetterReplay:
         )
 
     def __call__(
-        self, records: Sequence[Record], batch_time_ms: int, sinks_by_record: Mapping[RecordPlace, frozenset[str]]
+        self,
+        records: Sequence[Record],
+        batch_time_ms: int,
+        sinks_by_record: Mapping[RecordPlace, frozenset[str]],
+        values: Mapping[RecordPlace, LetterBody] = MappingProxyType({}),
     ) -> tuple[Counts, list[bytes]]:
         """
         Run records at a batch time, each into its sinks; records counted as stored are durable.
 
+        Values of records that are in a body store are read one at a time.
+
         Sinks of tables with deferred updates run as a micro-batch of their own, at a new time. Sinks of tables with a
         feed do so too, but only their changes have that time: readers of the feed may have read further already.
         """
+        self._values = values
         if self._updates is None:
             return self._run(records, batch_time_ms, sinks_by_record)
         names = self.components.sinks
@@ -131,10 +143,13 @@ class DeadLetterReplay:
 
     def skip_reason(self, entry: Entry) -> SkipReason | None:
         """
-        Why a dead letter does not run: each of its sinks would count its record a second time. None if it runs.
+        Why a dead letter does not run; None if it runs.
+
+        Each of its sinks would count its record a second time, or the body store does not have the value of its record.
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
+            StoreError: the store of the value is unavailable.
         """
         dead_letter = entry.dead_letter
         components = self.components
@@ -142,7 +157,7 @@ class DeadLetterReplay:
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
         reasons = self._skip_reasons(dead_letter.record.place, sinks, dead_letter.batch_time_ms)
         if reasons.keys() != sinks or None in reasons.values():
-            return None
+            return None if self._bodies.keep(entry) else SkipReason.NO_BODY
         return max(reason for reason in reasons.values() if reason is not None)
 
     def _skip_reasons(
@@ -193,6 +208,10 @@ class DeadLetterReplay:
         if self._updates is not None:
             self._updates.finish()
 
+    def release(self, entries: Sequence[Entry]) -> None:
+        """Let go of the bodies of dead letters that need no replay any more; as `OpenLetterBodies.release`."""
+        self._bodies.release(entries)
+
     def _run_some(
         self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]
     ) -> tuple[Counts, list[bytes]]:
@@ -215,7 +234,7 @@ class DeadLetterReplay:
         return run_until_durable(
             micro_batch,
             self._committers,
-            InProcessHost(self._task, records),
+            InProcessHost(self._task, RecordsWithValues(records, self._values, self._bodies)),
             check=lambda _counts, _dead_letters: self._check_locked(),
         )
 

@@ -12,7 +12,8 @@ from ingest.api import Committer, ConfigError, ConflictError, Store, StoreSettin
 from ingest.api.bodies import BodyCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.plan import Plan
+from ingest.plan.plan import LETTERS, Plan
+from sinks.bodies.letters import StagedLetterCommitter, StoredLetterCommitter
 from sinks.bodies.moving import LargeValues, MovedValues, moving
 from sinks.bodies.staging import BodyCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
@@ -159,7 +160,9 @@ def _driver_store(configuration: Configuration, name: str, store: Store[Any], pi
         for pipeline in pipelines:
             # only with the store open: until then another process may own it and read them
             for is_replay in (False, True):
-                remove_leftovers(str(staging_folder(configuration, name, pipeline, is_replay=is_replay)))
+                staged = staging_folder(configuration, name, pipeline, is_replay=is_replay)
+                remove_leftovers(str(staged))
+                remove_leftovers(str(_letters_beside(staged)))
         with suppress(OSError):  # another process may remove them too
             for folder in _staging_root(configuration, name).iterdir():
                 remove_leftovers(str(folder), idle_s=ORPHANED_S)
@@ -223,7 +226,24 @@ def committers_of(
                 declared=_written(plan, name, declared),
                 feeds=batches,
             )
-    return committers | sink_committers(plan)
+    return committers | sink_committers(plan) | _letter_committers(configuration, plan, stores, on_bodies)
+
+
+def _letter_committers(
+    configuration: Configuration,
+    plan: Plan,
+    stores: Mapping[str, DriverStore],
+    on_bodies: Callable[[str, BodyCounts], None],
+) -> dict[str, Committer]:
+    """The committer of large values of records that fail; the last one, since the dead letters are published next."""
+    place = plan.letters if plan.has_letters else None
+    if place is None:
+        return {}
+    store = stores.get(place.store)
+    if store is not None and store.capabilities.written_by_driver:
+        staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
+        return {LETTERS: StagedLetterCommitter(place, store, _letters_beside(staged), on_bodies)}
+    return {LETTERS: StoredLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
 
 
 def _no_feeds(_time_ms: int) -> Mapping[str, FeedBatch]:
@@ -248,6 +268,11 @@ def staging_folder(configuration: Configuration, store: str, pipeline: str, *, i
     """
     # no pipeline has such a name
     return _staging_root(configuration, store) / (f"{pipeline}+replay" if is_replay else pipeline)
+
+
+def _letters_beside(staged: Path) -> Path:
+    """The folder for large values of records that fail, beside that of the rows."""
+    return staged.with_name(f"{staged.name}+letters")
 
 
 def _staging_root(configuration: Configuration, store: str) -> Path:

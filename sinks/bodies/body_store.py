@@ -7,7 +7,7 @@ import orjson
 
 from ingest.api import NoTableError, Store
 from ingest.clock import now_ms
-from sinks.bodies.checking import Finding, findings
+from sinks.bodies.checking import Finding, Letters, findings
 from sinks.bodies.errors import BodiesDifferError
 from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
@@ -203,9 +203,10 @@ class BodyStore:
             on_named=on_named,
         )
 
-    def findings(self, *, is_repair: bool = False) -> Iterator[Finding]:
-        """What is damaged, orphaned or dangling; as `sinks.bodies.checking.findings`."""
-        return findings(self._tables, self._cells, is_repair=is_repair)
+    def findings(self, letters: Letters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+        """What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`."""
+        after_ms = self._options.sweep_after_ms
+        return findings(self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair)
 
     def _layout(self) -> str:
         layout = {"block_size": self._options.block_bytes, "compression": self._options.compression.value}

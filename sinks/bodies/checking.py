@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ingest.api.notation import shown
 from sinks.bodies.blocks import content_of
@@ -25,6 +25,8 @@ class FindingKind(StrEnum):
     """Blocks of a generation that no status names: a writer was stopped for longer than `sweep_after`."""
     DANGLING_REFERENCE = "dangling_reference"
     """A reference to a body that cannot be read."""
+    UNNEEDED_REFERENCE = "unneeded_reference"
+    """A reference of a dead letter that was replayed, deleted or never published."""
 
     @property
     def is_damage(self) -> bool:
@@ -49,7 +51,24 @@ class Finding(NamedTuple):
     detail: str
 
 
-def findings(tables: OpenTables, cells: CellReferences | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+class Letters(Protocol):
+    """The dead letters that may refer to bodies."""
+
+    def is_unneeded(self, reference: bytes) -> bool:
+        """Whether a reference is of a dead letter that does not need its body any more."""
+
+    def may_remove(self, reference: bytes) -> bool:
+        """Whether such a dead letter cannot be published any more, so that a repair may remove its reference."""
+
+
+def findings(
+    tables: OpenTables,
+    cells: CellReferences | None = None,
+    letters: Letters | None = None,
+    *,
+    sweep_after_ms: int = 0,
+    is_repair: bool = False,
+) -> Iterator[Finding]:
     """
     Read every body, and compare blocks and references with the statuses.
 
@@ -58,7 +77,10 @@ def findings(tables: OpenTables, cells: CellReferences | None = None, *, is_repa
     Args:
         tables: of the body store; for a repair, open for writing.
         cells: says whether a cell has a pointer; None to keep all references of cells.
-        is_repair: after they are reported, delete orphaned blocks, and dangling references of cells without a pointer.
+        letters: says whether a dead letter needs its body; None to keep all references of dead letters.
+        sweep_after_ms: references of dead letters that are younger are not reported, as some may be published now.
+        is_repair: after they are reported, delete orphaned blocks, dangling references of cells without a pointer, and
+            unneeded references.
 
     Raises:
         IntegrityError: a status cannot be read.
@@ -74,6 +96,12 @@ def findings(tables: OpenTables, cells: CellReferences | None = None, *, is_repa
             yield Finding(FindingKind.DANGLING_REFERENCE, body, None, f"reference {shown(found.reference)}")
             if is_repair and cells is not None and found.is_of_cell and not cells.holds(found.reference, body):
                 tables.references.remove(found)
+            continue
+        is_old = tables.statuses.clock_ms() - found.newest_ms >= sweep_after_ms
+        if letters is not None and is_old and letters.is_unneeded(found.reference):
+            yield Finding(FindingKind.UNNEEDED_REFERENCE, body, None, f"reference {shown(found.reference)}")
+            if is_repair and letters.may_remove(found.reference):
+                tables.references.unmark(body, found.reference)
 
 
 def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteCounts, WriteRejectedError
 from ingest.api.bodies import BodyCounts
@@ -29,6 +29,21 @@ class LargeValues:
     name: str
     options: BodyOptions
     threshold: int
+
+
+class LetterPlace(NamedTuple):
+    """
+    Where a pipeline keeps large values of records that fail (`sinks.bodies.letters`).
+
+    Attributes:
+        store: name of the store.
+        table: name of the table that has the body store.
+        values: which values, and the body store.
+    """
+
+    store: str
+    table: str
+    values: LargeValues
 
 
 class MovedValues:

@@ -36,6 +36,33 @@ class _Staged(NamedTuple):
     reference: str
 
 
+class StagedBodies:
+    """
+    The large values that a task stages, with their references.
+
+    Args:
+        path: of the staged file of the task, which need not exist; what an earlier attempt has left is removed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._folder = _folder_of(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, table: str, value: bytes, reference: bytes) -> bytes:
+        """Stage a value for the body store of a table; returns the id of the body."""
+        body = hashlib.sha256(value).digest()
+        staged = _Staged(table, body.hex(), base64.b64encode(reference).decode())
+        path = self._folder / staged.body
+        with file_errors(path):
+            make_folder(self._folder)
+            if not path.exists():
+                with open_private(path, "wb") as file:
+                    file.write(value)
+            with open_private(self._folder / _REFERENCES, "ab") as file:
+                file.write(orjson.dumps(staged._asdict()) + b"\n")
+        return body
+
+
 class BodyStagingWriter(StagingWriter):
     """
     Stages the rows of a task with pointers in place of large values.
@@ -48,15 +75,14 @@ class BodyStagingWriter(StagingWriter):
     def __init__(self, files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> None:
         super().__init__(files)
         self._tables = tables
-        self._folder: Path | None = None
+        self._staged: StagedBodies | None = None
 
     def begin(
         self, path: str, families: Mapping[str, frozenset[bytes]], formats: Mapping[str, FileFormat] | None = None
     ) -> None:
         """As `StagingWriter.begin`; large values of an earlier attempt are removed."""
         super().begin(path, families, formats)
-        self._folder = _folder_of(path)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._staged = StagedBodies(path)
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations, with pointers in place of large values."""
@@ -65,25 +91,13 @@ class BodyStagingWriter(StagingWriter):
             super().apply(table, mutations)
             return
 
+        staged = self._staged
+        assert staged is not None  # noqa: S101 - for mypy: begin was called
+
         def stage(row: bytes, column: bytes, value: bytes) -> Pointer:
-            reference = cell_reference(row, column)
-            body = hashlib.sha256(value).digest()
-            self._stage(_Staged(table, body.hex(), base64.b64encode(reference).decode()), value)
-            return Pointer(body, len(value))
+            return Pointer(staged.add(table, value, cell_reference(row, column)), len(value))
 
         super().apply(table, with_pointers(mutations, rule.threshold, stage))
-
-    def _stage(self, staged: _Staged, value: bytes) -> None:
-        folder = self._folder
-        assert folder is not None  # noqa: S101 - for mypy: begin was called
-        path = folder / staged.body
-        with file_errors(path):
-            make_folder(folder)
-            if not path.exists():
-                with open_private(path, "wb") as file:
-                    file.write(value)
-            with open_private(folder / _REFERENCES, "ab") as file:
-                file.write(orjson.dumps(staged._asdict()) + b"\n")
 
 
 class BodyCommitter(Committer):

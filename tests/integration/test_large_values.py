@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
+from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.stores import committers_of
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
@@ -63,14 +65,22 @@ def table(hbase: HBase, protocol: Protocol, tmp_path: Path, monkeypatch: pytest.
 
 def run(configuration: Configuration, at_ms: int, values: dict[int, str]) -> Counts:
     """Run a micro-batch in this process: offset -> value."""
+    counts, dead_letters = run_batch(configuration, at_ms, values)
+    assert dead_letters == []
+    return counts
+
+
+def run_batch(configuration: Configuration, at_ms: int, values: dict[int, str]) -> tuple[Counts, list[bytes]]:
+    """The same, with its dead letters."""
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in values.items()]
     batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
-    counts, dead_letters = run_until_durable(
-        batch, committers_of(configuration, plan, {}), InProcessHost(live_task(plan), records)
-    )
-    assert dead_letters == []
-    return counts
+    committers = committers_of(configuration, plan, {})
+    with ExitStack() as opened:
+        task = live_task(plan)
+        for each in (task, *committers.values()):
+            opened.callback(each.close)
+        return run_until_durable(batch, committers, InProcessHost(task, records))
 
 
 def test_2c4_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -119,4 +129,31 @@ def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
         found = swept()
         assert (found.referenced, found.dropped, found.purged) == (1, 0, 1)
         assert len(list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))) == 13
+    assert main(["body", "fsck", "p.yaml", table]) == 0
+
+
+def test_refused_large_values_are_replayed(table: str) -> None:
+    corrected = Path("p.yaml").read_text()
+    content = yaml.safe_load(corrected)
+    content["pipelines"]["p"]["decorators"].insert(0, {"json": {}})
+    Path("p.yaml").write_text(yaml.safe_dump(content))
+    configuration = load("p.yaml", env={}, lookup=Catalog())
+    for _ in range(2):  # the second time, the micro-batch runs again
+        counts, dead_letters = run_batch(configuration, 1_000, {0: LARGE, 1: SMALL, 2: LARGE})
+        assert (counts.dead_lettered.total(), sum(map(len, dead_letters)) < 10_000) == (3, True)
+    assert counts.bodies[table] == BodyCounts(deduplicated=2)
+    dead_letter_queue(configuration, configuration.pipelines["p"]).publish(dead_letters, 0, 1_000)
+
+    def references() -> set[bytes]:
+        with owned_store(configuration.stores["cluster"], Catalog()) as store:
+            found = {row.key[32:] for row in store.scan(f"{table}_bodies_refs", Scan())}
+        return {reference for reference in found if reference.startswith(b"dead-letter/")}
+
+    assert references() == {b"dead-letter/p/1000/in/a.log/0/%d/0/json" % offset for offset in (0, 2)}
+    Path("p.yaml").write_text(corrected)
+    assert main(["dead-letters", "replay", "p.yaml"]) == 0
+    assert references() == set()
+    with owned_store(configuration.stores["cluster"], Catalog()) as store:
+        pointers = [Pointer.of_value(row.cells[0].value) for row in store.scan(table, Scan())]
+    assert sorted(12 * MIB if pointer is not None else 0 for pointer in pointers) == [0, 12 * MIB, 12 * MIB]
     assert main(["body", "fsck", "p.yaml", table]) == 0

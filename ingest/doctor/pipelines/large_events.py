@@ -9,6 +9,7 @@ from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.doctor.pipelines import machine
+from ingest.plan.bodies import large_values, letter_place
 from ingest.spark.master import DEFAULT_MASTER
 
 _LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
@@ -35,10 +36,15 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
             message = f"{slots} tasks with events of {size(event_bytes)}: {found.text}, on this machine"
             hint = "lower `max_event_bytes`, the task slots (`spark.master`) or `spark.driver_memory`"
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)
-        if pipeline.on_error is OnError.DEAD_LETTER and event_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
+        kept = letter_place(pipeline.sinks, large_values(configuration, pipeline))
+        in_letter_bytes = event_bytes if kept is None else min(event_bytes, kept.values.threshold)
+        if pipeline.on_error is OnError.DEAD_LETTER and in_letter_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
             message = (
-                f"the dead letter of an event of {size(event_bytes)} exceeds {size(MAX_DEAD_LETTER_BYTES)}, the limit "
-                "of a micro-batch, and stops the pipeline"
+                f"the dead letter of an event of {size(in_letter_bytes)} exceeds {size(MAX_DEAD_LETTER_BYTES)}, the "
+                "limit of a micro-batch, and stops the pipeline"
             )
-            hint = "lower `max_event_bytes` below 48MiB, or set `on_error: drop`"
+            hint = (
+                "give a table of its sinks `bodies: {threshold: 1MiB}`, so that large values are not in dead letters, "
+                "lower `max_event_bytes` below 48MiB, or set `on_error: drop`"
+            )
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)

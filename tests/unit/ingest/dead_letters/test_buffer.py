@@ -1,7 +1,11 @@
 """The dead letters of one task: grouping, limits and masks."""
 
+import hashlib
+import tracemalloc
+
 import pytest
 
+from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, TooManyDeadLettersError
 from ingest.dead_letters.envelope import dead_letters_of
 from ingest.masks import Masks
@@ -85,3 +89,69 @@ def test_secret_is_masked_except_in_the_record(make_dead_letter):
         {"a": b"\xff***"},
         b"hunter2",
     )
+
+
+MIB = 1 << 20
+
+
+class Bodies:
+    """Counts what it keeps."""
+
+    table = "events"
+
+    def __init__(self, threshold: int) -> None:
+        self.threshold = threshold
+        self.kept: list[tuple[bytes, int]] = []
+
+    def keep(self, value: bytes, reference: bytes) -> str:
+        self.kept.append((reference, len(value)))
+        return hashlib.sha256(value).hexdigest()
+
+
+def test_value_above_the_threshold_is_kept_elsewhere(make_dead_letter):
+    bodies = Bodies(3)
+    buffer = DeadLetterBuffer(Masks(), bodies)
+    for offset, value in enumerate((b"abc", b"abcd", None)):
+        buffer.add(make_dead_letter(offset, value=value))
+    small, large, empty = dead_letters_of(buffer.lines())
+    assert (small, empty) == (make_dead_letter(0, value=b"abc"), make_dead_letter(2, value=None))
+    body = LetterBody("events", hashlib.sha256(b"abcd").hexdigest(), 4)
+    assert large == make_dead_letter(1, value=b"abcd").with_body(body)
+    assert bodies.kept == [(b"dead-letter/p/1000/ticks/0/1/0/split", 4)]
+
+
+def test_value_is_kept_once_for_all_events_of_a_record(make_dead_letter):
+    bodies = Bodies(3)
+    buffer = DeadLetterBuffer(Masks(), bodies)
+    for fan_out in range(3):
+        buffer.add(make_dead_letter(7, fan_out=fan_out, value=b"abcd"))
+    buffer.add(make_dead_letter(7, component="sink", value=b"abcd"))
+    assert [dead_letter.events for dead_letter in dead_letters_of(buffer.lines())] == [3, 1]
+    assert [reference for reference, _ in bodies.kept] == [
+        b"dead-letter/p/1000/ticks/0/7/0/split",
+        b"dead-letter/p/1000/ticks/0/7/0/sink",
+    ]
+
+
+def test_ten_dead_letters_of_64_mib_fit_in_one_batch(make_dead_letter):
+    bodies = Bodies(MIB)
+    buffer = DeadLetterBuffer(Masks(), bodies)
+    value = bytes(64 * MIB)
+    tracemalloc.start()
+    try:
+        for offset in range(10):
+            buffer.add(make_dead_letter(offset, value=value))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(bodies.kept), len(buffer.lines())) == (10, 10)
+    assert most < MIB
+
+
+def test_dead_letter_that_is_not_published_has_no_content(make_dead_letter):
+    buffer = DeadLetterBuffer(Masks(), is_published=False)
+    for offset in range(10):
+        buffer.add(make_dead_letter(offset, value=bytes(64 * MIB), attributes={"a": b"1"}))
+    found = dead_letters_of(buffer.lines())
+    assert [(each.record.place, each.code) for each in found] == [(("ticks", 0, n), "decorate") for n in range(10)]
+    assert {(each.record.key, each.record.value, len(each.attributes)) for each in found} == {(None, None, 0)}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ingest import __version__
 from ingest.api import IntegrityError, Record
 from ingest.api.notation import name_from_bytes
+from ingest.dead_letters.bodies import LetterBody, pipeline_of
 from ingest.dead_letters.envelope import MAX_MESSAGE_CHARS, DeadLetter
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -24,7 +25,8 @@ RECORDS = st.builds(
     timestamp_ms=INT64,
     headers=st.lists(st.tuples(NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple),
 )
-LETTERS = st.builds(
+BODIES = st.builds(LetterBody, UNICODE, st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**63 - 1))
+WHOLE_LETTERS = st.builds(
     DeadLetter,
     record=RECORDS,
     fan_out=st.integers(0, 2**31 - 1),
@@ -39,6 +41,8 @@ LETTERS = st.builds(
     events=st.integers(1, 2**31 - 1),
     product=UNICODE,
 )
+LETTERS = WHOLE_LETTERS | st.builds(DeadLetter.with_body, WHOLE_LETTERS, BODIES)
+BODY = LetterBody("events", "ab" * 32, 70_000_000)
 
 
 def dead_letter(**fields) -> DeadLetter:
@@ -93,6 +97,55 @@ def test_line_has_keys_in_the_documented_order():
     )
 
 
+@given(WHOLE_LETTERS, BODIES)
+def test_only_a_dead_letter_with_a_body_has_format_2(each, body):
+    plain, with_body = json.loads(each.to_json()), json.loads(each.with_body(body).to_json())
+    assert (plain["format"], with_body["format"], "body" in plain) == (1, 2, False)
+    assert with_body["record"] == plain["record"] | {"value": None}
+    assert DeadLetter.from_json(each.with_body(body).to_json()).body == body
+
+
+def test_line_with_a_body_has_keys_in_the_documented_order():
+    content = json.loads(dead_letter().with_body(BODY).to_json())
+    assert list(content)[-4:] == ["attributes", "pointer", "body", "record"]
+    assert content["body"] == {"table": "events", "id": "ab" * 32, "length": 70_000_000}
+
+
+@given(LETTERS, LETTERS)
+def test_reference_identifies_pipeline_batch_and_key(one, other):
+    def identity(each):
+        return each.pipeline, each.batch_time_ms, each.key
+
+    assert (one.body_reference == other.body_reference) == (identity(one) == identity(other))
+    assert one.body_reference[:1] != b"\0"
+    assert pipeline_of(one.body_reference) == one.pipeline
+
+
+@pytest.mark.parametrize("reference", [b"report-1", b"dead-letter/p", b"dead-letter"])
+def test_other_reference_is_of_no_pipeline(reference):
+    assert pipeline_of(reference) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"body": None},
+        {"body": {"table": "events", "id": "ab" * 32}},
+        {"body": {"table": "events", "id": "ab" * 31, "length": 1}},
+        {"body": {"table": "events", "id": "AB" * 32, "length": 1}},
+        {"body": {"table": "events", "id": "ab" * 32, "length": -1}},
+        {"body": {"table": "events", "id": "ab" * 32, "length": True}},
+        {"record": json.loads(dead_letter().to_json())["record"]},
+        {"format": 3},
+    ],
+    ids=str,
+)
+def test_invalid_body_is_rejected(change):
+    content = json.loads(dead_letter().with_body(BODY).to_json()) | change
+    with pytest.raises(IntegrityError):
+        DeadLetter.from_json(json.dumps(content).encode())
+
+
 @given(LETTERS, LETTERS)
 def test_key_identifies_record_fan_out_and_component(one, other):
     def identity(each):
@@ -134,6 +187,7 @@ def test_random_bytes_are_rejected(line):
     "change",
     [
         {"format": 2},
+        {"format": 3},
         {"batch_time_ms": "1"},
         {"fan_out": True},
         {"events": "2"},

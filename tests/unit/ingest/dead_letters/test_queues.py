@@ -8,6 +8,7 @@ from itertools import chain
 import pytest
 
 from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
+from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
@@ -84,6 +85,11 @@ class TestEveryQueue:
         queue = reopened()
         for entry in queue.entries():
             assert queue.read(entry.position) == entry
+
+    def test_dead_letter_with_a_body_is_read_as_published(self, reopened, make_dead_letter):
+        dead_letter = make_dead_letter().with_body(LetterBody("events", "ab" * 32, 70_000_000))
+        publish(reopened(), [dead_letter], 3, 1000)
+        assert [entry.dead_letter for entry in reopened().entries()] == [dead_letter]
 
     @pytest.mark.parametrize("position", ["", "x", "0:99", "7:0", "000000000001000-0000000003:99", "../x:0", "0:-1"])
     def test_unknown_position_is_not_found(self, reopened, make_dead_letter, position):

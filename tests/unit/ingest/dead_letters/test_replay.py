@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from ingest.api import Record, StoreUnavailableError
+from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.dead_letters.replay import Components, ReplayStoppedError, Selection, SkipReason, batches_of, replay
@@ -22,7 +23,7 @@ class Pipeline:
         self.is_unavailable = False
         self.calls: list[tuple[list[int], int]] = []
 
-    def __call__(self, records, batch_time_ms, only):
+    def __call__(self, records, batch_time_ms, only, bodies):
         self.into.update({record.offset: only[record.place] for record in records if record.place in only})
         self.calls.append(([record.offset for record in records], batch_time_ms))
         if self.is_unavailable:
@@ -262,3 +263,33 @@ class TestSkipped:
         report, _ = self.run(queue, pipeline, {7: SkipReason.ROLLED_BACK})
         assert report.skipped == Counter({SkipReason.ROLLED_BACK: 1})
         assert run(queue, pipeline).selected == 1
+
+
+def test_dead_letters_that_need_no_replay_any_more_are_reported_after_their_marks(queue, pipeline):
+    pipeline.failing_offsets = {1}
+    reasons = {7: SkipReason.RAN_AGAIN}
+    reported = []
+
+    def on_replayed(entries):
+        marks = {entry.position: entry.mark for entry in queue.entries()}
+        reported.extend((entry.dead_letter.record.offset, marks[entry.position].outcome) for entry in entries)
+
+    replay(
+        queue,
+        Selection(),
+        pipeline,
+        components=COMPONENTS,
+        now_ms=lambda: 99,
+        skip_reason=lambda entry: reasons.get(entry.dead_letter.record.offset),
+        on_replayed=on_replayed,
+    )
+    assert reported == [(2, ReplayOutcome.REPLAYED), (7, ReplayOutcome.REPLAYED)]
+
+
+def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
+    body = LetterBody("events", "ab" * 32, 5)
+    letters = [make_dead_letter(0).with_body(body), make_dead_letter(0, component="sink").with_body(body)]
+    queue.publish([each.to_json() for each in [*letters, make_dead_letter(1)]], 5, 5000)
+    *_, batch = batches_of(entry for entry in queue.entries() if entry.position.endswith(("5:0", "5:1", "5:2")))
+    assert batch.bodies == {("ticks", 0, 0): body}
+    assert [record.value for record in batch.records] == [None, b"v"]

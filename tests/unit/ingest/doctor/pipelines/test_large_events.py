@@ -29,9 +29,10 @@ pipelines:
 """
 
 
-def written(folder: Path, size: str, action: str = "drop") -> Configuration:
+def written(folder: Path, size: str, action: str = "drop", threshold: str = "") -> Configuration:
     file = folder / "p.yaml"
-    file.write_text(FILE.replace("SIZE", size).replace("ACTION", action))
+    tables = f"tables: {{events: {{families: {{f: {{}}}}, bodies: {{threshold: {threshold}}}}}}}" if threshold else ""
+    file.write_text(FILE.replace("SIZE", size).replace("ACTION", action) + tables)
     return load(str(file), env={}, lookup=Catalog())
 
 
@@ -53,6 +54,9 @@ def test_dead_letter_that_stops_the_pipeline(tmp_path):
     (found,) = messages(written(tmp_path, "49MiB", "dead_letter"), 64 * GIB)
     assert "stops the pipeline" in found
     assert "on_error: drop" in found
+    assert "bodies: {threshold: 1MiB}" in found
+    assert messages(written(tmp_path, "64MiB", "dead_letter", "1MiB"), 64 * GIB) == []
+    assert len(messages(written(tmp_path, "64MiB", "dead_letter", "49MiB"), 64 * GIB)) == 1
 
 
 def test_more_than_64_mib_is_refused(tmp_path):
@@ -87,22 +91,35 @@ with ExitStack() as opened:
         committer.recover()
     before = most_resident()
     batch = MicroBatch("1000", 1000, "1", splits=(("in/a.log", 0, 0),))
-    counts, _ = run_until_durable(batch, committers, InProcessHost(live_task(plan), Records()))
-    print(counts.dropped.total(), most_resident() - before)
+    counts, letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), Records()))
+    print(counts.dropped.total(), counts.dead_lettered.total(), sum(map(len, letters)), most_resident() - before)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_ten_refused_events_of_64_mib_in_one_batch(tmp_path):
-    written(tmp_path, "64MiB")
+    dropped, _, _, grown_mib = run(written(tmp_path, "64MiB"))
+    assert dropped == 10
+    assert grown_mib < 4 * 64
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_ten_dead_letters_of_64_mib_in_one_batch(tmp_path):
+    _, dead_lettered, letter_bytes, grown_mib = run(written(tmp_path, "64MiB", "dead_letter", "1MiB"))
+    assert dead_lettered == 10
+    assert letter_bytes < 100_000
+    assert grown_mib < 6 * 64
+
+
+def run(configuration: Configuration) -> list[int]:
+    """Run ten events of 64 MiB, which are refused, in a process of their own; returns what it prints."""
+    folder = Path(configuration.path).parent
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "p.yaml")],
+        [sys.executable, "-c", PROGRAM, str(configuration.path)],
         capture_output=True,
         text=True,
         check=True,
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": str(Path(ingest.__file__).parents[1])},
     )
-    dropped, grown_mib = map(int, done.stdout.split()[-2:])
-    assert dropped == 10
-    assert grown_mib < 4 * 64
+    return [int(each) for each in done.stdout.split()[-4:]]

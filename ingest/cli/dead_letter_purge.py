@@ -1,0 +1,64 @@
+"""`ingest dead-letters purge`: delete dead letters."""
+
+from typing import Annotated
+
+import typer
+
+from ingest.amounts import counted
+from ingest.cli.command import FileArgument, PipelineOption
+from ingest.cli.confirmation import confirm_deletion
+from ingest.cli.dead_letter_queue import CodesOption, opened_queue, selection_of
+from ingest.cli.output import Output
+
+
+def purge(  # noqa: PLR0913 - the options of the command
+    out: Output,
+    file: FileArgument,
+    *,
+    pipeline: PipelineOption = None,
+    code: CodesOption = None,
+    replayed: Annotated[
+        bool, typer.Option("--replayed", help="Only those that a replay has stored or dropped.")
+    ] = False,
+    before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them and delete nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """
+    Permanently delete dead letters that were replayed, or that are older than a time.
+
+    Only for dead letters in files: those in a Kafka topic expire by its retention.
+
+    The bodies of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
+    service runs that has the store of these bodies open and only one process may write it.
+
+    Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
+    """
+    from ingest.api import ConfigError
+    from ingest.dead_letters.queue import ReplayOutcome
+    from ingest.service.letter_bodies import OpenLetterBodies
+
+    if not replayed and before is None:
+        raise ConfigError("no dead letters are selected", hint="give --replayed, --before TIME, or both")
+    selection = selection_of((), code, None, before, has_replayed=True)
+    with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
+        selected = [
+            entry
+            for entry in queue.entries()
+            if selection.matches(entry)
+            and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
+        ]
+        if not dry_run and selected:
+            if not yes:
+                confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
+            with OpenLetterBodies(configuration, catalog) as bodies:
+                bodies.check(selected)
+                queue.remove(entry.position for entry in selected)
+                bodies.release(selected)
+    if out.is_json:
+        out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
+    else:
+        verb = "would be deleted" if dry_run else "deleted"
+        out.done(f"{counted(len(selected), 'dead letter')} {verb}")

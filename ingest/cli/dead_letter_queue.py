@@ -1,0 +1,83 @@
+"""What the commands of `ingest dead-letters` share: the queue of a pipeline, and the selection of dead letters."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.output import Output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.catalog import Catalog
+    from ingest.config.model import Configuration, Pipeline
+    from ingest.dead_letters.queue import DeadLetterQueue
+    from ingest.dead_letters.replay import Selection
+
+CodesOption = Annotated[
+    list[str] | None, typer.Option("--code", metavar="CODE", help="Only dead letters with this error; may be repeated.")
+]
+
+
+@contextmanager
+def opened_queue(
+    out: Output, file: str, name: str | None, *, shows_records: bool
+) -> "Iterator[tuple[Configuration, Catalog, DeadLetterQueue]]":
+    """The configuration of a file, and the queue of one of its pipelines, which is closed after the block."""
+    from ingest.cli.loading import loaded
+    from ingest.config.options import DeadLetterTopic
+    from ingest.service.dead_letters import dead_letter_queue
+
+    configuration, catalog = loaded(out, file, shows_records=shows_records)
+    chosen = chosen_pipeline(configuration, name)
+    if not isinstance(chosen.dead_letters.settings, DeadLetterTopic) and configuration.state_url is None:
+        _note_missing_state(out, configuration.local_dir)
+    queue = dead_letter_queue(configuration, chosen)
+    try:
+        yield configuration, catalog, queue
+    finally:
+        queue.close()
+
+
+def _note_missing_state(out: Output, state_dir: "Path") -> None:
+    """Report a state folder that does not exist, which looks like a pipeline without dead letters."""
+    if not state_dir.exists():
+        advice = "" if state_dir.is_absolute() else "; relative paths start at the current folder"
+        out.note(f'no state at "{state_dir.absolute()}"{advice}', "yellow")
+
+
+def target_of(file: str, configuration: "Configuration", pipeline: str | None) -> str:
+    """The file, and the pipeline if the file has several, for a command."""
+    from ingest.cli.loading import with_pipeline
+
+    return with_pipeline(file, configuration, chosen_pipeline(configuration, pipeline).name)
+
+
+def chosen_pipeline(configuration: "Configuration", name: str | None) -> "Pipeline":
+    """The pipeline of a name; None for the only one."""
+    from ingest.cli.loading import pipeline_of
+
+    return pipeline_of(configuration, name)
+
+
+def selection_of(
+    positions: "tuple[str, ...] | list[str]",
+    codes: list[str] | None,
+    since: str | None,
+    until: str | None,
+    *,
+    has_replayed: bool,
+) -> "Selection":
+    """The selection by the options of a command."""
+    from ingest.dead_letters.replay import Selection
+    from ingest.formats.times import moment_of
+
+    return Selection(
+        ids=frozenset(positions),
+        codes=frozenset(codes or ()),
+        since_ms=None if since is None else moment_of(since),
+        until_ms=None if until is None else moment_of(until),
+        has_replayed=has_replayed,
+    )

@@ -1,0 +1,80 @@
+"""Values of records that are in a body store, in place of the dead letter."""
+
+from typing import NamedTuple, Protocol
+from urllib.parse import quote, unquote
+
+LETTER_REFERENCE = b"dead-letter/"
+"""The references of dead letters to bodies begin with this."""
+_ID_DIGITS = 64
+
+
+class LetterBody(NamedTuple):
+    """
+    Where the value of a record is that its dead letter does not contain.
+
+    Attributes:
+        table: name of the table whose body store has it.
+        id: of the body: its SHA-256, in 64 hex digits.
+        length: bytes of the body.
+    """
+
+    table: str
+    id: str
+    length: int
+
+    def is_valid(self) -> bool:
+        """Whether there can be such a body."""
+        return len(self.id) == _ID_DIGITS and not set(self.id) - set("0123456789abcdef") and self.length >= 0
+
+
+class LetterBodies(Protocol):
+    """Puts values of records into a body store, for the dead letters of one task."""
+
+    @property
+    def table(self) -> str:
+        """Name of the table that has the body store."""
+
+    @property
+    def threshold(self) -> int:
+        """Larger values are put into the body store, in bytes."""
+
+    def keep(self, value: bytes, reference: bytes) -> str:
+        """
+        Keep a value for a dead letter; a repeated call changes nothing.
+
+        The value is durable and marked with the reference before the dead letters of the micro-batch are published.
+
+        Args:
+            value: of the record.
+            reference: of the dead letter.
+
+        Returns:
+            The id of the body, in hex digits.
+
+        Raises:
+            IngestError: it cannot be stored now.
+        """
+
+
+def reference_of(pipeline: str, batch_time_ms: int, key: bytes) -> bytes:
+    """
+    The reference of a dead letter to its body, the same in each attempt at its micro-batch.
+
+    Args:
+        pipeline: its name.
+        batch_time_ms: of the micro-batch.
+        key: of the dead letter.
+    """
+    return _of_pipeline(pipeline) + str(batch_time_ms).encode() + b"/" + key
+
+
+def pipeline_of(reference: bytes) -> str | None:
+    """The name of the pipeline whose dead letter has this reference; None if it is not that of a dead letter."""
+    if not reference.startswith(LETTER_REFERENCE):
+        return None
+    name, slash, _ = reference[len(LETTER_REFERENCE) :].partition(b"/")
+    return unquote(name.decode("ascii", "replace")) if slash else None
+
+
+def _of_pipeline(pipeline: str) -> bytes:
+    return LETTER_REFERENCE + quote(pipeline, safe="", errors="surrogatepass").encode() + b"/"

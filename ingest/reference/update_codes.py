@@ -1,0 +1,22 @@
+"""Error codes of deferred updates: what raises them, and their meaning."""
+
+from ingest import api
+
+UPDATE_CODES: dict[str, tuple[type[api.IngestError], str]] = {
+    "batch_shown": (
+        api.ConflictError,
+        "Readers of a feed may have deferred updates of the last micro-batch, and it would write them at another time.",
+    ),
+    "behind_mark": (
+        api.ConflictError,
+        "The checkpoint is behind the marks of tables with deferred updates, as one that was restored.",
+    ),
+    "marks_differ": (
+        api.ConflictError,
+        "The tables with deferred updates of a pipeline without a checkpoint are complete up to different offsets.",
+    ),
+    "replay_unfinished": (
+        api.ConflictError,
+        "A replay into tables with deferred updates or a feed is not finished; the pipeline and rollbacks wait for it.",
+    ),
+}

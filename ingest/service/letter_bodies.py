@@ -1,0 +1,162 @@
+"""The bodies of dead letters, in the body stores of a configuration."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from ingest.api import ConfigError, ConflictError, NotFoundError, Record, RecordPlace
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration
+from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import Entry, ReplayOutcome
+from ingest.durable import private_files
+from ingest.plan.bodies import bodies_in, table_with_bodies
+from ingest.plan.stores import unopened_store
+from sinks.bodies.body_store import BodyStore
+from sinks.writing.driver_store import DriverStore
+
+
+class OpenLetterBodies:
+    """
+    Reads and releases the bodies of dead letters; in a block, which closes the stores that it has opened.
+
+    Each store is opened for writing when it is first used.
+
+    Args:
+        configuration: declares the tables.
+        catalog: of the configuration.
+        stores: of the caller, by name; the others are opened here.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        catalog: Catalog,
+        stores: Mapping[str, DriverStore] = MappingProxyType({}),
+    ) -> None:
+        self._configuration = configuration
+        self._catalog = catalog
+        self._stores = dict(stores)
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def keep(self, entry: Entry) -> bool:
+        """
+        Make sure that the body of a dead letter stays until it is released; False if it cannot be read any more.
+
+        That of one that was replayed before has no reference any more, and the dead letter may fail again now.
+
+        Raises:
+            ConflictError: another process writes a store that only one process may write.
+            StoreError: the store is unavailable.
+        """
+        letter = entry.dead_letter
+        if letter.body is None:
+            return True
+        body = bytes.fromhex(letter.body.id)
+        try:
+            with self._held(letter.body.table) as bodies:
+                if entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED:
+                    bodies.mark(body, letter.body_reference)
+                return bodies.stat(body).is_readable
+        except (ConfigError, NotFoundError):
+            return False  # swept, or the file declares no such body store any more
+
+    def read(self, body: LetterBody) -> bytes:
+        """
+        The value of a record.
+
+        Raises:
+            ConfigError: the table has no body store any more.
+            NotFoundError: there is no such body.
+            BodyCorruptError: it is damaged.
+            ConflictError: as `keep`.
+            StoreError: the store is unavailable.
+        """
+        with self._held(body.table) as bodies, bodies.open(bytes.fromhex(body.id)) as reader:
+            return reader.readall()
+
+    def check(self, entries: Iterable[Entry]) -> None:
+        """
+        Check that the bodies of dead letters can be released, before anything is changed.
+
+        Raises:
+            ConflictError: another process writes a store that only one process may write.
+            StoreError: the store is unavailable.
+        """
+        for table in sorted({letter.body.table for letter in _with_bodies(entries) if letter.body is not None}):
+            try:
+                with self._held(table):
+                    pass
+            except (ConfigError, NotFoundError):
+                continue  # the file declares no such body store any more
+            except ConflictError as error:
+                raise ConflictError(
+                    f'large dead letters are in the body store of table "{table}": {error.message}',
+                    hint="stop the service first: only one process may write this store",
+                ) from error
+
+    def release(self, entries: Iterable[Entry]) -> None:
+        """
+        Remove the references of dead letters that need no replay any more; may be repeated.
+
+        The sweep deletes a body that nothing else refers to, `sweep_after` later.
+
+        Raises:
+            ConflictError: as `check`.
+            StoreError: the store is unavailable; the references of some stay.
+        """
+        for letter in _with_bodies(entries):
+            assert letter.body is not None  # noqa: S101 - for mypy
+            try:
+                with self._held(letter.body.table) as bodies:
+                    bodies.unmark(bytes.fromhex(letter.body.id), letter.body_reference)
+            except (ConfigError, NotFoundError):
+                continue  # released before, or the file declares no such body store any more
+
+    @contextmanager
+    def _held(self, table: str) -> Iterator[BodyStore]:
+        declared = table_with_bodies(self._configuration, table)
+        store = self._stores.get(declared.store)
+        if store is None:
+            store = DriverStore(unopened_store(self._configuration.stores[declared.store], self._catalog))
+            self._opened.callback(store.close)
+            self._stores[declared.store] = store
+        with private_files(), store.held() as opened:
+            yield bodies_in(opened, declared)
+
+
+class RecordsWithValues:
+    """
+    Records whose values are in body stores; each value is read when its record is reached, and not kept.
+
+    Args:
+        records: without these values.
+        values: place of a record -> where its value is.
+        bodies: reads them.
+    """
+
+    def __init__(
+        self, records: Iterable[Record], values: Mapping[RecordPlace, LetterBody], bodies: OpenLetterBodies
+    ) -> None:
+        self._records = records
+        self._values = values
+        self._bodies = bodies
+
+    def __iter__(self) -> Iterator[Record]:
+        for record in self._records:
+            body = self._values.get(record.place)
+            yield record if body is None else record._replace(value=self._bodies.read(body))
+
+
+def _with_bodies(entries: Iterable[Entry]) -> Iterator[DeadLetter]:
+    return (entry.dead_letter for entry in entries if entry.dead_letter.body is not None)

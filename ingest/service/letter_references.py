@@ -1,0 +1,86 @@
+"""Which references to bodies are of dead letters that wait for a replay."""
+
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Self
+
+from ingest.api import ConflictError
+from ingest.config.model import Configuration
+from ingest.dead_letters.bodies import pipeline_of
+from ingest.dead_letters.queue import ReplayOutcome
+from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.pipeline import checkpoint_folder
+from ingest.service.replay_lock import replay_lock
+from ingest.spark.streaming.checkpoint import Checkpoint
+
+
+class LetterReferences:
+    """
+    Compares references with the dead letters of the pipelines; in a block, which holds the locks of pipelines.
+
+    Nothing is said about a pipeline that has no checkpoint in the state folder: its dead letters are elsewhere.
+
+    Args:
+        configuration: of the pipelines.
+        is_repair: lock the pipelines, so that none publishes dead letters meanwhile. A micro-batch that was not
+            acknowledged runs again after that, and marks its bodies again.
+    """
+
+    def __init__(self, configuration: Configuration, *, is_repair: bool = False) -> None:
+        self._configuration = configuration
+        self._is_repair = is_repair
+        self._waiting: dict[str, frozenset[bytes] | None] = {}
+        self._locked: set[str] = set()
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def is_unneeded(self, reference: bytes) -> bool:
+        """
+        Whether a reference is of a dead letter that was replayed, deleted or never published.
+
+        Raises:
+            IntegrityError: a file of the queue is damaged.
+            SourceUnavailableError: the topic of the dead letters cannot be read.
+        """
+        name = pipeline_of(reference)
+        if name is None or name not in self._configuration.pipelines:
+            return False
+        if name not in self._waiting:
+            self._waiting[name] = self._read(name)
+        waiting = self._waiting[name]
+        return waiting is not None and reference not in waiting
+
+    def may_remove(self, reference: bytes) -> bool:
+        """Whether the pipeline of a reference cannot publish dead letters until the end of the block."""
+        return pipeline_of(reference) in self._locked
+
+    def _read(self, name: str) -> frozenset[bytes] | None:
+        """The references of the dead letters that wait for a replay; None if they are not here."""
+        pipeline = self._configuration.pipelines[name]
+        checkpoint = Checkpoint(checkpoint_folder(self._configuration, name))
+        if not checkpoint.exists:
+            return None
+        if self._is_repair:
+            with ExitStack() as opened:
+                try:
+                    checkpoint.lock()
+                    opened.callback(checkpoint.unlock)
+                    opened.enter_context(replay_lock(self._configuration, pipeline))
+                    self._locked.add(name)
+                except ConflictError:
+                    pass  # it runs, so its references are only reported
+                self._opened.push(opened.pop_all())
+        with closing(dead_letter_queue(self._configuration, pipeline)) as queue:
+            return frozenset(
+                entry.dead_letter.body_reference
+                for entry in queue.entries()
+                if entry.dead_letter.body is not None
+                and (entry.mark is None or entry.mark.outcome is not ReplayOutcome.REPLAYED)
+            )

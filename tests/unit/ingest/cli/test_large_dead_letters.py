@@ -1,0 +1,254 @@
+"""Commands for dead letters whose values are in a body store."""
+
+import hashlib
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Scan
+from ingest.catalog import Catalog
+from ingest.clock import now_ms
+from ingest.config.model import Configuration
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
+from ingest.pipeline.in_process import InProcessHost
+from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.letter_bodies import OpenLetterBodies
+from ingest.service.pipeline import checkpoint_folder
+from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.bodies.body_store import BodyStore
+from tests.support.killed_stores import KilledError
+from tests.support.large_letters import publish, run, written
+
+LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
+SMALL = b"s" * 10
+ID = hashlib.sha256(LARGE).hexdigest()
+FILE = "p.yaml"
+ALL = {"when": "%{body} == ''"}
+"""Refuses nothing."""
+
+
+@pytest.fixture
+def configuration(folder: Path) -> Configuration:
+    return written(folder)
+
+
+@pytest.fixture
+def letters(configuration: Configuration) -> list[DeadLetter]:
+    """Published dead letters of two large records and a small one."""
+    letters, _ = run(configuration, 1_000, LARGE, SMALL, OTHER)
+    publish(configuration, 1_000, letters)
+    return letters
+
+
+def corrected(folder: Path) -> None:
+    """Write the pipeline that refuses only the third record."""
+    written(folder, first={"json": {"when": "%{offset} == 2"}})
+
+
+def killed(*_arguments: object) -> None:
+    """The process is killed at this call."""
+    raise KilledError
+
+
+def entries(configuration: Configuration) -> list[Entry]:
+    with closing(dead_letter_queue(configuration, configuration.pipelines["p"])) as queue:
+        return list(queue.entries())
+
+
+def positions(configuration: Configuration) -> list[str]:
+    return [entry.position for entry in entries(configuration)]
+
+
+def references(configuration: Configuration) -> set[bytes]:
+    """The references of dead letters."""
+    with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
+        store.open()
+        found = (row.key[32:] for row in store.scan("events_bodies_refs", Scan()))
+        return {reference for reference in found if reference.startswith(b"dead-letter/")}
+
+
+def test_list_shows_length_and_id(ingest, configuration, letters):
+    shown = ingest("dead-letters", "list", FILE).out
+    assert f"in/a.log/0/0 (2,500 bytes, body {ID[:8]}…)" in shown
+    assert "in/a.log/0/1 " in shown
+    found = ingest("dead-letters", "list", FILE, "--output", "json").lines
+    assert [line.get("body") for line in found][:2] == [{"table": "events", "id": ID, "length": 2_500}, None]
+    assert [line["record"]["value"] for line in found] == [None, SMALL.decode(), None]
+
+
+def test_show_has_the_id_and_the_command_that_reads_the_body(ingest, configuration, letters):
+    position = positions(configuration)[0]
+    result = ingest("dead-letters", "show", FILE, position)
+    assert f'value      2,500 bytes: body {ID} of table "events"' in result.out
+    (command,) = (line for line in result.err.splitlines() if "ingest body get" in line)
+    assert ingest(*command.partition("ingest ")[2].replace("PATH", "copy").split()).code == 0
+    assert Path("copy").read_bytes() == LARGE
+    assert f"show {FILE} {position} --body --output json | ingest explain" in result.err
+
+
+def test_show_with_body_is_what_explain_reads(ingest, folder, configuration, letters):
+    position = positions(configuration)[0]
+    assert LARGE.decode() in ingest("dead-letters", "show", FILE, position, "--body").out
+    corrected(folder)
+    for options, code in ((["--body"], 0), ([], 2)):
+        shown = ingest("dead-letters", "show", FILE, position, "--output", "json", *options)
+        Path("one.jsonl").write_text(shown.out)
+        assert ingest("explain", FILE, "--events", "one.jsonl").code == code
+
+
+def test_replay_writes_the_values_and_releases_the_bodies(ingest, folder, configuration, letters):
+    assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
+    corrected(folder)
+    result = ingest("dead-letters", "replay", FILE, "--output", "json")
+    assert (result.code, result.json["replayed"], result.json["failed_again"]) == (1, 2, {"bad_json": 1})
+    rows = ingest("scan", FILE, "events", "--bodies", "--output", "json").lines
+    assert {row["row"]: row["cells"][0][3] for row in rows} == {"0": LARGE.decode(), "1": SMALL.decode()}
+    assert references(configuration) == {letters[2].body_reference}
+    written(folder, first={"json": ALL})
+    assert ingest("dead-letters", "replay", FILE).code == 0
+    assert ingest("get", FILE, "events", "2", "--bodies", "--output", "json").json["cells"][0][3] == OTHER.decode()
+    assert references(configuration) == set()
+
+
+def test_values_are_read_one_at_a_time(ingest, folder, configuration, letters, monkeypatch):
+    read, seen = OpenLetterBodies.read, []
+    run_tasks = InProcessHost.run_tasks
+
+    def watched(self, spec, **options):
+        receipts = run_tasks(self, spec, **options)
+        seen.append([record.value for record in self._records._records])
+        return receipts
+
+    monkeypatch.setattr(InProcessHost, "run_tasks", watched)
+    monkeypatch.setattr(OpenLetterBodies, "read", lambda self, body: (seen.append(body.length), read(self, body))[1])
+    written(folder, first={"json": ALL})
+    assert ingest("dead-letters", "replay", FILE).code == 0
+    assert seen == [2_500, 2_000, [None, SMALL, None]]
+
+
+def test_dead_letter_that_fails_again_after_a_replay_keeps_its_body(ingest, folder, configuration, letters):
+    written(folder, first={"json": ALL})
+    assert ingest("dead-letters", "replay", FILE).code == 0
+    assert references(configuration) == set()
+    written(folder)
+    assert ingest("dead-letters", "replay", FILE, "--all").code == 1
+    assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
+
+
+def test_replay_that_is_killed_before_it_releases_a_body(ingest, folder, configuration, letters, monkeypatch):
+    written(folder, first={"json": ALL})
+    with monkeypatch.context() as patched:
+        patched.setattr(BodyStore, "unmark", killed)
+        with pytest.raises(KilledError):
+            ingest("dead-letters", "replay", FILE)
+    assert {entry.mark.outcome for entry in entries(configuration)} == {ReplayOutcome.REPLAYED}
+    assert len(references(configuration)) == 2
+    assert ingest("dead-letters", "purge", FILE, "--replayed", "--yes").code == 0
+    assert references(configuration) == set()
+
+
+def test_dead_letter_without_its_body_is_skipped(ingest, folder, configuration, letters):
+    publish(configuration, 1_000, [replace(letters[0], body=letters[0].body._replace(id="ab" * 32)), *letters[1:]])
+    written(folder, first={"json": ALL})
+    result = ingest("dead-letters", "replay", FILE)
+    assert result.code == 1
+    assert "skipped: 1 dead letter, because the values of their records are not in the body store" in result.err
+    assert [entry.mark is None for entry in entries(configuration)] == [True, False, False]
+
+
+@pytest.mark.parametrize("is_replayed", [True, False], ids=["replayed", "waiting"])
+def test_purge_releases_the_bodies(ingest, folder, configuration, letters, is_replayed):
+    options = ["--before", "2000-01-01"]
+    if is_replayed:
+        corrected(folder)
+        ingest("dead-letters", "replay", FILE)
+        options = ["--replayed"]
+    assert ingest("dead-letters", "purge", FILE, *options, "--dry-run").code == 0
+    assert letters[2].body_reference in references(configuration)
+    assert ingest("dead-letters", "purge", FILE, *options, "--yes").code == 0
+    assert references(configuration) == ({letters[2].body_reference} if is_replayed else set())
+    assert len(positions(configuration)) == is_replayed
+
+
+def test_purge_is_refused_while_another_process_writes_the_store(ingest, configuration, letters):
+    with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
+        store.open()
+        result = ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes")
+        assert result.code == 4
+        assert 'large dead letters are in the body store of table "events"' in result.err
+        assert "stop the service" in result.err
+    assert len(positions(configuration)) == 3
+    assert len(references(configuration)) == 2
+
+
+def test_dead_letters_of_a_table_that_is_not_declared_any_more_can_be_purged(ingest, folder, configuration, letters):
+    written(folder, ("plain",), {"plain": {"families": {"f": {}}}})
+    assert ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes").code == 0
+    assert positions(configuration) == []
+
+
+class TestFsck:
+    """References that no dead letter needs."""
+
+    @pytest.fixture
+    def old(self, configuration: Configuration, letters: list[DeadLetter], monkeypatch: pytest.MonkeyPatch) -> None:
+        """The references are older than `sweep_after`, and the second large dead letter was lost."""
+        publish(configuration, 1_000, letters[:2])
+        later_ms = now_ms() + 25 * 3_600_000
+        monkeypatch.setattr(
+            BodyStore.__init__, "__kwdefaults__", BodyStore.__init__.__kwdefaults__ | {"clock_ms": lambda: later_ms}
+        )
+
+    @pytest.fixture
+    def checkpoint(self, configuration: Configuration, old: None) -> Checkpoint:
+        """The pipeline has run."""
+        folder = checkpoint_folder(configuration, "p")
+        (folder / "offsets").mkdir(parents=True)
+        (folder / "offsets" / "0").write_text("v1")
+        return Checkpoint(folder)
+
+    def found(self, ingest, *options: str) -> list[tuple[str, str]]:
+        result = ingest("body", "fsck", FILE, "events", "--output", "json", *options)
+        assert result.code == 0, result.err
+        return [(line["kind"], line["detail"]) for line in result.lines]
+
+    UNNEEDED = ("unneeded_reference", 'reference "dead-letter/p/1000/in/a.log/0/2/0/json"')
+
+    def test_unneeded_reference_is_removed(self, ingest, configuration, letters, checkpoint):
+        assert self.found(ingest) == [self.UNNEEDED]
+        assert len(references(configuration)) == 2
+        assert self.found(ingest, "--repair") == [self.UNNEEDED]
+        assert references(configuration) == {letters[0].body_reference}
+        assert self.found(ingest) == []
+
+    def test_reference_of_a_replayed_dead_letter_is_unneeded(self, ingest, folder, configuration, letters, checkpoint):
+        queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+        queue.mark({next(queue.entries()).position: Mark(ReplayOutcome.FAILED_AGAIN, 1, "x")})
+        assert self.found(ingest) == [self.UNNEEDED]
+        queue.mark({next(queue.entries()).position: Mark(ReplayOutcome.REPLAYED, 2)})
+        assert len(self.found(ingest, "--repair")) == 2
+        assert references(configuration) == set()
+
+    def test_reference_of_a_running_pipeline_stays(self, ingest, configuration, checkpoint):
+        checkpoint.lock()
+        try:
+            assert self.found(ingest, "--repair") == [self.UNNEEDED]
+        finally:
+            checkpoint.unlock()
+        assert len(references(configuration)) == 2
+
+    def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):
+        assert self.found(ingest, "--repair") == []
+        assert len(references(configuration)) == 2
+
+
+def test_young_reference_is_not_reported(ingest, configuration, letters):
+    folder = checkpoint_folder(configuration, "p")
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "offsets" / "0").write_text("v1")
+    publish(configuration, 1_000, [])
+    assert ingest("body", "fsck", FILE, "events", "--repair", "--output", "json").lines == []
+    assert len(references(configuration)) == 2
