@@ -118,7 +118,8 @@ pipelines:
 """
 
 
-def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path):
+def test_interrupted_replay_into_deferred_updates_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "p.yaml").write_text(COUNTS.replace("TABLE", "hits"))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     pipeline = configuration.pipelines["counts"]
