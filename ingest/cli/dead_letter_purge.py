@@ -7,7 +7,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
-from ingest.cli.dead_letter_queue import CodesOption, opened_queue, selection_of
+from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, opened_queue, selection_of
 from ingest.cli.output import Output
 
 
@@ -31,6 +31,9 @@ def purge(  # noqa: PLR0913 - the options of the command
 
     Only for dead letters in files: those in a Kafka topic expire by its retention.
 
+    Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. Refused while a replay of
+    the pipeline runs.
+
     The bodies of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
     service runs that has the store of these bodies open and only one process may write it.
 
@@ -39,6 +42,9 @@ def purge(  # noqa: PLR0913 - the options of the command
     from ingest.api import ConfigError
     from ingest.dead_letters.queue import ReplayOutcome
     from ingest.service.letter_bodies import OpenLetterBodies
+    from ingest.service.pipeline import checkpoint_folder
+    from ingest.service.replay_lock import replay_lock
+    from ingest.spark.streaming.checkpoint import Checkpoint
 
     if not replayed and before is None:
         raise ConfigError("no dead letters are selected", hint="give --replayed, --before TIME, or both")
@@ -50,10 +56,15 @@ def purge(  # noqa: PLR0913 - the options of the command
             if selection.matches(entry)
             and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
         ]
+        chosen = chosen_pipeline(configuration, pipeline)
+        # after the queue was read: what is published meanwhile is not selected
+        running_ms = Checkpoint(checkpoint_folder(configuration, chosen.name)).uncommitted_ms()
+        if running_ms is not None:
+            selected = [entry for entry in selected if entry.dead_letter.batch_time_ms != running_ms]
         if not dry_run and selected:
             if not yes:
                 confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
-            with OpenLetterBodies(configuration, catalog) as bodies:
+            with replay_lock(configuration, chosen), OpenLetterBodies(configuration, catalog) as bodies:
                 bodies.check(selected)
                 queue.remove(entry.position for entry in selected)
                 bodies.release(selected)

@@ -102,12 +102,8 @@ class ArchiveStream:
 
     def _runs_before(self, time_ms: int) -> bool:
         """Whether a micro-batch of an earlier time is not acknowledged."""
-        found = self._unacknowledged_ms()
+        found = self.checkpoint.uncommitted_ms()
         return found is not None and found < time_ms
-
-    def _unacknowledged_ms(self) -> int | None:
-        number = self.checkpoint.uncommitted()
-        return None if number is None else stored_time(self.checkpoint.times_folder, number)
 
 
 @contextmanager

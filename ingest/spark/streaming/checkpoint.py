@@ -20,6 +20,7 @@ from ingest.api import CheckpointError, ConflictError, IngestError
 from ingest.durable import StatePath, file_errors, write_durably
 from ingest.durable.lease_lock import folder_lock
 from ingest.observe.logs import logger
+from ingest.spark.streaming.batch_time import stored_time
 
 VERSION_LINE = "v1"
 CRC_HEADER_BYTES = 8
@@ -231,6 +232,17 @@ class Checkpoint:
         if planned is None or planned == self.newest_commit() or planned not in self._numbers("times"):
             return None
         return planned
+
+    def uncommitted_ms(self) -> int | None:
+        """
+        The time of the batch of `uncommitted`; None without one.
+
+        Raises:
+            CheckpointError: the stored time is damaged.
+            StoreUnavailableError: a file cannot be read now.
+        """
+        number = self.uncommitted()
+        return None if number is None else stored_time(self.times_folder, number)
 
     def end_offsets(self, batch_id: int) -> dict[str, object]:
         """

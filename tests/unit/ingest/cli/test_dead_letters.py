@@ -367,6 +367,16 @@ class TestPurge:
         assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
         assert self.left(ingest) == left
 
+    def test_dead_letters_of_a_micro_batch_that_runs_again_stay(self, ingest, positions, folder):
+        (entry, *_others) = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+        checkpoint = folder / "data" / "state" / "checkpoints" / entry["pipeline"]
+        for name, text in (("offsets", "v1"), ("times", str(entry["batch_time_ms"]))):
+            (checkpoint / name).mkdir(parents=True)
+            (checkpoint / name / "7").write_text(text)
+        result = ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes", "--output", "json")
+        assert (result.code, result.json["deleted"]) == (0, 1)
+        assert self.left(ingest) == [0, 4]
+
     def test_dry_run_deletes_nothing(self, ingest, replayed):
         result = ingest("dead-letters", "purge", FILE, "--replayed", "--dry-run")
         assert (result.code, result.err) == (0, "1 dead letter would be deleted\n")
