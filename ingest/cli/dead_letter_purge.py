@@ -31,8 +31,8 @@ def purge(  # noqa: PLR0913 - the options of the command
 
     Only for dead letters in files: those in a Kafka topic expire by its retention.
 
-    Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. Refused while a replay of
-    the pipeline runs.
+    Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. Refused while a replay
+    of the pipeline runs.
 
     The bodies of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
     service runs that has the store of these bodies open and only one process may write it.
