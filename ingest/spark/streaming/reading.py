@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from pyspark.sql.types import StructType
 
 from ingest.api import RECORD_SCHEMA, CatalogError
+from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.sources import files, kafka
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.files_reader import FilesDataSource
@@ -23,6 +24,11 @@ FETCH_WAIT_MS = "1"
 The time a broker waits for new records, short because a task reads only existing records. After each fetch Kafka's
 client prefetches, and Spark requests the end offsets of the partition on the same connection: the broker answers that
 request only after the wait of the prefetch.
+"""
+POLLED_BYTES = 64 << 20
+"""
+Of the records that one poll of a task returns, if `max_event_bytes` is above its default. Kafka's client returns up to
+500; large ones that compress well, a few kilobytes each in the log, would need more than the memory of the JVM.
 """
 EARLIEST = -2  # Spark's value for the earliest offset
 
@@ -111,6 +117,9 @@ def kafka_options(
 
 def _common_options(source: kafka.KafkaSourceSettings) -> dict[str, str]:
     options = {"kafka.fetch.max.wait.ms": FETCH_WAIT_MS}
+    event_bytes = source.decoding.max_event_bytes
+    if event_bytes > DEFAULT_EVENT_BYTES:
+        options["kafka.max.poll.records"] = str(max(1, POLLED_BYTES // event_bytes))
     options |= {f"kafka.{name}": value for name, value in source.java_options().items()}
     return options | {
         # skips records of aborted transactions
