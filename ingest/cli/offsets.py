@@ -98,7 +98,9 @@ def reset(
         out.note("the consumer group still has the old offsets; the next start sets them", "yellow")
     out.done(f'the old checkpoint is kept in "{done.kept}"')
     here, kept, away = (shlex.quote(str(path)) for path in (done.checkpoint, done.kept, f"{done.kept}.undone"))
-    out.note(f"to undo it, stop the pipeline and run: mv {here} {away} && mv {kept} {here}")
+    out.note(f"to undo it before the pipeline has run: mv {here} {away} && mv {kept} {here}")
+    if any(offset > done.before.get(part, offset) for part, offset in done.after.items()):
+        out.note("after that, the group is ahead of the checkpoint until the pipeline has read as far")
     out.next(f"ingest offsets show {with_pipeline(file, configuration, chosen.name)}")
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from ingest.api import IngestError, PositionLostError, SourceError
+from ingest.api import ConfigError, IngestError, PositionLostError, SourceError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
@@ -107,7 +107,8 @@ class RangeReplay:
             writer is refused while the service runs.
 
     Raises:
-        ConfigError: the source is not Kafka, or a sink would add rows to an archive again.
+        ConfigError: the source is not Kafka, a sink would add rows to an archive again, or the time for records that
+            are in no logged batch is in the future.
     """
 
     def __init__(
@@ -119,6 +120,11 @@ class RangeReplay:
         host: ReplayHost | None = None,
     ) -> None:
         self._settings = kafka_source_of(pipeline)
+        if request.at_ms is not None and request.at_ms > now_ms():
+            raise ConfigError(
+                "--at is later than now: its cells would hide what the pipeline writes until then",
+                hint="choose a time before the values that must stay visible",
+            )
         self._plan = plan_of(configuration, pipeline, catalog)
         if not self._plan.updates:  # with them, only the sinks of updates run
             refuse_archives(pipeline)

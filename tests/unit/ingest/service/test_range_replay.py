@@ -11,6 +11,7 @@ import pytest
 
 from ingest.api import ConfigError, StoreUnavailableError
 from ingest.catalog import Catalog
+from ingest.clock import now_ms
 from ingest.config import load
 from ingest.durable import StatePath
 from ingest.receipt import Counts
@@ -167,6 +168,13 @@ def test_batch_that_is_acknowledged_while_the_replay_is_planned_is_a_logged_one(
     monkeypatch.setattr(range_replay, "required_topics_of", lambda _settings, _admin: ["t"])
     plan = replay.plan()
     assert [(piece.kind, piece.number) for piece in plan.pieces] == [(PieceKind.WHOLE, 0), (PieceKind.WHOLE, 1)]
+
+
+def test_time_in_the_future_is_refused(tmp_path: Path):
+    configuration = replay_of(tmp_path)._configuration
+    request = ReplayRequest(start_ms=1_000, end_ms=2_000, at_ms=now_ms() + 3_600_000)
+    with pytest.raises(ConfigError, match="later than now"):
+        RangeReplay(configuration, configuration.pipelines["p"], Catalog(), request)
 
 
 @pytest.mark.parametrize("time", ["event", "batch"])
