@@ -305,6 +305,27 @@ METRICS = (
         scope=Scope.TABLE,
     ),
     Metric(
+        "ingest_archive_files",
+        Kind.GAUGE,
+        "files",
+        "Files of rows in the current batches of an archived table.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_archive_superseded_bytes",
+        Kind.GAUGE,
+        "bytes",
+        "Size of the batches of an archived table that are not current any more.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
+        "ingest_archive_incomplete_batches",
+        Kind.GAUGE,
+        "batches",
+        "Batches of an archived table whose re-run has failed.",
+        scope=Scope.TABLE,
+    ),
+    Metric(
         "ingest_bodies_stored_total",
         Kind.COUNTER,
         "bodies",

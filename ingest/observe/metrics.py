@@ -13,7 +13,7 @@ from ingest.api.bodies import BodyCounts
 from ingest.observe.health import State
 from ingest.observe.metric_table import METRICS, Kind, Metric, Scope, labels_of
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
-from ingest.observe.results import Compacted, GroupLag, Stashed, Swept
+from ingest.observe.results import ArchiveSize, Compacted, GroupLag, Stashed, Swept
 from ingest.receipt import Counts
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
@@ -289,6 +289,16 @@ class Metrics:
             for labels in sorted(lags)[:MAX_LABEL_VALUES]:
                 for name, value in zip(names, lags[labels], strict=True):
                     self._gauges[name].labels(*labels).set(value)
+
+    def archives(self, sizes: Mapping[str, ArchiveSize]) -> None:
+        """Set the sizes of all archived tables; tables after the first 50 are left out."""
+        with self._lock:
+            names = ("ingest_archive_files", "ingest_archive_superseded_bytes", "ingest_archive_incomplete_batches")
+            for name in names:
+                self._gauges[name].clear()  # a table that was removed must not keep its last value
+            for table in sorted(sizes)[:MAX_LABEL_VALUES]:
+                for name, value in zip(names, sizes[table], strict=True):
+                    self._gauges[name].labels(table).set(value)
 
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""

@@ -61,6 +61,21 @@ class GroupLag(NamedTuple):
     gaps: int
 
 
+class ArchiveSize(NamedTuple):
+    """
+    The files of an archived table.
+
+    Attributes:
+        files: number of files of rows in the current batches.
+        superseded_bytes: of the files of rows in complete batches that are not current.
+        incomplete: number of batches whose re-run has ended before they were complete.
+    """
+
+    files: int = 0
+    superseded_bytes: int = 0
+    incomplete: int = 0
+
+
 class Swept(NamedTuple):
     """
     The result of a sweep of the bodies of a table.

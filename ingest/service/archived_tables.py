@@ -97,6 +97,17 @@ def archived_table(configuration: Configuration, table: str) -> ArchivedTable:
     return ArchivedTable(table, tuple(found), first.open_table())
 
 
+def archived_tables(configuration: Configuration) -> list[ArchivedTable]:
+    """
+    All archived tables, sorted by name.
+
+    Raises:
+        ConfigError: the sinks of one disagree about where or how.
+    """
+    names = {sink.component.settings.table for sink in _archive_sinks(configuration)}
+    return [archived_table(configuration, name) for name in sorted(names)]
+
+
 def refuse_archives(pipeline: Pipeline) -> None:
     """
     Check that records of a pipeline may run a second time through all its sinks.

@@ -20,6 +20,7 @@ from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
 from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
+from ingest.service.archive_watch import ArchiveWatch
 from ingest.service.body_sweep_schedule import BodySweepSchedule
 from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control
@@ -309,6 +310,7 @@ def _serve(
         opened.enter_context(CompactionSchedule(duties, shared.metrics))
         opened.enter_context(StashSchedule(duties, shared.metrics))
         opened.enter_context(FeedWatch(duties, shared.metrics))
+        opened.enter_context(ArchiveWatch(duties, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, duties, access)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)
