@@ -28,6 +28,7 @@ from tests.support.waiting import reached
 
 EVENTS = 2_000
 KILLS = 5
+BLOCKED_ATTEMPTS = 20
 BYTES = 2 << 20
 PIPELINE = "large"
 SWEEP_AFTER = "60s"
@@ -112,9 +113,25 @@ def test_2000_bodies_of_2_mib_over_five_kills(
         hbase: HBase = request.getfixturevalue("hbase")
         options = hbase.store_options("rpc")
         with Service(tmp_path, content(kafka, topic, {"hbase": options})) as service:
+            created(service)
             copied(service, kafka, topic, chosen)
         check(HBaseStore(HBaseSettings.model_validate(options)), topic, bodies)
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def created(service: Service) -> None:
+    """The tables are created only after many attempts, each of which has fetched events: memory suffices for all."""
+    service.start()
+    service.wait_for_state("blocked", PIPELINE)
+    attempts = service.metric("ingest_batch_attempts_total", pipeline=PIPELINE)
+    service.wait_for(
+        lambda: service.metric("ingest_batch_attempts_total", pipeline=PIPELINE) >= attempts + BLOCKED_ATTEMPTS,
+        "attempts",
+        300,
+    )
+    assert service.ingest("table apply").returncode == 0
+    service.wait_for_batches(1, PIPELINE, timeout_s=300)
+    service.kill_all()
 
 
 def copied(service: Service, kafka: Kafka, topic: str, chosen: random.Random) -> None:
