@@ -57,8 +57,8 @@ DEFAULTS = {
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back
     _SOCKETS: "true",
-    # each attempt of a blocked micro-batch leaves what its tasks have fetched and not read; Spark keeps it for 5 minutes,
-    # which with large events exhausts the memory of the JVM
+    # each attempt of a blocked micro-batch leaves what its tasks have fetched and not read; with large events, five
+    # minutes of it (Spark's default) exhaust the memory of the JVM
     "spark.kafka.consumer.fetchedData.cache.timeout": "5s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
     # files of a checkpoint; Hadoop sets their permissions itself, whatever the umask of the process
