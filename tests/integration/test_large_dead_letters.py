@@ -43,6 +43,7 @@ def references(service: Service) -> list[bytes]:
     return [reference for reference in found if reference.startswith(b"dead-letter/")]
 
 
+@pytest.mark.slow
 def test_refused_large_events_are_replayed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
