@@ -8,13 +8,13 @@ from functools import partial
 from ingest.api import IngestError, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import dead_letters_of
 from ingest.observe.logs import logger
 from ingest.plan.assemble import plan_of, sink_committers
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.archived_tables import ArchiveSink
+from ingest.service.dead_letters import error_budget
 from ingest.service.kafka_source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import OwnProcess
@@ -79,19 +79,13 @@ class RerunJob:
         host = OwnProcess(configuration)
         self._session = host.session(pipeline.name, self._source, {}, opened)
         opened.enter_context(JobGroup(self._session, f"archive rerun {pipeline.name}"))
-        budget = pipeline.error_budget
         self._job = Job(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+rerun",  # no pipeline has such a name
             plan=packed(plan),
             batch_times=None,
             committers=committers,
-            error_budget=ErrorBudget(
-                share=budget.share,
-                min_events=budget.min_events,
-                window_s=budget.window,
-                max_records=self._source.max_records_per_batch,
-            ),
+            error_budget=error_budget(pipeline),
             publish=self._note_failed,
             observer=self,
             max_tasks=host.max_tasks(self._session),

@@ -1,7 +1,8 @@
-"""The dead-letter queue of a pipeline, created from its configuration."""
+"""The dead-letter queue and the error budget of a pipeline, created from its configuration."""
 
 from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
@@ -27,3 +28,14 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             )
         case _:
             return FileDeadLetters(state_of(configuration), pipeline.name)
+
+
+def error_budget(pipeline: Pipeline) -> ErrorBudget:
+    """The budget of a pipeline, or of a replay of its records, with an empty window."""
+    options = pipeline.error_budget
+    return ErrorBudget(
+        share=options.share,
+        min_events=options.min_events,
+        window_s=options.window,
+        max_records=pipeline.source.settings.max_records_per_batch,
+    )

@@ -12,7 +12,6 @@ from ingest.api import Committer, Disposition, IngestError, LifecycleError, Sour
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.durable import StatePath
 from ingest.observe.activity import Activity
@@ -24,7 +23,7 @@ from ingest.pipeline.rate_limiter import RateLimiter, records_per_batch
 from ingest.plan.codec import packed
 from ingest.plan.plan import Plan
 from ingest.service.batches import batch_recorder
-from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.dead_letters import dead_letter_queue, error_budget
 from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.retention import RetentionWatches
 from ingest.service.sources import open_source, restart_of
@@ -183,7 +182,6 @@ class LivePipeline:
         self._opened.close()
 
     def _job(self, session: Session) -> Job:
-        budget = self._pipeline.error_budget
         back_pressure = BackPressure()
         self._shared.metrics.throttled(self.name, back_pressure.ratio)
         self._shared.activity.throttled(self.name, back_pressure.ratio)
@@ -192,12 +190,7 @@ class LivePipeline:
             plan=packed(self._plan),
             batch_times=self._times,
             committers=self._committers,
-            error_budget=ErrorBudget(
-                share=budget.share,
-                min_events=budget.min_events,
-                window_s=budget.window,
-                max_records=self._pipeline.source.settings.max_records_per_batch,
-            ),
+            error_budget=error_budget(self._pipeline),
             publish=self._publish,
             observer=self.observer,
             record=self._log,

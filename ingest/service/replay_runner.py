@@ -8,13 +8,12 @@ from typing import TypeVar
 
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
-from ingest.dead_letters.budget import ErrorBudget
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
-from ingest.service.dead_letters import dead_letter_queue
+from ingest.service.dead_letters import dead_letter_queue, error_budget
 from ingest.service.kafka_source import first_places
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
@@ -85,19 +84,13 @@ class ReplayRunner:
         self._group = JobGroup(self._session, f"replay {pipeline.name}")
         opened.enter_context(self._group)
         self._observer = _Observer(pipeline.name, on_blocked)
-        budget = pipeline.error_budget
         self._job = Job(
             pipeline=pipeline.name,
             task_name=f"{pipeline.name}+replay",  # no pipeline has such a name
             plan=packed(plan),
             batch_times=None,
             committers=committers,
-            error_budget=ErrorBudget(
-                share=budget.share,
-                min_events=budget.min_events,
-                window_s=budget.window,
-                max_records=self._settings.max_records_per_batch,
-            ),
+            error_budget=error_budget(pipeline),
             publish=dead_letters.publish,
             observer=self._observer,
             check_owner=partial(_check_both, check_owner, self._updates),
