@@ -67,7 +67,7 @@ class Supervisor:
         self._control = control
         self._reloader = reloader
         self._duties = duties
-        self._hang_ups = stop.hang_ups
+        self._hang_ups = 0  # not those of now: a SIGHUP while Spark starts reloads the file too
         self._once = once
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
