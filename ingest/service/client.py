@@ -13,7 +13,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.service.access import token_file
+from ingest.service.access import token_file, token_in
 from ingest.service.address import ServiceAddress
 
 TIMEOUT_S = 10.0
@@ -68,8 +68,9 @@ class ServiceClient:
 
     A command raises NotRunningError only if it cannot have reached a service: the one of this `state_dir` has ended, or
     none has started with it and none answers at `listen`, or the connection was refused. If a service answers and its
-    token cannot be read, it raises ConflictError. If the answer does not arrive for another reason, or is not that of a
-    service, it raises NoAnswerError. Each method raises StoreUnavailableError if the service cannot write its state,
+    token cannot be read, it raises ConflictError; if the file of the token has none that can be sent, IntegrityError.
+    If the answer does not arrive for another reason, or is not that of a service, it raises NoAnswerError. Each method
+    raises ConflictError if the TLS connection is refused, StoreUnavailableError if the service cannot write its state,
     and ServiceFailedError if it answers with an internal error.
 
     Args:
@@ -328,7 +329,7 @@ class ServiceClient:
             )
         file = token_file(self._configuration.local_dir)
         try:
-            return file.read_text().strip()
+            return token_in(file)
         except OSError as error:
             raise ConflictError(
                 f'the token of the service cannot be read from "{file}": {error.strerror}',

@@ -14,7 +14,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
+from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -131,6 +131,25 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
         with pytest.raises(ConflictError, match="the token of the service cannot be read") as caught:
             ServiceClient(made.configuration).command("p", "pause")
         assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
+    finally:
+        made.stop()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "has no token"),
+        ("ein Schlüssel ohne ASCII".encode(), "other characters"),
+        (b"\xff" * 20, "other characters"),
+    ],
+)
+def test_token_file_that_cannot_be_sent_is_an_error(tmp_path: Path, content: bytes, problem: str):
+    made = Running(configuration(tmp_path))
+    try:
+        token_file(made.configuration.local_dir).write_bytes(content)
+        with pytest.raises(IntegrityError, match=problem) as caught:
+            ServiceClient(made.configuration).command("p", "pause")
+        assert "restart the service" in str(caught.value.hint)
     finally:
         made.stop()
 
