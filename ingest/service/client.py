@@ -33,6 +33,9 @@ def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = False  # an address to listen on need not be a name in the certificate
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # its authority need not be known here
+    if options.client_ca is not None:
+        # TLS 1.3 sends the request before the endpoint has checked the certificate; a refusal must arrive before it
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_verify_locations(options.certificate)
         context.load_cert_chain(options.certificate, options.key, password="")
@@ -296,7 +299,9 @@ class ServiceClient:
             with error:
                 raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
         except (OSError, http.client.HTTPException) as error:
-            raise self._unanswered(method, getattr(error, "reason", None) or error) from error
+            raise self._unanswered(
+                method, error.reason if isinstance(error, urllib.error.URLError) else error
+            ) from error
 
     def _unanswered(self, method: str, reason: object) -> IngestError:
         file = self._configuration.path
@@ -307,6 +312,12 @@ class ServiceClient:
             return ConflictError(
                 f"{self.url} has another certificate than the file: {reason.verify_message}",
                 hint="give the file of the running service, with its service: http: tls",
+            )
+        if isinstance(reason, ssl.SSLError) and "ALERT" in str(reason.reason):  # nothing was carried out
+            return ConflictError(
+                f"{self.url} refused the TLS connection: {str(reason.reason).replace('_', ' ').lower()}",
+                hint="commands present the certificate of service: http: tls, so client_ca must accept it also as that "
+                "of a client: list its authority there, and issue it for serverAuth and clientAuth",
             )
         if method == "POST":
             return NoAnswerError(

@@ -107,6 +107,23 @@ def test_command_over_tls(tmp_path: Path, with_client_ca: bool):
         made.stop()
 
 
+def test_certificate_that_client_ca_does_not_accept_is_refused(tmp_path: Path):
+    certificate = str(Authority(tmp_path / "authority").issue("server"))
+    client_ca = str(Authority(tmp_path / "other").certificate)
+    files = {"certificate": certificate, "key": certificate, "client_ca": client_ca}
+    made = Running(configuration(tmp_path, tls=files))
+    try:
+        client = ServiceClient(made.configuration)
+        for request in (client.status, client.reload):
+            with pytest.raises(ConflictError, match=r"refused the TLS connection: .*unknown ca") as caught:
+                request()
+            assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
+            assert "client_ca must accept it" in str(caught.value.hint)
+        assert made.control.reload_status.id == 0
+    finally:
+        made.stop()
+
+
 def test_unknown_pipeline_is_an_error(running: Running):
     with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
         ServiceClient(running.configuration).command("q", "pause")
