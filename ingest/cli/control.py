@@ -33,7 +33,7 @@ def status(
     pipeline: Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")] = None,
 ) -> None:
     """
-    Show the state, rates and lag of the pipelines of a running service.
+    Show the state, rates and lag of the pipelines of a running service, and the duties that wait or run.
 
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
@@ -64,6 +64,8 @@ def status(
             f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'ingest reload {file}'"
         )
     _show(out, found)
+    if not out.is_json:
+        _show_duties(out, client.duties() if wanted is None else found[0]["duties"])
 
 
 def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
@@ -271,10 +273,15 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
             out.note(f"{each['name']}: {text}", "yellow")
-        for duty in each["duties"]:
+
+
+def _show_duties(out: Output, duties: Sequence[dict[str, Any]]) -> None:
+    """Print those that wait or run; the subject of a duty is a pipeline, a table or the root of a dump."""
+    for duty in duties:
+        if duty["state"] in ("waiting", "running"):
             parts = f", {duty['done']:,} of {duty['total']:,} units of work" if duty["total"] else ""
             reason = f", {duty['reason']}" if duty["reason"] else ""
-            out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
+            out.note(f"{duty['subject']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

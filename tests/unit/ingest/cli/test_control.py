@@ -17,19 +17,27 @@ from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
+from ingest.service.compaction_duty import CompactionDuty
+from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
+from ingest.service.replay_duty import ReplayDuty
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.stash_duty import StashDuty
+from ingest.service.stash_request import StashRequest
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 
 
 @contextmanager
-def served(configuration: Configuration, control: Control, activity: Activity | None = None) -> Iterator[Health]:
+def served(
+    configuration: Configuration, control: Control, activity: Activity | None = None, duties: Duties | None = None
+) -> Iterator[Health]:
     """The endpoint of a service without pipelines that run."""
-    health, duties = Health(configuration.pipelines), Duties(Metrics(process=False))
+    health, duties = Health(configuration.pipelines), duties or Duties(Metrics(process=False))
     pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
@@ -107,6 +115,23 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     name = name_of(ingest)
     activity.throttled(name, lambda: 0.25)
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
+
+
+def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    name, duties = name_in(pipeline), Duties(Metrics(process=False))
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    duties.submit(ReplayDuty(name, ReplayRequest(start_ms=1_000, end_ms=2_000)))
+    duties.submit(CompactionDuty("counts", CompactionRequest()))
+    duties.submit(StashDuty(StashRequest(root="./dumps")))
+    duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)
+    with served(configuration, control, duties=duties):
+        shown = ingest("status", "pipeline.yaml")
+        assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: stash waiting\n"
+        assert ingest("status", "pipeline.yaml", name).err == f"{name}: replay waiting\n"
+        assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["duties"]] == [
+            "replay"
+        ]
 
 
 class Restarted(Control):
