@@ -98,7 +98,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
 
     name, configuration, client = _target(out, file, pipeline, "resume")
     if _is_accepted(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
-        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
+        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting", "failed"), "started")
     else:
         _show_recorded(out, name, is_paused=False)
         out.next(f"ingest run {file}")
@@ -226,16 +226,33 @@ def _show_recorded(out: Output, pipeline: str, *, is_paused: bool) -> None:
 def _wait(
     out: Output, client: "ServiceClient", pipeline: str, is_reached: Callable[[dict[str, Any]], bool], what: str
 ) -> None:
-    """Wait until a pipeline has changed, and show its status."""
+    """
+    Wait until a pipeline has changed, and show its status.
+
+    Raises:
+        NotReachedError: it has ended, or does not change within 60 s.
+    """
+    from ingest.service.client import NotReachedError
+
     deadline = time.monotonic() + WAIT_S
     while True:
         found = [each for each in client.status() if each["name"] == pipeline]
-        if all(map(is_reached, found)) or time.monotonic() >= deadline:
+        ended = [each for each in found if each["state"] in ("failed", "stopped") and not is_reached(each)]
+        if ended or all(map(is_reached, found)) or time.monotonic() >= deadline:
             break
         time.sleep(_POLL_S)
     _show(out, found)
+    for each in ended:
+        reason = each["reason"].strip().partition("\n")[0]
+        raise NotReachedError(
+            f'pipeline "{pipeline}" is not {what}: it has {each["state"]}{reason and ": "}{reason}',
+            hint="correct the cause, then start it again with 'ingest reload'" if each["state"] == "failed" else None,
+        )
     if not all(map(is_reached, found)):
-        out.note(f"not {what} within {WAIT_S:g} s; the service still carries out the command", "yellow")
+        raise NotReachedError(
+            f'pipeline "{pipeline}" is not {what} within {WAIT_S:g} s; the service still carries out the command',
+            hint="'ingest status' shows when it has done so",
+        )
 
 
 def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:

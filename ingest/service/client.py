@@ -59,6 +59,12 @@ class NoAnswerError(IngestError):
     code = "no_answer"
 
 
+class NotReachedError(IngestError):
+    """The service accepted a command, and the pipeline is not in the wanted state."""
+
+    code = "not_reached"
+
+
 class ServiceFailedError(IngestError):
     """The service answered with an internal error (HTTP status 5xx)."""
 

@@ -67,7 +67,8 @@ class StartsMeanwhile(Pauses):
 
     def set(self, pipeline: str) -> None:
         super().set(pipeline)
-        self._served.enter_context(served(self._configuration, self.control))
+        health = self._served.enter_context(served(self._configuration, self.control))
+        health.change(pipeline, State.PAUSED)
 
     def stop(self) -> None:
         self._served.close()
@@ -78,7 +79,6 @@ def test_pause_reaches_a_service_that_starts_meanwhile(
 ) -> None:
     pauses = StartsMeanwhile(load(pipeline / "pipeline.yaml", env={}, lookup=Catalog()))
     monkeypatch.setattr("ingest.service.pauses.Pauses", lambda _state: pauses)
-    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
     try:
         done = ingest("pause", "pipeline.yaml")
         assert (done.code, "will be paused" in done.out) == (0, False)
@@ -132,6 +132,57 @@ def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, i
         assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["duties"]] == [
             "replay"
         ]
+
+
+@pytest.mark.parametrize(("command", "wanted"), [("pause", "paused after its micro-batch"), ("resume", "started")])
+def test_command_that_has_no_effect_in_time_is_an_error(
+    activity: Activity,
+    pipeline: Path,
+    ingest: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    wanted: str,
+) -> None:
+    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
+    late = ingest(command, "pipeline.yaml")
+    assert (late.code, f"is not {wanted} within 0 s" in late.err, "next:" in late.err) == (1, True, False)
+    late = ingest(command, "pipeline.yaml", "--output", "json")
+    assert (late.code, late.json["state"], json.loads(late.err)["error"]["code"]) == (1, "starting", "not_reached")
+
+
+class Failing(Control):
+    """A pipeline fails as soon as it is paused or resumed."""
+
+    health: Health
+
+    def pause(self, pipeline: str) -> None:
+        super().pause(pipeline)
+        self.health.change(pipeline, State.FAILED, "store_refused: no\nmore")
+
+    def resume(self, pipeline: str) -> None:
+        super().resume(pipeline)
+        self.health.change(pipeline, State.FAILED, "store_refused: no\nmore")
+
+
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_pipeline_that_fails_meanwhile_ends_the_wait(pipeline: Path, ingest: Callable[..., Any], command: str) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Failing(Pauses(configuration.local_dir), configuration.pipelines)
+    with served(configuration, control) as health:
+        control.health = health
+        failed = ingest(command, "pipeline.yaml")
+    assert (failed.code, "it has failed: store_refused: no\n" in failed.err, "reload" in failed.err) == (1, True, True)
+
+
+def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    name = name_in(pipeline)
+    with served(configuration, control) as health:
+        health.change(name, State.FAILED, "positions are lost")
+        refused = ingest("pause", "pipeline.yaml", name)
+    assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
+    assert not Pauses(configuration.local_dir).is_set(name)
 
 
 class Restarted(Control):
