@@ -25,6 +25,8 @@ WAIT_S = 60.0
 RETENTION_USED = 0.5
 """Used fraction of Kafka's retention that the status warns of."""
 _POLL_S = 0.2
+_REPLACED = ("changed", "added", "removed")
+"""What a reload does to pipelines."""
 
 
 def status(
@@ -122,7 +124,7 @@ def reload(out: Output, file: FileArgument) -> None:
     """
     Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
 
-    A file with problems changes nothing. SIGHUP does the same.
+    A file with problems changes nothing. SIGHUP does the same. Ends with exit code 1 if a pipeline cannot be built.
 
     Example: ingest reload pipeline.yaml
     """
@@ -143,9 +145,13 @@ def reload(out: Output, file: FileArgument) -> None:
         )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
-    replaced = ", ".join(f"{kind} {' '.join(found[kind])}" for kind in ("changed", "added", "removed") if found[kind])
-    out.done(replaced or "nothing has changed")
+    done = {kind: [name for name in found[kind] if name not in found["failed"]] for kind in _REPLACED}
+    replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
+    if replaced or not found["failed"]:
+        out.done(replaced or "nothing has changed")
     out.next(f"ingest status {file}")
+    if found["failed"]:
+        raise typer.Exit(1)
 
 
 def log_level(

@@ -185,6 +185,28 @@ def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, i
     assert not Pauses(configuration.local_dir).is_set(name)
 
 
+class Rebuilding(Control):
+    """A reload that has added two pipelines, one of which could not be built."""
+
+    def reload(self) -> int:
+        number = super().reload()
+        self.reload_status = ReloadStatus(Phase.DONE, added=("bad", "good"), failed={"bad": "no such topic"}, id=number)
+        return number
+
+
+def test_reload_that_cannot_build_a_pipeline_ends_with_1(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Rebuilding(Pauses(configuration.local_dir), configuration.pipelines)):
+        shown = ingest("reload", "pipeline.yaml")
+        found = ingest("reload", "pipeline.yaml", "--output", "json")
+    assert (shown.code, "bad failed: no such topic" in shown.err, "added good\n" in shown.out + shown.err) == (
+        1,
+        True,
+        True,
+    )
+    assert (found.code, found.json["phase"], found.json["failed"]) == (1, "done", {"bad": "no such topic"})
+
+
 class Restarted(Control):
     """Forgets a reload that it has accepted, as a service that is restarted."""
 
