@@ -248,11 +248,11 @@ def _wait(
             break
         time.sleep(_POLL_S)
     _show(out, found)
-    for each in ended:
-        reason = each["reason"].strip().partition("\n")[0]
+    if ended:
+        state, reason = ended[0]["state"], ended[0]["reason"].strip().partition("\n")[0]
         raise NotReachedError(
-            f'pipeline "{pipeline}" is not {what}: it has {each["state"]}{reason and ": "}{reason}',
-            hint="correct the cause, then start it again with 'ingest reload'" if each["state"] == "failed" else None,
+            f'pipeline "{pipeline}" is not {what}: it has {state}{reason and ": "}{reason}',
+            hint="correct the cause, then start it again with 'ingest reload'" if state == "failed" else None,
         )
     if not all(map(is_reached, found)):
         raise NotReachedError(
