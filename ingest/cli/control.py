@@ -25,6 +25,8 @@ WAIT_S = 60.0
 RETENTION_USED = 0.5
 """Used fraction of Kafka's retention that the status warns of."""
 _POLL_S = 0.2
+_REPLACED = ("changed", "added", "removed")
+"""What a reload does to pipelines."""
 
 
 def status(
@@ -33,7 +35,7 @@ def status(
     pipeline: Annotated[str | None, typer.Argument(metavar="[PIPELINE]", help="Only this pipeline.")] = None,
 ) -> None:
     """
-    Show the state, rates and lag of the pipelines of a running service.
+    Show the state, rates and lag of the pipelines of a running service, and the duties that wait or run.
 
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
@@ -64,6 +66,8 @@ def status(
             f'the service has not loaded pipeline "{wanted}"', hint=f"apply the file with 'ingest reload {file}'"
         )
     _show(out, found)
+    if not out.is_json:
+        _show_duties(out, client.duties() if wanted is None else found[0]["duties"])
 
 
 def pause(out: Output, file: FileArgument, pipeline: NameArgument = None) -> None:
@@ -96,7 +100,7 @@ def resume(out: Output, file: FileArgument, pipeline: NameArgument = None) -> No
 
     name, configuration, client = _target(out, file, pipeline, "resume")
     if _is_accepted(out, client, name, "resume", record=lambda each: Pauses(state_of(configuration)).clear(each)):
-        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting"), "started")
+        _wait(out, client, name, lambda each: each["state"] not in ("paused", "starting", "failed"), "started")
     else:
         _show_recorded(out, name, is_paused=False)
         out.next(f"ingest run {file}")
@@ -120,7 +124,7 @@ def reload(out: Output, file: FileArgument) -> None:
     """
     Let a running service read its file again; only the pipelines that changed are replaced, after their micro-batch.
 
-    A file with problems changes nothing. SIGHUP does the same.
+    A file with problems changes nothing. SIGHUP does the same. Ends with exit code 1 if a pipeline cannot be built.
 
     Example: ingest reload pipeline.yaml
     """
@@ -141,9 +145,13 @@ def reload(out: Output, file: FileArgument) -> None:
         )
     for name, reason in found["failed"].items():
         out.note(f"{name} failed: {reason}", "red")
-    replaced = ", ".join(f"{kind} {' '.join(found[kind])}" for kind in ("changed", "added", "removed") if found[kind])
-    out.done(replaced or "nothing has changed")
+    done = {kind: [name for name in found[kind] if name not in found["failed"]] for kind in _REPLACED}
+    replaced = ", ".join(f"{kind} {' '.join(names)}" for kind, names in done.items() if names)
+    if replaced or not found["failed"]:
+        out.done(replaced or "nothing has changed")
     out.next(f"ingest status {file}")
+    if found["failed"]:
+        raise typer.Exit(1)
 
 
 def log_level(
@@ -224,16 +232,33 @@ def _show_recorded(out: Output, pipeline: str, *, is_paused: bool) -> None:
 def _wait(
     out: Output, client: "ServiceClient", pipeline: str, is_reached: Callable[[dict[str, Any]], bool], what: str
 ) -> None:
-    """Wait until a pipeline has changed, and show its status."""
+    """
+    Wait until a pipeline has changed, and show its status.
+
+    Raises:
+        NotReachedError: it has ended, or does not change within 60 s.
+    """
+    from ingest.service.client import NotReachedError
+
     deadline = time.monotonic() + WAIT_S
     while True:
         found = [each for each in client.status() if each["name"] == pipeline]
-        if all(map(is_reached, found)) or time.monotonic() >= deadline:
+        ended = [each for each in found if each["state"] in ("failed", "stopped") and not is_reached(each)]
+        if ended or all(map(is_reached, found)) or time.monotonic() >= deadline:
             break
         time.sleep(_POLL_S)
     _show(out, found)
+    if ended:
+        state, reason = ended[0]["state"], ended[0]["reason"].strip().partition("\n")[0]
+        raise NotReachedError(
+            f'pipeline "{pipeline}" is not {what}: it has {state}{reason and ": "}{reason}',
+            hint="correct the cause, then start it again with 'ingest reload'" if state == "failed" else None,
+        )
     if not all(map(is_reached, found)):
-        out.note(f"not {what} within {WAIT_S:g} s; the service still carries out the command", "yellow")
+        raise NotReachedError(
+            f'pipeline "{pipeline}" is not {what} within {WAIT_S:g} s; the service still carries out the command',
+            hint="'ingest status' shows when it has done so",
+        )
 
 
 def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
@@ -271,10 +296,15 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
             out.note(f"{each['name']}: {text}", "yellow")
-        for duty in each["duties"]:
+
+
+def _show_duties(out: Output, duties: Sequence[dict[str, Any]]) -> None:
+    """Print those that wait or run; the subject of a duty is a pipeline, a table or the root of a dump."""
+    for duty in duties:
+        if duty["state"] in ("waiting", "running"):
             parts = f", {duty['done']:,} of {duty['total']:,} units of work" if duty["total"] else ""
             reason = f", {duty['reason']}" if duty["reason"] else ""
-            out.note(f"{each['name']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
+            out.note(f"{duty['subject']}: {duty['kind']} {duty['state']}{parts}{reason}", "dim")
 
 
 def _age(seconds: float) -> str:

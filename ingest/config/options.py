@@ -77,6 +77,15 @@ class SecretsOptions(Model):
         return self
 
 
+def is_token(text: str) -> bool:
+    """
+    Whether a text can be sent as the token in the header `Authorization`: printable ASCII, no blank at its ends.
+
+    HTTP removes blanks at the ends of a header, and has no encoding for other characters.
+    """
+    return text.isascii() and text.isprintable() and text == text.strip()
+
+
 class HttpOptions(Model):
     """The HTTP endpoint for metrics, health, status and commands."""
 
@@ -88,12 +97,21 @@ class HttpOptions(Model):
     )
     insecure: bool = option("Allows an address that other machines can reach, without TLS.", default=False)
     token: Secret | None = option(
-        "Token that commands such as pause need. If left out, the service writes one to `state_dir`, or `local_dir`, "
-        "readable only by its user, and the commands read it there.",
+        "Token that commands such as pause need: printable ASCII characters, no blank at its ends. If left out, the "
+        "service writes one to `state_dir`, or `local_dir`, readable only by its user, and the commands read it there.",
         default=None,
         example="${secret:ingest_token}",
         min_length=16,
     )
+
+    @field_validator("token")
+    @classmethod
+    def _token_fits_in_a_header(cls, token: Secret | None) -> Secret | None:
+        if token is not None and not is_token(token.get_secret_value()):
+            raise PydanticCustomError(
+                "wrong_type", "token must have printable ASCII characters only, and no blank at its start or end"
+            )
+        return token
 
     @field_validator("listen", mode="before")
     @classmethod

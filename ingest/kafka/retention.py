@@ -21,7 +21,7 @@ class Backlog:
     Attributes:
         position: offset of the first one.
         earliest: offset of the first record that the topic still has; above `position` if unread records are deleted.
-        end: offset after the last record.
+        end: offset after the last record (high watermark), open transactions included.
         used: fraction of the retention that the first unread record has used, rounded down to a hundredth: 0 if there
             is none or records are never deleted, 1 if Kafka may delete it now or has done so.
         is_by_size: whether that is the retention by `retention.bytes`, not by `retention.ms`.
@@ -57,7 +57,8 @@ def backlogs(
         NotFoundError: there is no such topic.
         SourceUnavailableError: the cluster does not answer.
     """
-    earliest, ends = admin.earliest([topic]), admin.ends([topic])
+    # not the last stable offset: Kafka also deletes records behind an open transaction
+    earliest, ends = admin.earliest([topic]), admin.high_watermarks([topic])
     known = {part: positions[part] for part in ends if part in positions}
     unread = {part: position for part, position in known.items() if earliest[part] <= position < ends[part]}
     used = {part: 1.0 for part, position in known.items() if position < earliest[part]}

@@ -232,6 +232,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "login_failed": (api.SourceUnavailableError, "A Kafka broker rejected the mechanism, the user or the password."),
     "not_mergeable": (api.MappingError, "A value cannot be added to the update of its column, as beyond 64 bits."),
     "not_running": (NotFoundError, "No service of the pipeline file answers at its HTTP endpoint."),
+    "not_reached": (IngestError, "A pipeline has failed or needs over 60 s, in place of what a command wants of it."),
     "name_taken": (api.CatalogError, "Two components, or two modules, have the same name; the message lists both."),
     "negative_number": (api.ExpressionError, "A negative number cannot be inverted."),
     "service_failed": (IngestError, "The service answered a command with an internal error."),

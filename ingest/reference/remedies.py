@@ -146,6 +146,7 @@ REMEDIES: Mapping[str, str] = {
     "not_mergeable": "Correct the producer, or use a processor or `type` that can take the value; then replay the dead "
     "letter.",
     "not_running": "Start the service with `ingest run FILE`; run the command on its machine, with its pipeline file.",
+    "not_reached": "Look at `ingest status FILE`: correct the cause and reload, or wait; the service has the command.",
     "early_event": "Check the clock of the sender; or raise `early` of the sink, then replay the dead letters.",
     "late_event": "Raise `late` of the sink, then replay the dead letters; or write the partition again.",
     "lease_lost": "Leave the work to the process in the message; find what suspended this one or its network.",

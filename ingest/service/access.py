@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ingest.api import IntegrityError
 from ingest.config.model import Configuration
+from ingest.config.options import is_token
 from ingest.durable import create_durably, file_errors, make_folder
 from ingest.formats.addresses import is_this_machine
 from ingest.service.http import address_of
@@ -30,16 +31,34 @@ def made_token(local_dir: Path) -> str:
 
     Raises:
         StoreUnavailableError: the disk is full or permission is denied.
-        IntegrityError: the file has been changed.
+        IntegrityError: the file has been changed and has no usable token.
     """
     file = token_file(local_dir)
     with file_errors(file):
         make_folder(file.parent)
         with contextlib.suppress(FileExistsError):
             create_durably(file, secrets.token_urlsafe(_TOKEN_BYTES).encode())
-        token = file.read_text(errors="replace").strip()
+        return token_in(file)
+
+
+def token_in(file: Path) -> str:
+    """
+    The token in a file, without blanks at its ends.
+
+    Raises:
+        OSError: the file cannot be read.
+        IntegrityError: it has no token, or one with characters that HTTP cannot send.
+    """
+    token = file.read_text(encoding="utf-8", errors="replace").strip()
+    problem = None
     if len(token) < _MIN_TOKEN_CHARS:
-        raise IntegrityError(f'"{file}" has no token', hint="remove it, then start again: a new one is written")
+        problem = "has no token"
+    elif not is_token(token):
+        problem = "has a token with other characters than printable ASCII"
+    if problem is not None:
+        raise IntegrityError(
+            f'"{file}" {problem}', hint="remove it, then restart the service: it writes a new token there"
+        )
     return token
 
 
@@ -49,7 +68,7 @@ def token_of(configuration: Configuration) -> str:
 
     Raises:
         StoreUnavailableError: the disk is full or permission is denied.
-        IntegrityError: the file has been changed.
+        IntegrityError: the file has been changed and has no usable token.
     """
     token = configuration.service.http.token
     return made_token(configuration.local_dir) if token is None else token.get_secret_value()

@@ -13,7 +13,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, StoreUnavailableError
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.model import Configuration
-from ingest.service.access import token_file
+from ingest.service.access import token_file, token_in
 from ingest.service.address import ServiceAddress
 
 TIMEOUT_S = 10.0
@@ -33,6 +33,9 @@ def client_context(options: HttpTlsOptions) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = False  # an address to listen on need not be a name in the certificate
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # its authority need not be known here
+    if options.client_ca is not None:
+        # TLS 1.3 sends the request before the endpoint has checked the certificate; a refusal must arrive before it
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_verify_locations(options.certificate)
         context.load_cert_chain(options.certificate, options.key, password="")
@@ -56,6 +59,12 @@ class NoAnswerError(IngestError):
     code = "no_answer"
 
 
+class NotReachedError(IngestError):
+    """The service accepted a command, and the pipeline is not in the wanted state."""
+
+    code = "not_reached"
+
+
 class ServiceFailedError(IngestError):
     """The service answered with an internal error (HTTP status 5xx)."""
 
@@ -68,8 +77,9 @@ class ServiceClient:
 
     A command raises NotRunningError only if it cannot have reached a service: the one of this `state_dir` has ended, or
     none has started with it and none answers at `listen`, or the connection was refused. If a service answers and its
-    token cannot be read, it raises ConflictError. If the answer does not arrive for another reason, or is not that of a
-    service, it raises NoAnswerError. Each method raises StoreUnavailableError if the service cannot write its state,
+    token cannot be read, it raises ConflictError; if the file of the token has none that can be sent, IntegrityError.
+    If the answer does not arrive for another reason, or is not that of a service, it raises NoAnswerError. Each method
+    raises ConflictError if the TLS connection is refused, StoreUnavailableError if the service cannot write its state,
     and ServiceFailedError if it answers with an internal error.
 
     Args:
@@ -295,7 +305,9 @@ class ServiceClient:
             with error:
                 raise self._refused(error.code, error.read(MAX_BYTES).decode(errors="replace").strip()) from error
         except (OSError, http.client.HTTPException) as error:
-            raise self._unanswered(method, getattr(error, "reason", None) or error) from error
+            raise self._unanswered(
+                method, error.reason if isinstance(error, urllib.error.URLError) else error
+            ) from error
 
     def _unanswered(self, method: str, reason: object) -> IngestError:
         file = self._configuration.path
@@ -306,6 +318,12 @@ class ServiceClient:
             return ConflictError(
                 f"{self.url} has another certificate than the file: {reason.verify_message}",
                 hint="give the file of the running service, with its service: http: tls",
+            )
+        if isinstance(reason, ssl.SSLError) and "ALERT" in str(reason.reason):  # nothing was carried out
+            return ConflictError(
+                f"{self.url} refused the TLS connection: {str(reason.reason).replace('_', ' ').lower()}",
+                hint="commands present the certificate of service: http: tls, so client_ca must accept it also as that "
+                "of a client: list its authority there, and issue it for serverAuth and clientAuth",
             )
         if method == "POST":
             return NoAnswerError(
@@ -328,7 +346,7 @@ class ServiceClient:
             )
         file = token_file(self._configuration.local_dir)
         try:
-            return file.read_text().strip()
+            return token_in(file)
         except OSError as error:
             raise ConflictError(
                 f'the token of the service cannot be read from "{file}": {error.strerror}',

@@ -1,5 +1,6 @@
 """Signals of a service: SIGTERM or SIGINT stops it gracefully, a second one at once; SIGHUP reloads its file."""
 
+import queue
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,11 +22,14 @@ class Stop:
     """
     A stop request, set by a signal or a caller.
 
+    A signal handler interrupts the main thread anywhere, also while that holds the lock of one of these events. So the
+    handler only puts the signal into a queue, and a thread sets the events.
+
     Attributes:
         requested: set to finish the running batches and stop.
         at_once: set to abandon them.
-        exit_code: 0, or 130 after SIGINT.
-        hang_ups: number of SIGHUP signals; a number, because a lock may be held by the thread that a signal interrupts.
+        exit_code: 0, or 130 after SIGINT; final for a first signal once `requested` is set.
+        hang_ups: number of SIGHUP signals since the start of the process.
     """
 
     def __init__(self) -> None:
@@ -34,42 +38,50 @@ class Stop:
         self.exit_code = 0
         self.hang_ups = 0
         self._requests = dict.fromkeys(Receiver, 0)
+        # its `put` is reentrant, unlike that of `queue.Queue`; None ends the thread
+        self._received: queue.SimpleQueue[tuple[int, Receiver] | None] = queue.SimpleQueue()
 
     def request(self, receiver: Receiver = Receiver.DRIVER) -> None:
         """
         Request a graceful stop; a second call for the same receiver requests an immediate one.
 
-        A signal to the whole process group reaches both receivers, and counts once.
+        A signal to the whole process group reaches both receivers, and counts once. Not for signal handlers.
         """
         self._requests[receiver] += 1
         (self.at_once if self._requests[receiver] > 1 else self.requested).set()
 
     def forwarded(self, number: int) -> None:
-        """Handle a signal that the JVM of spark-submit received; called in any thread."""
-        if number == signal.SIGHUP:
-            signal.raise_signal(number)  # its handler runs in the main thread
-        else:
-            self._stop(number, Receiver.JVM)
+        """Handle a signal that the JVM of spark-submit received; called in any thread, within `on_signals`."""
+        self._received.put((number, Receiver.JVM))
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread."""
+        """
+        Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread.
+
+        The attributes change shortly after a signal. At the end of the block all received signals have been handled.
+        """
 
         def handle(number: int, _frame: FrameType | None) -> None:
-            self._stop(number, Receiver.DRIVER)
+            self._received.put((number, Receiver.DRIVER))
 
-        def hang_up(_number: int, _frame: FrameType | None) -> None:
-            self.hang_ups += 1
-
-        handlers = {signal.SIGTERM: handle, signal.SIGINT: handle, signal.SIGHUP: hang_up}
-        earlier = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        earlier = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
+        thread.start()
         try:
             yield
         finally:
             for number, handler in earlier.items():
                 signal.signal(number, handler)
+            self._received.put(None)
+            thread.join()
 
-    def _stop(self, number: int, receiver: Receiver) -> None:
-        if number == signal.SIGINT:
-            self.exit_code = INTERRUPTED
-        self.request(receiver)
+    def _handle_received(self) -> None:
+        while (received := self._received.get()) is not None:
+            number, receiver = received
+            if number == signal.SIGHUP:
+                self.hang_ups += 1
+                continue
+            if number == signal.SIGINT:
+                self.exit_code = INTERRUPTED
+            self.request(receiver)

@@ -84,7 +84,7 @@ class Pages:
                 _route("GET", "/readyz", self._readyz),
                 _route("GET", "/pipelines", self._pipelines),
                 _route("GET", "/pipelines/<pipeline>", self._pipeline),
-                _route("POST", "/pipelines/<pipeline>/pause", self._command(control.pause)),
+                _route("POST", "/pipelines/<pipeline>/pause", self._command(self._pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
                 _route("POST", "/pipelines/<pipeline>/replay", self._replay),
@@ -239,15 +239,22 @@ class Pages:
             return None
         return Response(f"{refusal.text}\n", refusal.status, {"WWW-Authenticate": "Bearer"})
 
+    def _pause(self, pipeline: str) -> None:
+        self._refuse_failed(pipeline, "cannot be paused")
+        self._control.pause(pipeline)
+
     def _flush(self, pipeline: str) -> None:
-        """Start the next batch of a pipeline, which a failed one does not have."""
+        self._refuse_failed(pipeline, "starts no micro-batch")
+        self._control.flush(pipeline)
+
+    def _refuse_failed(self, pipeline: str, refusal: str) -> None:
+        """Raise ConflictError if the pipeline has failed: it has no query."""
         failed = {each.pipeline: each.reason for each in self._health.snapshot() if each.state is State.FAILED}
         if pipeline in failed:
             raise ConflictError(
-                f'pipeline "{pipeline}" has failed and starts no micro-batch: {failed[pipeline]}',
+                f'pipeline "{pipeline}" has failed and {refusal}: {failed[pipeline]}',
                 hint="correct the cause, then start it again with 'ingest reload'",
             )
-        self._control.flush(pipeline)
 
     def _command(self, carry_out: Callable[[str], None]) -> Page:
         """A page that passes the name of a pipeline to a command."""

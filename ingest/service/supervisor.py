@@ -67,7 +67,7 @@ class Supervisor:
         self._control = control
         self._reloader = reloader
         self._duties = duties
-        self._hang_ups = stop.hang_ups
+        self._hang_ups = 0  # not those of now: a SIGHUP while Spark starts reloads the file too
         self._once = once
         self._stop = stop
         self._stop_timeout_s = stop_timeout_s
@@ -258,8 +258,15 @@ class Supervisor:
         member.query.interrupt()
         member.restart_at = member.pausing_since = None
         member.is_paused = True
+        member.is_done = self._once
         member.observer.paused()
         _log.info("pipeline is paused", pipeline=member.name)
+        if self._once:
+            _log.warning(
+                "the pause ends this run of the pipeline (--once); the next run continues where it stopped",
+                pipeline=member.name,
+                hint="'ingest resume FILE PIPELINE', then 'ingest run --once FILE'",
+            )
 
     def _is_drained(self, member: Member) -> bool:
         """Whether the running batch has ended, or is blocked and not waited for; no other one starts."""

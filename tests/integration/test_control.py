@@ -26,9 +26,9 @@ def pipeline(source: Path, **options: object) -> dict[str, Any]:
     }
 
 
-def commanded(service: Service, command: str, *arguments: str) -> list[dict[str, Any]]:
+def commanded(service: Service, command: str, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
     ended = service.command(command, *arguments, "--output", "json")
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == code, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
@@ -93,7 +93,7 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         (tmp_path / "now" / "3.txt").write_text("e\n")
         unreadable = service.folder / "data" / "state" / "paused" / "new"
         unreadable.mkdir(parents=True)
-        [reloaded] = commanded(service, "reload")
+        [reloaded] = commanded(service, "reload", code=1)
         assert (reloaded["phase"], reloaded["failed"].keys()) == ("done", {"new"})
         assert (reloaded["changed"], reloaded["added"], reloaded["removed"]) == (["hourly", "now"], ["new"], [])
         unreadable.rmdir()
@@ -119,7 +119,7 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         content["pipelines"] = {**before["pipelines"], "damaged": pipeline(tmp_path / "damaged")}
         damaged_checkpoint(service, "damaged")
         service.write(content)
-        assert commanded(service, "reload")[0]["failed"].keys() == {"damaged"}
+        assert commanded(service, "reload", code=1)[0]["failed"].keys() == {"damaged"}
         service.write(before)
 
         assert service.command("pause", "nowhere").returncode == 3

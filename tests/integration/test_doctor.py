@@ -4,16 +4,21 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 
 from ingest.api import IngestError
+from ingest.doctor.examination import Found
 from ingest.doctor.hbase.jmx import Sample
 from ingest.doctor.http import fetched
+from ingest.doctor.pipelines.kafka import retention
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
+from ingest.sources.kafka import KafkaSourceSettings
 from tests.support.in_process import run_here
 from tests.support.local import HBaseServer, free_ports, jars
 from tests.support.names import unique
@@ -88,6 +93,23 @@ def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Pa
     _set_retention(kafka, topic, 60 * MINUTE_MS)
     code, found = doctor(file)
     assert (code, above_info(found)) == (1, {"retention": "warning"})
+
+
+def test_records_behind_an_open_transaction_are_unread(kafka: Kafka) -> None:
+    topic, group = kafka.create_topic("open"), unique("group")
+    settings = KafkaSourceSettings.model_validate({"brokers": kafka.brokers, "topics": [topic]})
+    with closing(GroupOffsets(settings, group)) as offsets:
+        offsets.commit({(topic, 0): 0})
+    with closing(KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("open"))) as sender:
+        sender.init_transactions()
+        sender.begin_transaction()
+        for _ in range(6):
+            sender.send(topic, b"held")
+        sender.flush()
+        found = retention(settings, group, subject="p")
+        sender.abort_transaction()
+    assert isinstance(found, Found)
+    assert found.text == "6 unread records"
 
 
 @pytest.mark.parametrize(

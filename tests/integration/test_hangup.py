@@ -1,12 +1,13 @@
-"""SIGHUP to every process of the group, as a terminal sends it when it is closed."""
+"""SIGHUP: to every process of the group, as a terminal sends it when it is closed, and during the start."""
 
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 from tests.support.service import Service
 
-CONTENT = {
+CONTENT: dict[str, Any] = {
     "state_dir": "data/state",
     "stores": {"local": {"rocksdb": {"path": "data/store"}}},
     "pipelines": {
@@ -28,4 +29,17 @@ def test_service_continues_after_sighup(tmp_path: Path):
         service.wait_for(lambda: any("SIGHUP" in line["event"] for line in service.lines()), "a log line")
         (tmp_path / "in" / "second").write_text("two\n")
         service.wait_for_batches(1, "lines")
+        assert service.stop() == 0
+
+
+def test_sighup_while_spark_starts_reloads_the_file(tmp_path: Path):
+    with Service(tmp_path, CONTENT) as service:
+        (tmp_path / "in").mkdir()
+        service.start()
+        service.wait_for(lambda: service.states() == {"lines": "starting"}, "an endpoint")
+        more = CONTENT["pipelines"]["lines"] | {"source": {"files": {"path": "more"}}}
+        (tmp_path / "more").mkdir()
+        service.write(CONTENT | {"pipelines": {**CONTENT["pipelines"], "more": more}})
+        os.kill(service.pid, signal.SIGHUP)
+        service.wait_for_state("running", "more")
         assert service.stop() == 0

@@ -17,19 +17,27 @@ from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.service.access import access_of
 from ingest.service.address import ServiceAddress
+from ingest.service.compaction_duty import CompactionDuty
+from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
+from ingest.service.replay_duty import ReplayDuty
+from ingest.service.replay_request import ReplayRequest
+from ingest.service.stash_duty import StashDuty
+from ingest.service.stash_request import StashRequest
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 
 
 @contextmanager
-def served(configuration: Configuration, control: Control, activity: Activity | None = None) -> Iterator[Health]:
+def served(
+    configuration: Configuration, control: Control, activity: Activity | None = None, duties: Duties | None = None
+) -> Iterator[Health]:
     """The endpoint of a service without pipelines that run."""
-    health, duties = Health(configuration.pipelines), Duties(Metrics(process=False))
+    health, duties = Health(configuration.pipelines), duties or Duties(Metrics(process=False))
     pages = Pages(health, activity or Activity(), no_metrics, control, duties, access_of(configuration))
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
@@ -59,7 +67,8 @@ class StartsMeanwhile(Pauses):
 
     def set(self, pipeline: str) -> None:
         super().set(pipeline)
-        self._served.enter_context(served(self._configuration, self.control))
+        health = self._served.enter_context(served(self._configuration, self.control))
+        health.change(pipeline, State.PAUSED)
 
     def stop(self) -> None:
         self._served.close()
@@ -70,7 +79,6 @@ def test_pause_reaches_a_service_that_starts_meanwhile(
 ) -> None:
     pauses = StartsMeanwhile(load(pipeline / "pipeline.yaml", env={}, lookup=Catalog()))
     monkeypatch.setattr("ingest.service.pauses.Pauses", lambda _state: pauses)
-    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
     try:
         done = ingest("pause", "pipeline.yaml")
         assert (done.code, "will be paused" in done.out) == (0, False)
@@ -107,6 +115,96 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     name = name_of(ingest)
     activity.throttled(name, lambda: 0.25)
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
+
+
+def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    name, duties = name_in(pipeline), Duties(Metrics(process=False))
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    duties.submit(ReplayDuty(name, ReplayRequest(start_ms=1_000, end_ms=2_000)))
+    duties.submit(CompactionDuty("counts", CompactionRequest()))
+    duties.submit(StashDuty(StashRequest(root="./dumps")))
+    duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)
+    with served(configuration, control, duties=duties):
+        shown = ingest("status", "pipeline.yaml")
+        assert shown.err == f"{name}: replay waiting\ncounts: compaction waiting\n./dumps: stash waiting\n"
+        assert ingest("status", "pipeline.yaml", name).err == f"{name}: replay waiting\n"
+        assert [each["kind"] for each in ingest("status", "pipeline.yaml", "--output", "json").json["duties"]] == [
+            "replay"
+        ]
+
+
+@pytest.mark.parametrize(("command", "wanted"), [("pause", "paused after its micro-batch"), ("resume", "started")])
+def test_command_that_has_no_effect_in_time_is_an_error(
+    activity: Activity,
+    pipeline: Path,
+    ingest: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    wanted: str,
+) -> None:
+    monkeypatch.setattr("ingest.cli.control.WAIT_S", 0.0)  # no supervisor carries it out
+    late = ingest(command, "pipeline.yaml")
+    assert (late.code, f"is not {wanted} within 0 s" in late.err, "next:" in late.err) == (1, True, False)
+    late = ingest(command, "pipeline.yaml", "--output", "json")
+    assert (late.code, late.json["state"], json.loads(late.err)["error"]["code"]) == (1, "starting", "not_reached")
+
+
+class Failing(Control):
+    """A pipeline fails as soon as it is paused or resumed."""
+
+    health: Health
+
+    def pause(self, pipeline: str) -> None:
+        super().pause(pipeline)
+        self.health.change(pipeline, State.FAILED, "store_refused: no\nmore")
+
+    def resume(self, pipeline: str) -> None:
+        super().resume(pipeline)
+        self.health.change(pipeline, State.FAILED, "store_refused: no\nmore")
+
+
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_pipeline_that_fails_meanwhile_ends_the_wait(pipeline: Path, ingest: Callable[..., Any], command: str) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Failing(Pauses(configuration.local_dir), configuration.pipelines)
+    with served(configuration, control) as health:
+        control.health = health
+        failed = ingest(command, "pipeline.yaml")
+    assert (failed.code, "it has failed: store_refused: no\n" in failed.err, "reload" in failed.err) == (1, True, True)
+
+
+def test_pause_of_a_failed_pipeline_is_refused_with_the_reason(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    control = Control(Pauses(configuration.local_dir), configuration.pipelines)
+    name = name_in(pipeline)
+    with served(configuration, control) as health:
+        health.change(name, State.FAILED, "positions are lost")
+        refused = ingest("pause", "pipeline.yaml", name)
+    assert (refused.code, "positions are lost" in refused.err, "ingest reload" in refused.err) == (4, True, True)
+    assert not Pauses(configuration.local_dir).is_set(name)
+
+
+class Rebuilding(Control):
+    """A reload that has added two pipelines, one of which could not be built."""
+
+    def reload(self) -> int:
+        number = super().reload()
+        self.reload_status = ReloadStatus(Phase.DONE, added=("bad", "good"), failed={"bad": "no such topic"}, id=number)
+        return number
+
+
+def test_reload_that_cannot_build_a_pipeline_ends_with_1(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Rebuilding(Pauses(configuration.local_dir), configuration.pipelines)):
+        shown = ingest("reload", "pipeline.yaml")
+        found = ingest("reload", "pipeline.yaml", "--output", "json")
+    assert (shown.code, "bad failed: no such topic" in shown.err, "added good\n" in shown.out + shown.err) == (
+        1,
+        True,
+        True,
+    )
+    assert (found.code, found.json["phase"], found.json["failed"]) == (1, "done", {"bad": "no such topic"})
 
 
 class Restarted(Control):

@@ -372,6 +372,16 @@ CASES = {
         'service: {http: {token: "${TOKEN:short}"}}\nspark:',
         ["2:25: out-of-range: token must have at least 16 characters"],
     ),
+    "wrong-type, a control token with a blank at its end": (
+        "spark:",
+        'service: {http: {token: "${TOKEN:a token of this length }"}}\nspark:',
+        ["2:25: wrong-type: token must have printable ASCII characters only, and no blank at its start or end"],
+    ),
+    "wrong-type, a control token with other characters": (
+        "spark:",
+        'service: {http: {token: "${TOKEN:ein Schlüssel ohne ASCII}"}}\nspark:',
+        ["2:25: wrong-type: token must have printable ASCII characters only, and no blank at its start or end"],
+    ),
     "not-one-of": (
         "topics: [ticks]}}",
         "topics: [ticks], tombstones: dropp}}",

@@ -15,17 +15,21 @@ Part = tuple[str, int]
 
 
 class Admin:
-    """A topic; the times of the records of each partition rise."""
+    """A topic; the times of the records of each partition rise, and the last `uncommitted` are in a transaction."""
 
-    def __init__(self, *times_ms: Sequence[int], earliest: int = 0) -> None:
+    def __init__(self, *times_ms: Sequence[int], earliest: int = 0, uncommitted: int = 0) -> None:
         self._times_ms = {("t", number): each for number, each in enumerate(times_ms)}
         self._earliest = earliest
+        self._uncommitted = uncommitted
         self.requests = 0
 
     def earliest(self, _topics: Sequence[str]) -> dict[Part, int]:
         return dict.fromkeys(self._times_ms, self._earliest)
 
-    def ends(self, _topics: Sequence[str]) -> dict[Part, int]:
+    def ends(self, topics: Sequence[str]) -> dict[Part, int]:
+        return {part: end - self._uncommitted for part, end in self.high_watermarks(topics).items()}
+
+    def high_watermarks(self, _topics: Sequence[str]) -> dict[Part, int]:
         return {part: self._earliest + len(times_ms) for part, times_ms in self._times_ms.items()}
 
     def first_since(self, times_ms: Mapping[Part, int]) -> dict[Part, int]:
@@ -77,6 +81,13 @@ def test_pipeline_that_has_read_everything_costs_none() -> None:
 def test_deleted_records_have_used_all_of_it() -> None:
     found = backlogs(Admin(aged(50), earliest=7), "t", limits(), {("t", 0): 3}, NOW_MS)  # type: ignore[arg-type]
     assert found == {("t", 0): Backlog(position=3, earliest=7, end=8, used=1.0, remaining_s=0.0)}
+
+
+def test_records_behind_an_open_transaction_count_as_unread() -> None:
+    """Kafka deletes them by age, too; a pipeline cannot read them before the transaction ends."""
+    admin = Admin(aged(95.5, 94, 93), uncommitted=3)
+    found = backlogs(admin, "t", limits(), {("t", 0): 0}, NOW_MS)  # type: ignore[arg-type]
+    assert found == {("t", 0): Backlog(position=0, earliest=0, end=3, used=0.95, remaining_s=pytest.approx(180))}
 
 
 def test_partition_without_a_position_is_left_out() -> None:

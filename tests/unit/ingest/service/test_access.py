@@ -67,3 +67,12 @@ def test_emptied_token_file_is_refused(tmp_path: Path):
     token_file(tmp_path).write_text("")
     with pytest.raises(IntegrityError, match="has no token"):
         made_token(tmp_path)
+
+
+def test_token_file_with_characters_that_cannot_be_sent_is_refused(tmp_path: Path):
+    made_token(tmp_path)
+    token_file(tmp_path).write_text("ein Schlüssel ohne ASCII", encoding="utf-8")
+    with pytest.raises(IntegrityError, match="other characters than printable ASCII"):
+        made_token(tmp_path)
+    token_file(tmp_path).write_text("  a-token-between-blanks\n")
+    assert made_token(tmp_path) == "a-token-between-blanks"

@@ -14,7 +14,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
+from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -107,6 +107,23 @@ def test_command_over_tls(tmp_path: Path, with_client_ca: bool):
         made.stop()
 
 
+def test_certificate_that_client_ca_does_not_accept_is_refused(tmp_path: Path):
+    certificate = str(Authority(tmp_path / "authority").issue("server"))
+    client_ca = str(Authority(tmp_path / "other").certificate)
+    files = {"certificate": certificate, "key": certificate, "client_ca": client_ca}
+    made = Running(configuration(tmp_path, tls=files))
+    try:
+        client = ServiceClient(made.configuration)
+        for request in (client.status, client.reload):
+            with pytest.raises(ConflictError, match=r"refused the TLS connection: .*unknown ca") as caught:
+                request()
+            assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
+            assert "client_ca must accept it" in str(caught.value.hint)
+        assert made.control.reload_status.id == 0
+    finally:
+        made.stop()
+
+
 def test_unknown_pipeline_is_an_error(running: Running):
     with pytest.raises(NotFoundError, match='there is no pipeline "q"'):
         ServiceClient(running.configuration).command("q", "pause")
@@ -131,6 +148,25 @@ def test_token_of_another_service_is_refused(tmp_path: Path):
         with pytest.raises(ConflictError, match="the token of the service cannot be read") as caught:
             ServiceClient(made.configuration).command("p", "pause")
         assert (caught.value.code, caught.value.exit_code) == ("locked", 4)
+    finally:
+        made.stop()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "has no token"),
+        ("ein Schlüssel ohne ASCII".encode(), "other characters"),
+        (b"\xff" * 20, "other characters"),
+    ],
+)
+def test_token_file_that_cannot_be_sent_is_an_error(tmp_path: Path, content: bytes, problem: str):
+    made = Running(configuration(tmp_path))
+    try:
+        token_file(made.configuration.local_dir).write_bytes(content)
+        with pytest.raises(IntegrityError, match=problem) as caught:
+            ServiceClient(made.configuration).command("p", "pause")
+        assert "restart the service" in str(caught.value.hint)
     finally:
         made.stop()
 

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from ingest.observe.health import State
 from ingest.service import supervisor as module
@@ -96,6 +97,21 @@ def test_paused_pipeline_ends_a_run_over_existing_records(tmp_path: Path):
     bench = Bench(start, once=True, state_dir=tmp_path)
     assert bench.supervisor.run() == []
     assert (bench.starts, bench.state) == (0, State.PAUSED)
+
+
+def test_pause_during_a_run_over_existing_records_ends_it(tmp_path: Path):
+    def pause(bench: Bench) -> None:
+        start(bench)
+        bench.control.pause("p")
+
+    bench = Bench(pause, once=True, state_dir=tmp_path)
+    run = threading.Thread(target=bench.supervisor.run, daemon=True)
+    with capture_logs() as logs:
+        run.start()
+        run.join(WAIT_S)
+    assert not run.is_alive()
+    assert (bench.starts, bench.stops, bench.state, bench.member.error) == (1, 1, State.PAUSED, None)
+    assert any("the pause ends this run" in line["event"] for line in logs)
 
 
 def test_pause_that_ends_before_its_batch_still_restarts_the_query(tmp_path: Path):

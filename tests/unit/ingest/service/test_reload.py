@@ -1,6 +1,7 @@
 """What a reload compares, and how the supervisor replaces pipelines."""
 
 import json
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
@@ -307,9 +308,9 @@ class HeldDuties:
         pass
 
 
-@pytest.mark.parametrize("by_signal", [False, True])
+@pytest.mark.parametrize("cause", ["command", "SIGHUP", "SIGHUP before the supervisor is made"])
 def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_new_one(
-    monkeypatch: pytest.MonkeyPatch, by_signal: bool
+    monkeypatch: pytest.MonkeyPatch, cause: str
 ):
     monkeypatch.setattr(module, "POLL_S", 0.001)
 
@@ -318,10 +319,10 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
         reload()
 
     def reload() -> None:
-        if by_signal:
-            old.stop.hang_ups += 1
-        else:
+        if cause == "command":
             old.control.reload()
+        elif cause == "SIGHUP":
+            old.stop.hang_ups += 1
 
     def start_new(bench: Bench) -> None:
         bench.query.has_ended = True
@@ -340,6 +341,8 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
 
     old.query.refuse_batches = refuse  # type: ignore[method-assign]
     duties = HeldDuties(reloader)
+    if cause == "SIGHUP before the supervisor is made":
+        old.stop.hang_ups += 1
     supervisor = Supervisor(
         [old.member],
         old.control,
@@ -350,7 +353,10 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
         stop_timeout_s=1.0,
         is_alive=lambda: True,
     )  # type: ignore[arg-type]
+    end = threading.Timer(30, old.stop.request)  # only a failing test waits so long
+    end.start()
     assert supervisor.run() == []
+    end.cancel()
     assert (closed, old.stops, new.starts, new.state) == (["old"], 1, 1, State.STOPPED)
     assert [pipeline for pipeline in supervisor.pipelines if pipeline is old.pipeline] == []
     # the duties of the pipeline have ended before the new one is built, and run again after that
