@@ -166,13 +166,19 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
 
 def _note_later_files(out: Output, partition: "Partition", before: int | None) -> None:
     """Tell if the batch before has rows of micro-batches that are later than all of the current one."""
+    from sinks.archive.committing import recorded_writers
     from sinks.archive.copying import parts_of
+    from sinks.archive.layout import writer_digits
 
     current = partition.current()
     if before is None or current is None or before == current:
         return
     newest_ms = max((name.time_ms for name in parts_of(partition, current)), default=0)
-    later = sum(name.time_ms > newest_ms for name in parts_of(partition, before))
+    writers = recorded_writers(partition.root)
+    later = sum(
+        name.time_ms > newest_ms and any(name.writer == writer_digits(each, str(name.time_ms)) for each in writers)
+        for name in parts_of(partition, before)
+    )
     if later:
         files = counted(later, "file")
         out.note(

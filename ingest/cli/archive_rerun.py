@@ -73,6 +73,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
                 "copied": result.copied,
                 "dropped": dict(counts.dropped),
                 "failed": dict(counts.dead_lettered),
+                "failed_without_dead_letter": len(result.without_letter),
             }
         )
     else:
@@ -81,9 +82,14 @@ def rerun(  # noqa: PLR0913 - the options of the command
             ("#records read", "#rows written", "#rows replaced", "#rows copied"),
             [tuple(f"{number:,}" for number in numbers)],
         )
-        for what, found in (("dropped", counts.dropped), ("failed, as before", counts.dead_lettered)):
+        for what, found in (("dropped", counts.dropped), ("failed", counts.dead_lettered)):
             if found:
                 out.line(f"{what}: {counts_of(found)}")
+    for (topic, partition, offset), reason in list(result.without_letter.items())[:1]:
+        what = f"{counted(len(result.without_letter), 'failed record')} without a row and without a dead letter"
+        out.note(f"{what}, first {topic}/{partition}/{offset}: {reason}", "yellow")
+    if not counts.stored and not result.copied:
+        out.note(f"no event is of the partition {dt}", "yellow")
     if not result.is_current:
         out.done(f"batch {result.batch_id} is complete; a newer batch is current")
         return
@@ -144,6 +150,6 @@ def join(
         )
     if result.is_current:
         follow(configuration, archived, current_paths(archived, dt))
-    files = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')} in {counted(copied.written, 'file')}"
-    state = "which is current" if result.is_current else "a newer batch is current"
-    out.done(f"{files} of batch {result.batch_id}; {state}")
+    rows = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')}"
+    state = "is current" if result.is_current else "is complete; a newer batch is current"
+    out.done(f"{rows} in {counted(copied.written, 'file')}; batch {result.batch_id} {state}")

@@ -27,6 +27,7 @@ UntilOption = Annotated[
 _SKIPPED = {
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "no_body": "the values of their records are not in the body store any more",
+    "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
 _ID_DIGITS = 8  # of the id of a body, in a table

@@ -9,6 +9,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.masks import Masks
 
 MAX_DEAD_LETTER_BYTES = 64 * 1024 * 1024  # of one batch: more would fill the memory of the driver
+MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY = 16 << 10  # else parts of a value that was moved would fill the batch
 MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
 
 
@@ -112,7 +113,7 @@ class DeadLetterBuffer:
 def _bounded(dead_letter: DeadLetter) -> DeadLetter:
     """The dead letter, without its attributes if they are so large that a few would fill a batch."""
     size = sum(len(name) + len(value) for name, value in dead_letter.attributes.items())
-    if size <= MAX_ATTRIBUTE_BYTES:
+    if size <= (MAX_ATTRIBUTE_BYTES if dead_letter.body is None else MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY):
         return dead_letter
     left_out = f"{len(dead_letter.attributes)} attributes of {size} bytes in all are not in the dead letter"
     return replace(dead_letter, attributes={}, message=f"{dead_letter.message} ({left_out})")

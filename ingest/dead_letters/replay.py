@@ -33,6 +33,8 @@ class SkipReason(StrEnum):
     """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
     ROLLED_BACK = "rolled_back"
     """Its micro-batch was rolled back as a whole, and a replay of that runs the record; it stays selectable."""
+    RUNS_AGAIN = "runs_again"
+    """Its micro-batch is not acknowledged, and runs the record again; it stays selectable."""
     NO_BODY = "no_body"
     """The value of its record is not in the body store any more; it stays selectable."""
 

@@ -12,9 +12,17 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         IntegrityError,
         "The pointer of an archive's partition names no complete batch, or the record of a stream is damaged.",
     ),
+    "archive_moved": (
+        ConflictError,
+        "Another batch became current while a re-run or a join copied rows of the one before.",
+    ),
     "archive_no_answer": (
         ConflictError,
         "The pipeline does not answer a re-run or a join: it runs without the sink of the file, or has ended.",
+    ),
+    "archive_other_writer": (
+        ConflictError,
+        "An archive has a writer that is not in the file, or whose checkpoint is not in `state_dir`.",
     ),
     "archive_rerun_runs": (ConflictError, "With `--exclusive`: another process writes a batch of the partition."),
     "archive_rows_failed": (
@@ -32,6 +40,10 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_topic_recreated": (
         ConflictError,
         "A re-run of a partition: a topic was recreated, so rows of the archive have offsets of other records.",
+    ),
+    "archive_unacknowledged": (
+        ConflictError,
+        "A re-run or a join: a pipeline has ended within a micro-batch that has rows in the partition.",
     ),
     "bad_column": (MappingError, "A value is not of the type of its column in an archive."),
     "early_event": (MappingError, "The time of an event is further after its micro-batch than `early` of the archive."),

@@ -6,9 +6,8 @@ outside of the requested times. A row whose event fails now ends the re-run. So 
 events the pipeline drops now, or whose times are of another partition now.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from ingest.api import ConfigError, IngestError, NotFoundError, Origin, RecordPlace
@@ -20,6 +19,7 @@ from ingest.service.archive_records import Ranges, RerunRecords
 from ingest.service.archive_rerun_job import RerunJob
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, check_value
+from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
 from ingest.spark.streaming.batch_log import OffsetRanges
@@ -61,6 +61,7 @@ class RerunResult:
         counts: of all records that were read; events of other partitions are dropped.
         replaced: number of rows of the batch before whose records were read again.
         copied: number of its other rows.
+        without_letter: the records that failed and have no dead letter -> why.
     """
 
     batch_id: int
@@ -69,6 +70,7 @@ class RerunResult:
     counts: Counts
     replaced: int
     copied: int
+    without_letter: Mapping[RecordPlace, str]
 
 
 class ArchiveRerun:
@@ -145,7 +147,23 @@ class ArchiveRerun:
                 copied = copy_current(rerun, streams, rows.keeps)
                 rows.check_failed(partition, rerun.batch_id)
             is_current = rerun.finish(is_kept=request.is_kept)
-            return RerunResult(rerun.batch_id, rerun.before, is_current, job.counts, rows.replaced, copied.rows)
+            return RerunResult(
+                rerun.batch_id,
+                rerun.before,
+                is_current,
+                job.counts,
+                rows.replaced,
+                copied.rows,
+                self._without_letter(job.failed),
+            )
+
+    def _without_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
+        """Records that fail only now, such as those that a filter has dropped before."""
+        if not failed:
+            return {}
+        with closing(dead_letter_queue(self._configuration, self._sink.pipeline)) as queue:
+            known = {entry.dead_letter.record.place for entry in queue.entries()}
+        return {place: reason for place, reason in failed.items() if place not in known}
 
 
 class _RowsBefore:
@@ -163,7 +181,7 @@ class _RowsBefore:
     def __init__(self, ranges: OffsetRanges, failed: Mapping[RecordPlace, str]) -> None:
         self._ranges = ranges
         self._failed = failed
-        self._rows_of_failed: Counter[RecordPlace] = Counter()
+        self._rows_of_failed: set[Origin] = set()
         self.replaced = 0
 
     def keeps(self, origin: Origin) -> bool:
@@ -174,7 +192,7 @@ class _RowsBefore:
             return True
         self.replaced += 1
         if (topic, partition, offset) in self._failed:
-            self._rows_of_failed[topic, partition, offset] += 1
+            self._rows_of_failed.add(origin)
         return False
 
     def check_failed(self, partition: Partition, batch_id: int) -> None:
@@ -184,14 +202,13 @@ class _RowsBefore:
         Raises:
             IngestError: `archive_rows_failed`: one is.
         """
-        missing = self._rows_of_failed
+        missing = set(self._rows_of_failed)
         if not missing:
             return
+        records = {origin[:3] for origin in missing}
         for name in parts_of(partition, batch_id):
-            missing.subtract(
-                origin[:3] for origin in origins_in(partition.root, partition.path(batch_id, str(name)), missing)
-            )
-        lost = sorted(place for place, rows in missing.items() if rows > 0)
+            missing.difference_update(origins_in(partition.root, partition.path(batch_id, str(name)), records))
+        lost = sorted({origin[:3] for origin in missing})
         if lost:
             topic, number, offset = lost[0]
             raise IngestError(

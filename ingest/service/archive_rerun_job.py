@@ -33,7 +33,7 @@ class RerunJob:
     """
     The pipeline of a re-run, on a Spark session of this process.
 
-    Dead letters are not published: the pipeline has published those of its records already.
+    Dead letters are not published: the pipeline has published those of records that failed before.
 
     Args:
         sink: whose partition is written again.

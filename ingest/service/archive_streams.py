@@ -1,7 +1,7 @@
 """The pipelines that write an archived table, beside a process that writes a batch of it."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from ingest.api import ConflictError, SinkContext
@@ -11,9 +11,11 @@ from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of
-from sinks.archive.layout import PartName, writer_digits
+from sinks.archive.layout import WRITERS, PartName, writer_digits
 from sinks.archive.rerun import Rerun
+from sinks.dumps.root import root_errors
 
 _POLL_S = 0.2
 _PATIENCE_S = 60.0
@@ -35,7 +37,7 @@ class ArchiveStream:
     def __init__(self, configuration: Configuration, sink: ArchiveSink) -> None:
         self.pipeline = sink.pipeline
         self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
-        self._writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
+        self.writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
         newest = self.checkpoint.newest_commit()
         acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
         self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
@@ -55,9 +57,9 @@ class ArchiveStream:
         """
         waited_s = 0.0
         while True:
-            answer = rerun.answer(self._writer)
+            answer = rerun.answer(self.writer)
             if answer is None and not self._is_running():
-                answer = rerun.answer(self._writer)  # of a stream that has ended since
+                answer = rerun.answer(self.writer)  # of a stream that has ended since
                 if answer is None:
                     return None
             if answer is not None and not self._runs_before(answer.from_ms):
@@ -86,7 +88,7 @@ class ArchiveStream:
         batch_name = None if number is None else stored_name(self.checkpoint.times_folder, number)
         if batch_name is None:
             return lambda _name: False
-        first_ms, digits = int(batch_name), writer_digits(self._writer, batch_name)
+        first_ms, digits = int(batch_name), writer_digits(self.writer, batch_name)
         return lambda name: name.time_ms >= first_ms and name.writer == digits
 
     def _is_running(self) -> bool:
@@ -112,13 +114,33 @@ def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[l
     The streams of a table; no replay runs within the block, whose rows might be in the older batch alone.
 
     Raises:
-        ConflictError: a replay of one of the pipelines runs.
+        ConflictError: a replay of one of the pipelines runs; or `archive_other_writer`: the table has another writer.
         IngestError: as `ArchiveStream`.
     """
     with ExitStack() as opened:
         for pipeline in {sink.pipeline.name: sink.pipeline for sink in table.sinks}.values():
             opened.enter_context(replay_lock(configuration, pipeline))
-        yield [ArchiveStream(configuration, sink) for sink in table.sinks]
+        streams = [ArchiveStream(configuration, sink) for sink in table.sinks]
+        _refuse_others(table, streams)
+        yield streams
+
+
+def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> None:
+    """Refuse a table with a writer that this process cannot observe: it would not write to the new batch."""
+    with root_errors(table.root):
+        writers = recorded_writers(table.root)
+    ours = {stream.writer: stream for stream in streams}
+    for writer in writers:
+        stream = ours.get(writer)
+        if stream is not None and stream.checkpoint.exists:
+            continue
+        what = "has no checkpoint in `state_dir`" if stream is not None else "is not in the file"
+        raise ConflictError(
+            f'the writer "{writer}" of "{table.root}" {what}',
+            code="archive_other_writer",
+            hint="run the command with the file, and in the working directory, of the service that writes; remove "
+            f'"{WRITERS}/{writer}.json" if that writer is gone for ever',
+        )
 
 
 def copy_current(
@@ -139,16 +161,23 @@ def copy_current(
 
     Raises:
         ArchiveCorruptError: the pointer or a file is damaged.
-        ConflictError: `archive_columns_differ`.
+        ConflictError: `archive_columns_differ`; or `archive_unacknowledged`: a pipeline has ended within a micro-batch.
         OSError: of the file system.
     """
     partition = rerun.partition
     current = partition.current()
     if current is None:
         return Copied()
+    rerun.source = current
     # in this order: a micro-batch that runs again meanwhile is written to both batches, to the new one first
     run_again = [stream.is_unacknowledged() for stream in streams]
     parts = parts_of(partition, current)
     written = parts_of(partition, rerun.batch_id)
-    chosen = [each for each in parts.items() if each[0] not in written and not any(test(each[0]) for test in run_again)]
+    chosen = [(name, entry) for name, entry in parts.items() if name not in written]
+    if any(test(name) for name, _ in chosen for test in run_again):
+        raise ConflictError(
+            f'a pipeline has ended within a micro-batch that has rows in "{partition.folder}"',
+            code="archive_unacknowledged",
+            hint="start the service, then run the command again beside it",
+        )
     return copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)

@@ -22,12 +22,14 @@ from ingest.receipt import Counts
 from ingest.service.batches import batch_log_folder
 from ingest.service.later_runs import LaterRuns
 from ingest.service.letter_bodies import OpenLetterBodies, RecordsWithValues
+from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
 from ingest.service.stores import committers_of, driver_stores
 from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
+from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.rolled_back import rolled_back
 from sinks.writing.driver_store import DriverStore
 
@@ -54,6 +56,7 @@ class DeadLetterReplay:
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
         self._recount = recount
+        self._unacknowledged_ms: int | None = None
         self._runs: LaterRuns | None = None
         self._bodies = OpenLetterBodies(configuration, catalog)
         self._values: Mapping[RecordPlace, LetterBody] = {}
@@ -66,6 +69,8 @@ class DeadLetterReplay:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
+            checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
+            self._unacknowledged_ms = checkpoint.uncommitted_ms()
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
@@ -145,13 +150,16 @@ class DeadLetterReplay:
         """
         Why a dead letter does not run; None if it runs.
 
-        Each of its sinks would count its record a second time, or the body store does not have the value of its record.
+        Its micro-batch runs again, each of its sinks would count its record a second time, or the body store does not
+        have the value of its record.
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
             StoreError: the store of the value is unavailable.
         """
         dead_letter = entry.dead_letter
+        if dead_letter.batch_time_ms == self._unacknowledged_ms:
+            return SkipReason.RUNS_AGAIN
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks

@@ -7,10 +7,12 @@ from typing import Self
 from ingest.api import ConflictError
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import pipeline_of
+from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.queue import ReplayOutcome
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
+from ingest.spark.state import state_of
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 
@@ -77,10 +79,12 @@ class LetterReferences:
                 except ConflictError:
                     pass  # it runs, so its references are only reported
                 self._opened.push(opened.pop_all())
+        # those in files wait, too, if the file has named a topic since
+        files = FileDeadLetters(state_of(self._configuration), name)
         with closing(dead_letter_queue(self._configuration, pipeline)) as queue:
             return frozenset(
                 entry.dead_letter.body_reference
-                for entry in queue.entries()
+                for entry in (*queue.entries(), *files.entries())
                 if entry.dead_letter.body is not None
                 and (entry.mark is None or entry.mark.outcome is not ReplayOutcome.REPLAYED)
             )

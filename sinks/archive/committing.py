@@ -233,6 +233,16 @@ class ArchiveCommitter(Committer):
         return f"{WRITERS}/{self._writer}.json"
 
 
+def recorded_writers(root: Root) -> list[str]:
+    """The streams that have written to a table, sorted; not replays, which have a record of their own."""
+    try:
+        names = [entry.name for entry in root.entries(WRITERS)]
+    except FileNotFoundError:
+        return []
+    found = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    return sorted(name for name in found if not name.endswith("+replay"))
+
+
 def staged_in(result: bytes) -> Iterable[StagedPart]:
     """The files in the result of a task."""
     return [StagedPart(*each) for each in orjson.loads(result)]

@@ -35,6 +35,7 @@ class Rerun:
     Attributes:
         batch_id: of the batch.
         before: the batch that `finish` has superseded.
+        source: the batch from which rows were copied; None for none.
 
     Raises:
         ConflictError: `archive_rerun_runs`: with `exclusive`, another process writes a batch of the partition.
@@ -42,6 +43,7 @@ class Rerun:
 
     batch_id: int
     before: int | None = None
+    source: int | None = None
 
     def __init__(
         self, partition: Partition, activity: str, *, exclusive: bool = False, clock_ms: Callable[[], int] = now_ms
@@ -100,7 +102,8 @@ class Rerun:
             Whether it is current now.
 
         Raises:
-            ConflictError: `lease_lost`: this process was suspended, so streams may not have written to the batch.
+            ConflictError: `lease_lost`: this process was suspended, so streams may not have written to the batch; or
+                `archive_moved`: the batch whose rows were copied is not current any more.
         """
         root = self.partition.root
         with root_errors(root):
@@ -109,6 +112,12 @@ class Rerun:
                     f'the marker of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
                     code="lease_lost",
                     hint="this process was suspended; start the command again",
+                )
+            if self.source is not None and self.partition.current() != self.source:
+                raise ConflictError(
+                    f'another batch of "{self.partition.folder}" became current while its rows were copied',
+                    code="archive_moved",
+                    hint="start the command again",
                 )
             if is_kept:
                 keep(self.partition, self.batch_id)

@@ -121,6 +121,7 @@ def test_each_record_is_read_once_before_and_after_each_switch(kafka: Kafka, tmp
         service.kill_all()
         service.write(archived.content("old"))
         service.start()
+        service.wait_for_state("running", PIPELINE)
         service.write(archived.content("new"))
         for day in (0, 1):
             done = rerun(service, archived.value(day))

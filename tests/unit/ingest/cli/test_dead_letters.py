@@ -344,6 +344,17 @@ class Keyboard(io.StringIO):
         return True
 
 
+def test_dead_letters_of_a_micro_batch_that_runs_again_are_not_replayed(ingest, positions, folder):
+    (entry, *_others) = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+    checkpoint = folder / "data" / "state" / "checkpoints" / entry["pipeline"]
+    for name, text in (("offsets", "v1"), ("times", str(entry["batch_time_ms"]))):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "7").write_text(text)
+    result = ingest("dead-letters", "replay", FILE, positions[0])
+    assert "1 dead letter, because their micro-batch is not acknowledged" in result.err
+    assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [0, 4, 8]
+
+
 class TestPurge:
     @pytest.fixture
     def replayed(self, ingest, positions):

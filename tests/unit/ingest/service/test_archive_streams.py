@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConflictError, IngestError, NotFoundError, Origin
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.service import archive_streams
 from ingest.service.archive_join import join
+from ingest.service.archive_rerun import _RowsBefore
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
@@ -100,7 +102,7 @@ class TestJoin:
         assert partition.batch(joined.batch_id).is_kept
         assert list(markers(table.root, START_S * 1000)) == []
 
-    def test_batch_that_runs_again_is_left_to_the_stream(
+    def test_batch_that_runs_again_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         stream = Stream(table.root)
@@ -108,10 +110,39 @@ class TestJoin:
         stream.run(SECOND_MS, [event(2)], [event(3)])
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
-        joined = join(configuration, table, "20151210")
-        assert (joined.copied.rows, visible(table.root)) == (1, {"20151210": [1]})
-        Stream(table.root).run(SECOND_MS, [event(2), event(3)])
-        assert visible(table.root) == {"20151210": [1, 2, 3]}
+        with pytest.raises(ConflictError, match="ended within a micro-batch") as caught:
+            join(configuration, table, "20151210")
+        assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
+        acknowledged(folder, 1, SECOND_MS)
+        assert join(configuration, table, "20151210").copied.rows == 3
+
+    def test_other_writer_of_the_table_is_refused(
+        self, configuration: Configuration, table: ArchivedTable, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        with pytest.raises(ConflictError, match="has no checkpoint") as caught:
+            join(configuration, table, "20151210")
+        assert caught.value.code == "archive_other_writer"
+        acknowledged(folder, 0, FIRST_MS)
+        table.root.write("_writers/q+archive.json", b"{}")
+        table.root.write("_writers/q+archive+replay.json", b"{}")
+        with pytest.raises(ConflictError, match="is not in the file"):
+            join(configuration, table, "20151210")
+        table.root.remove_file("_writers/q+archive.json")
+        assert join(configuration, table, "20151210").copied.rows == 1
+
+    def test_batch_that_became_current_while_rows_were_copied_stays(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rerun(partition, "test") as slow:
+            copy_current(slow, streams)
+            with Rerun(partition, "test") as fast:
+                assert fast.finish()
+            with pytest.raises(ConflictError) as caught:
+                slow.finish()
+        assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
 
     def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
         with pytest.raises(NotFoundError) as caught:
@@ -187,3 +218,17 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
         assert copy_current(rerun, streams).rows == 1
         assert rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
+
+
+def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partition: Partition) -> None:
+    first, second = event(1), replace(event(1), origin=Origin("t", 0, 1, 1))
+    Stream(partition.root).run(FIRST_MS, [first])
+    rows = _RowsBefore({("t", 0): (0, 9)}, {("t", 0, 1): "bad"})
+    assert not rows.keeps(first.origin)
+    with Rerun(partition, "test") as rerun:
+        Stream(partition.root).run(SECOND_MS, [second])
+        with pytest.raises(IngestError, match="fails now for 1 records") as caught:
+            rows.check_failed(partition, rerun.batch_id)
+        assert caught.value.code == "archive_rows_failed"
+        Stream(partition.root).run(THIRD_MS, [first])
+        rows.check_failed(partition, rerun.batch_id)
