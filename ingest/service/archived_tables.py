@@ -144,12 +144,13 @@ def check_value(rule: PartitionRule, value: str) -> None:
 
 def batch_id_from(text: str) -> int:
     """
-    The id of a batch, as a user writes it: `1449784608` or `batch_id=1449784608`.
+    The id of a batch, as a user writes it: `1449784608`, `batch_id=1449784608` or `dt=20151210/batch_id=1449784608`.
 
     Raises:
         ConfigError: it is none.
     """
-    found = batch_id_of(text if text.startswith("batch_id=") else f"batch_id={text}")
+    name = text.rpartition("/")[2]  # as `history` prints it, with the partition before
+    found = batch_id_of(name if name.startswith("batch_id=") else f"batch_id={name}")
     if found is None:
         raise ConfigError(f'"{text}" is no batch', hint="write its id, as in --batch 1449784608")
     return found

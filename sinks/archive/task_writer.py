@@ -18,6 +18,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.formats.times import moment
 from sinks.archive.columns import PLACE, Column, Row
 from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
@@ -166,7 +167,7 @@ class ArchiveWriter(SinkWriter):
             return self._without_time(time_ms)
         if time_ms < self._oldest_ms:
             raise MappingError(
-                f"the time of the event is {(self._oldest_ms - time_ms) / 1000:.0f} s before the earliest allowed",
+                f"the time of the event, {moment(time_ms)}, is before the earliest allowed, {moment(self._oldest_ms)}",
                 code="late_event",
                 hint="raise `late` of the sink, then replay the dead letter",
             )
@@ -182,7 +183,7 @@ class ArchiveWriter(SinkWriter):
             self._folders[hour] = folder
         if time_ms > self._newest_ms:
             raise MappingError(
-                f"the time of the event is {(time_ms - self._newest_ms) / 1000:.0f} s after the latest allowed",
+                f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
                 code="early_event",
                 hint="raise `early` of the sink, then replay the dead letter",
             )

@@ -77,7 +77,8 @@ def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partitio
 def test_3c11_keep_and_unkeep(ingest, partition):
     assert ingest("archive", "keep", *OF_TABLE, "--dt", "20151210", "--batch", f"batch_id={SECOND_S}").code == 0
     assert partition.batch(SECOND_S).is_kept
-    assert ingest("archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S).code == 0
+    path = f"dt=20151210/batch_id={SECOND_S}"
+    assert ingest("archive", "unkeep", *OF_TABLE, "--dt", "20151210", "--batch", path).code == 0
     assert not partition.batch(SECOND_S).is_kept
 
 
