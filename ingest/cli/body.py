@@ -127,7 +127,8 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     out.line(f"blocks        {status.blocks}, each {status.block_bytes} bytes, compression {status.compression.value}")
     out.line(f"stored bytes  {status.stored_length}")
     out.line(f"created       {moment(status.created_ms)}")
-    out.line(f"references    {len(references)}" + ("" if since is None or references else f", none since {moment(since)}"))
+    unreferenced = "" if since is None or references else f", since {moment(since)}"
+    out.line(f"references    {len(references)}{unreferenced}")
     for each in references:
         out.line(f"  {readable(each)}")
 
