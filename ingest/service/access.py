@@ -51,8 +51,10 @@ def token_in(file: Path) -> str:
     """
     token = file.read_text(encoding="utf-8", errors="replace").strip()
     problem = None
-    if len(token) < _MIN_TOKEN_CHARS:
+    if not token:
         problem = "has no token"
+    elif len(token) < _MIN_TOKEN_CHARS:
+        problem = f"has a token of fewer than {_MIN_TOKEN_CHARS} characters"
     elif not is_token(token):
         problem = "has a token with other characters than printable ASCII"
     if problem is not None:

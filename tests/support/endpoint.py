@@ -14,7 +14,7 @@ from ingest.service.duties import Duties
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 
-TOKEN = "token-of-a-test"  # noqa: S105 - of a test
+TOKEN = "token-of-some-test"  # noqa: S105 - of a test
 
 
 def no_metrics() -> tuple[str, bytes]:
