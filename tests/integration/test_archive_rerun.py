@@ -4,6 +4,8 @@ import threading
 from pathlib import Path
 from typing import Self
 
+import pytest
+
 from tests.support.archived_topic import FIRST_DAY, PIPELINE, SECOND_DAY, ArchivedTopic, rerun
 from tests.support.servers import Kafka
 from tests.support.service import Service
@@ -55,6 +57,7 @@ def test_3c8_partition_is_written_again_beside_the_stream(kafka: Kafka, tmp_path
     assert not list((tmp_path / "archive" / "customer" / "_reruns").iterdir())
 
 
+@pytest.mark.slow
 def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path) -> None:
     archived = ArchivedTopic(kafka, tmp_path)
     archived.produce(40)
