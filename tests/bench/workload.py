@@ -103,7 +103,7 @@ class Workload:
 def archived(content: dict[str, Any]) -> dict[str, Any]:
     """A pipeline file of `Workload.content` whose sink is an archive in Parquet, with the cells as columns of text."""
     (pipeline,) = content["pipelines"].values()
-    columns = {name: f"%{{2hb_{FAMILY}:{name}}}" for name in COLUMNS}
+    columns = {name: f"%{{'2hb_{FAMILY}:{name}'}}" for name in COLUMNS}
     sink = {"root": "./archive", "table": TABLE, "columns": columns}
     return {"version": 1, "pipelines": {PIPELINE: pipeline | {"sinks": [{"archive": sink}]}}}
 
