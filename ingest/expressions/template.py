@@ -89,6 +89,8 @@ class Template:
         if on_missing == OnMissing.EMPTY or not any(part.attributes for part in self._parts):
             return self.render
         if on_missing != OnMissing.ERROR:
+            if len(self._parts) == 1:
+                return self._parts[0].value
             return _whole(self._parts, lambda _event, _names: None)
 
         def fail(event: Event, names: Sequence[str]) -> None:

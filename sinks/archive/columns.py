@@ -11,6 +11,7 @@ from ingest.expressions import Template
 
 Row = tuple[object, ...]
 """A value for each column, in their order; None if there is none."""
+_SLOT_BYTES = 32  # about the size of a value besides its text
 
 
 class ColumnType(StrEnum):
@@ -65,25 +66,34 @@ def columns_of(declared: Mapping[str, ColumnOptions]) -> tuple[Column, ...]:
     return PLACE + tuple(Column(name, each.type) for name, each in declared.items())
 
 
-def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], Row]:
+def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[Row, int]]:
     """
-    The function that makes the row of an event.
+    The function that makes the row of an event, and tells about how many bytes of memory the row takes.
 
     It raises MappingError for a value that is not of the type of its column, and ExpressionError as its templates.
     """
-    parts = [(name, each.value.renderer(each.on_missing), _READ[each.type]) for name, each in declared.items()]
+    parts = [(each.value.renderer(each.on_missing), _READ[each.type]) for each in declared.values()]
+    names = tuple(declared)
+    slots = _SLOT_BYTES * (len(PLACE) + len(parts))
 
-    def row_of(event: Event) -> Row:
+    def row_of(event: Event) -> tuple[Row, int]:
         values: list[object] = [*event.origin, event.timestamp_ms]
-        for name, render, read in parts:
-            text = render(event)
-            try:
-                values.append(None if text is None else read(text))
-            except ValueError as error:
-                raise MappingError(
-                    f'column "{name}": {error}', code="bad_column", hint="change the type, or guard with `when`"
-                ) from error
-        return tuple(values)
+        size = slots
+        try:
+            for render, read in parts:
+                text = render(event)
+                if text is not None:
+                    size += len(text)
+                    values.append(read(text))
+                else:
+                    values.append(None)
+        except ValueError as error:
+            raise MappingError(
+                f'column "{names[len(values) - len(PLACE)]}": {error}',
+                code="bad_column",
+                hint="change the type, or guard with `when`",
+            ) from error
+        return tuple(values), size
 
     return row_of
 

@@ -1,7 +1,6 @@
 """The task's half of the sink: a file of rows for each partition, under the staging folder of the attempt."""
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import BinaryIO, NamedTuple
@@ -28,7 +27,6 @@ _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""
 _BYTES = 32 << 20
 """Of all rows in memory."""
-_SLOT_BYTES = 32  # about the size of a value besides its text
 _TIME = [column.name for column in PLACE].index("_time")
 _HOUR_MS = 3_600_000
 """Patterns of partitions have nothing shorter than an hour."""
@@ -64,6 +62,16 @@ class StagedPart(NamedTuple):
     path: str
 
 
+class _Pending:
+    """Rows of a partition that are in memory, and about their bytes."""
+
+    __slots__ = ("rows", "size")
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.size = 0
+
+
 class _OpenPart:
     """The file of a partition that is being written."""
 
@@ -82,7 +90,7 @@ class ArchiveWriter(SinkWriter):
         root: of the table.
         rule: names the partitions.
         columns: in the order of the values of a row.
-        row_of: makes the row of an event.
+        row_of: makes the row of an event, and tells about how many bytes it takes.
         times: which events fail because of their times.
     """
 
@@ -92,7 +100,7 @@ class ArchiveWriter(SinkWriter):
         rule: PartitionRule,
         file_format: ArchiveFormat,
         columns: Sequence[Column],
-        row_of: Callable[[Event], Row],
+        row_of: Callable[[Event], tuple[Row, int]],
         times: EventTimes,
     ) -> None:
         self._root = root
@@ -107,8 +115,7 @@ class ArchiveWriter(SinkWriter):
         self._folder = ""
         self._task = ""
         self._oldest_ms = self._newest_ms = 0
-        self._rows: dict[str, list[Row]] = {}
-        self._row_bytes: Counter[str] = Counter()
+        self._pending: dict[str, _Pending] = {}
         self._bytes = 0
         self._parts: dict[str, _OpenPart] = {}
 
@@ -117,23 +124,25 @@ class ArchiveWriter(SinkWriter):
         self.close()
         self._counts = counts
         self._folder, self._task = prepared.decode(), spec.task_id
-        self._oldest_ms = spec.batch.time_ms - self._times.late_ms
+        self._oldest_ms = max(1, spec.batch.time_ms - self._times.late_ms)  # before it is no event time
         self._newest_ms = spec.batch.time_ms + self._times.early_ms
 
     def write(self, event: Event) -> None:
         """Buffer the row of an event."""
-        folder = self._folder_of(event.timestamp_ms)
-        row = self._row_of(event)
+        time_ms = event.timestamp_ms
+        folder = self._folders.get(time_ms // _HOUR_MS) if self._oldest_ms <= time_ms <= self._newest_ms else None
+        if folder is None:
+            folder = self._folder_of(time_ms)
+        row, size = self._row_of(event)
         if folder == self._no_time:
             row = (*row[:_TIME], None, *row[_TIME + 1 :])
-        rows = self._rows.get(folder)
-        if rows is None:
-            rows = self._rows[folder] = []
-        rows.append(row)
-        size = _SLOT_BYTES * len(row) + sum(len(value) for value in row if isinstance(value, bytes | str))
-        self._row_bytes[folder] += size
+        pending = self._pending.get(folder)
+        if pending is None:
+            pending = self._pending[folder] = _Pending()
+        pending.rows.append(row)
+        pending.size += size
         self._bytes += size
-        if len(rows) >= _ROWS:
+        if len(pending.rows) >= _ROWS:
             self._write_rows(folder)
         elif self._bytes >= _BYTES:
             self._write_all()
@@ -154,8 +163,7 @@ class ArchiveWriter(SinkWriter):
     def close(self) -> None:
         """Discard what is not flushed."""
         parts, self._parts = self._parts, {}
-        self._rows, self._bytes = {}, 0
-        self._row_bytes.clear()
+        self._pending, self._bytes = {}, 0
         for part in parts.values():
             with contextlib.suppress(Exception):  # the files are discarded anyway
                 part.rows.close()
@@ -195,12 +203,13 @@ class ArchiveWriter(SinkWriter):
         raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
 
     def _write_all(self) -> None:
-        for folder in list(self._rows):
+        for folder in list(self._pending):
             self._write_rows(folder)
 
     def _write_rows(self, folder: str) -> None:
-        rows = self._rows.pop(folder)
-        self._bytes -= self._row_bytes.pop(folder)
+        pending = self._pending.pop(folder)
+        rows = pending.rows
+        self._bytes -= pending.size
         with _to_disk(self._root):
             part = self._parts.get(folder)
             if part is None:
