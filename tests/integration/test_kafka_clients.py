@@ -164,11 +164,13 @@ def test_commit_to_a_missing_topic_is_refused(group):
 
 def test_offsets_of_a_group_with_members_are_refused(kafka, connection):
     topic, name = kafka.create_topic("group"), unique("group")
-    member = client.KafkaConsumer(topic, bootstrap_servers=kafka.brokers, group_id=name)
+    member = client.KafkaConsumer(bootstrap_servers=kafka.brokers, group_id=name)
     group = GroupOffsets(connection, name)
     try:
-        while not member.assignment():
-            member.poll(timeout_ms=100)
+        # a member that joins before it knows the partitions of a new topic gets none
+        assert reached(lambda: member.partitions_for_topic(topic), 30)
+        member.subscribe([topic])
+        assert reached(lambda: member.poll(timeout_ms=100) or member.assignment(), 60)
         with pytest.raises(IngestError) as caught:
             group.commit({(topic, 0): 1})
         assert caught.value.code == "group_in_use"
