@@ -35,7 +35,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive_sql import sql_paths
     from sinks.archive.cleanup import BatchStatus, states_of
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     located = sql_paths(configuration, archived)
@@ -98,7 +98,7 @@ def point(
     from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.switching import switch
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -145,7 +145,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     Example: ingest archive register pipeline.yaml customer
     """
     from ingest.service.archive_sql import current_paths, follow, statements
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -192,7 +192,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.api import NotFoundError
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.cleanup import keep, unkeep
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     _, archived = _opened(out, file, table)
     batch_id = batch_id_from(batch)

@@ -41,7 +41,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     from ingest.service.archive_sql import sql_paths
     from ingest.service.archived_tables import archived_table
     from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     age_ms = milliseconds("--older-than", older_than)
     if age_ms < MIN_AGE_MS and not force:

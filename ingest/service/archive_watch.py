@@ -9,7 +9,7 @@ from ingest.service.archived_tables import ArchivedTable, archived_tables
 from ingest.service.duties import Duties
 from ingest.service.periodic import Periodic
 from sinks.archive.cleanup import BatchState, BatchStatus, states_of
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 CHECK_S = 600.0
 """Between two checks: each lists the folders of all partitions."""

@@ -20,8 +20,8 @@ from ingest.spark.jobs.stash import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name
 from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
-from sinks.dumps.root import Root, open_root, root_errors
 from sinks.dumps.run import StashRun
+from sinks.files.root import Root, open_root, root_errors
 
 UNIT_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""

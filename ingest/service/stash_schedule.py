@@ -14,7 +14,7 @@ from ingest.service.stash_duty import StashDuty
 from ingest.service.stash_plan import tables_of
 from ingest.service.stash_request import StashRequest
 from sinks.dumps.listing import complete_dumps
-from sinks.dumps.root import open_root, root_errors
+from sinks.files.root import open_root, root_errors
 
 POLL_S = 1.0
 JOIN_S = 1.0  # the root may be on a file system that does not answer

@@ -17,7 +17,7 @@ from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, wri
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Answer, Marker, answer_of, markers, put_answer
 from sinks.archive.task_writer import StagedPart
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 POLL_S = 3.0
 """Between looks for markers of re-runs, which are answered within ten seconds."""

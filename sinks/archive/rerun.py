@@ -16,7 +16,7 @@ from sinks.archive.cleanup import keep
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import STALE_MS, Answer, Marker, answers, markers, put_marker, remove_marker
 from sinks.archive.switching import switch
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 BEAT_S = 30.0
 """Between heartbeats: many fit into the time after which a marker has no effect."""

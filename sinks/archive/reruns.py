@@ -21,7 +21,7 @@ import orjson
 
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import RERUNS
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 STALE_MS = 600_000
 """A marker without a heartbeat for so long is ignored."""

@@ -7,7 +7,6 @@ from typing import Any
 from ingest.api import ConfigError, Row, Store
 from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
 from sinks.dumps.reader import StashReader
-from sinks.dumps.root import Root
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
@@ -15,6 +14,7 @@ from sinks.feed.lineage import descendants
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 from sinks.feed.stream import Shard
+from sinks.files.root import Root
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 

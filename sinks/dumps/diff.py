@@ -9,9 +9,9 @@ from typing import NamedTuple
 from sinks.dumps.errors import StashCorruptError, TableNotStashedError
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
-from sinks.dumps.root import root_errors
 from sinks.dumps.rows import StashRow
 from sinks.dumps.splits import Split
+from sinks.files.root import root_errors
 from sinks.scanning.paired_rows import paired
 
 

@@ -21,7 +21,7 @@ from sinks.dumps.layout import (
     file_format,
 )
 from sinks.dumps.manifest import Manifest, Success, TableFile
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 _MOST_LATEST_BYTES = 2_048  # of `_LATEST`: a larger one is none
 

@@ -23,9 +23,9 @@ from sinks.dumps.listing import (
 )
 from sinks.dumps.pins import DEFAULT_TTL_MS, Pin, create_pin
 from sinks.dumps.reading import Document, OnBad, StashIterator, documents_of, rows_of
-from sinks.dumps.root import Root, open_root, root_errors
 from sinks.dumps.rows import StashRow
 from sinks.dumps.splits import Split
+from sinks.files.root import Root, open_root, root_errors
 
 T = TypeVar("T")
 

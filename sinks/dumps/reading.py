@@ -10,9 +10,9 @@ from ingest.api import DecodeError
 from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines
-from sinks.dumps.root import Root, root_errors
 from sinks.dumps.rows import StashRow, document_of
 from sinks.dumps.splits import Split
+from sinks.files.root import Root, root_errors
 
 T = TypeVar("T")
 Document = Mapping[str, Any]

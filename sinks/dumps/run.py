@@ -39,7 +39,7 @@ from sinks.dumps.layout import (
 from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump
 from sinks.dumps.lock import BEAT_S, RootLock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 
 class _Plan(NamedTuple):

@@ -10,8 +10,8 @@ from ingest.api import Row
 from sinks.dumps.layout import FileFormat, encoded_table, table_file_name
 from sinks.dumps.lines import write_lines
 from sinks.dumps.manifest import TableFile
-from sinks.dumps.root import Root
 from sinks.dumps.rows import StashRow
+from sinks.files.root import Root
 
 
 def write_table_file(

@@ -9,7 +9,7 @@ from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import StashReader
-from sinks.dumps.root import Root, open_root
+from sinks.files.root import Root, open_root
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs

@@ -15,9 +15,9 @@ from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.root import open_root
 from sinks.dumps.run import StashRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.root import open_root
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import Retry
 from tests.support.feeds import T

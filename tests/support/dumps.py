@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ingest.api import Cell, FamilySpec, Row
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable, Manifest
-from sinks.dumps.root import Root
 from sinks.dumps.run import StashRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 
 FAMILIES = (FamilySpec(b"f"),)
 START_MS = 1_424_736_000_000

@@ -8,7 +8,7 @@ from sinks.archive.layout import SUCCESS, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Marker, put_marker
 from sinks.archive.switching import switch
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
 PART = "part-0001449784612345-00000-5f0c9a31.parquet"

@@ -112,7 +112,7 @@ def test_options_of_the_file(ingest, folder, configuration):
 
 @pytest.mark.usefixtures("configuration")
 def test_too_little_space(ingest, monkeypatch):
-    monkeypatch.setattr("sinks.dumps.local_root.LocalRoot.free_bytes", lambda _root: 10)
+    monkeypatch.setattr("sinks.files.local_root.LocalRoot.free_bytes", lambda _root: 10)
     refused = ingest(*ALONE)
     assert (refused.code, "has 10 B free" in refused.err) == (3, True), refused.err
     assert ingest(*ALONE, "--ignore-space").code == 0

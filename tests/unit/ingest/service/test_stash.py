@@ -16,9 +16,9 @@ from ingest.service.stash import Stash
 from ingest.service.stash_request import StashRequest
 from ingest.service.stash_result import StashResult, TableCounts
 from sinks.dumps.errors import TableNotStashedError, UnknownTableError
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpUnit, Limits
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
 from tests.support.clock import Clock
 from tests.support.stashes import MARK_MS, TABLE, InProcess, dumped, opened, written

@@ -18,9 +18,9 @@ from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from tests.support.stashes import InProcess, dumped, opened
 
 FILE = """

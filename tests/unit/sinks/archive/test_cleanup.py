@@ -10,7 +10,7 @@ from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Marker, put_marker
 from sinks.archive.switching import superseded_ms, switch
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
 DAY_MS = 86_400_000

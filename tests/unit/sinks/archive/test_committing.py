@@ -27,8 +27,8 @@ from sinks.archive.layout import NO_TIME, SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import STALE_MS, Answer, Marker, answers, put_marker, remove_marker
 from sinks.archive.sink import ArchiveSettings
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.root import Root
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
     SETTINGS,

@@ -9,8 +9,8 @@ from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
 from sinks.archive.reruns import STALE_MS, Answer, Marker, answer_of, answers, markers, put_answer, put_marker
 from sinks.archive.reruns import remove_marker as remove
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.root import Root
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 
 NOW_S = 1449784608
 MARKER = Marker("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)

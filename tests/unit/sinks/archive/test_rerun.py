@@ -8,7 +8,7 @@ from ingest.api import ConflictError
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import STALE_MS, Answer, markers, put_answer
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 
 NOW_S = 1449847129
 FIRST_S = NOW_S - 60

@@ -6,8 +6,8 @@ from ingest.api import Cell, ConfigError, FamilySpec, IntegrityError, Row
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
 from sinks.dumps.errors import StashCorruptError, UnknownTableError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import bootstrap, completed, rows_of

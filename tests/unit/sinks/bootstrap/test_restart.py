@@ -13,7 +13,6 @@ from sinks.bootstrap.restart import restart_from_dump
 from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.root import open_root
 from sinks.dumps.run import StashRun
 from sinks.dumps.table_files import write_table_file
 from sinks.feed.client import FeedClient
@@ -25,6 +24,7 @@ from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import PropertyLeases
 from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
+from sinks.files.root import open_root
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import UPDATES
 from tests.support.clock import Clock

@@ -9,10 +9,10 @@ from ingest.api import StoreUnavailableError
 from sinks.dumps.existing import ExistingDump, oldest_with_pointers
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import MANIFEST
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import StashRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.crashing_root import CrashError, CrashingRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot

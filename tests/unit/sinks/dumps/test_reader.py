@@ -14,11 +14,11 @@ from sinks.dumps.errors import (
     UnknownTableError,
 )
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.pins import pins
 from sinks.dumps.reader import LATEST_CACHED_MS, StashReader
 from sinks.dumps.splits import Split
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, FullRoot, ReadOnlyRoot, make_dump, rows_of
 
 HOUR_MS = 3_600_000

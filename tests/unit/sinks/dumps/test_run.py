@@ -7,11 +7,11 @@ import re
 import pytest
 
 from ingest.api import ConflictError, NotFoundError
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import StashReader
 from sinks.dumps.run import StashRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 

@@ -12,7 +12,7 @@ from ingest.spark.datasource.options import DumpOptions, dump_options
 from ingest.spark.datasource.source import TableDataSource
 from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of
 
 SERIALIZER = CPickleSerializer()

@@ -16,8 +16,8 @@ from ingest.spark.jobs import stash as module
 from ingest.spark.jobs.stash import DumpFiles, DumpWork, SparkDump, joined, task_result
 from ingest.spark.jobs.task_errors import TaskError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
