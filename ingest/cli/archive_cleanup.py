@@ -64,14 +64,14 @@ def cleanup(  # noqa: PLR0913 - the options of the command
         if dry_run:
             for path in files_to_remove(plan):
                 show(path)
-            removed = [state for _, state in plan.batches]
+            removed = [entry for _, entry in plan.batches]
         else:
             removed = clean_up(plan, now_ms(), show)
     for path in plan.foreign:
         out.note(f"foreign: {path}", "yellow")
     for path, reason in sorted(plan.kept.items()):
         out.note(f"kept: {path}: {reason}", "dim")
-    amount = size(sum(state.size_bytes for state in removed))
+    amount = size(sum(entry.size_bytes for entry in removed))
     verb = "would be removed" if dry_run else "removed"
     out.done(f"{counted(len(removed), 'batch', 'batches')} {verb}, {amount}")
     if dry_run and removed:

@@ -8,7 +8,7 @@ from ingest.observe.results import ArchiveSize
 from ingest.service.archived_tables import ArchivedTable, archived_tables
 from ingest.service.duties import Duties
 from ingest.service.periodic import Periodic
-from sinks.archive.cleanup import BatchState, BatchStatus, states_of
+from sinks.archive.cleanup import BatchState, PartitionEntry, entries_of
 from sinks.files.root import root_errors
 
 CHECK_S = 600.0
@@ -52,13 +52,13 @@ class ArchiveWatch(Periodic):
 
 def _size(table: ArchivedTable) -> ArchiveSize:
     with root_errors(table.root):
-        states = [state for partition in table.partitions(None) for state in states_of(partition, now_ms())]
+        entries = [entry for partition in table.partitions(None) for entry in entries_of(partition, now_ms())]
 
-    def of(status: BatchStatus) -> list[BatchState]:
-        return [state for state in states if state.status is status]
+    def of(state: BatchState) -> list[PartitionEntry]:
+        return [entry for entry in entries if entry.state is state]
 
     return ArchiveSize(
-        sum(state.files for state in of(BatchStatus.CURRENT)),
-        sum(state.size_bytes for state in of(BatchStatus.COMPLETE)),
-        len(of(BatchStatus.INCOMPLETE)),
+        sum(entry.files for entry in of(BatchState.CURRENT)),
+        sum(entry.size_bytes for entry in of(BatchState.COMPLETE)),
+        len(of(BatchState.INCOMPLETE)),
     )
