@@ -26,7 +26,7 @@ class ArchiveStream:
     """
     The pipeline of a sink, before and while another process writes a batch.
 
-    Construct it before the marker of that batch exists: what the pipeline has acknowledged until then is in the older
+    Construct it before the lease of that batch exists: what the pipeline has acknowledged until then is in the older
     batch alone.
 
     Raises:

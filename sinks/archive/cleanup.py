@@ -5,8 +5,8 @@ A batch is removed if it is complete, no pointer and no SQL location names it, i
 and it stopped being current long enough ago. Only files of this product are removed; others are reported as foreign,
 and stay with their folders.
 
-`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and markers are read
-again; a batch that is in use now gets its `_SUCCESS` back.
+`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the leases of
+re-runs are read again; a batch that is in use now gets its `_SUCCESS` back.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -18,7 +18,7 @@ from ingest import failpoint
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import markers
+from sinks.archive.reruns import leases
 from sinks.archive.switching import superseded_ms
 
 MIN_AGE_MS = 24 * 3_600_000
@@ -273,4 +273,4 @@ def _pointed(partition: Partition) -> str:
 
 def _written(partition: Partition, now_ms: int) -> set[int]:
     """The batches that a re-run writes now."""
-    return {each.batch_id for each in markers(partition.root, now_ms) if each.partition == partition.folder}
+    return {each.batch_id for each in leases(partition.root, now_ms) if each.partition == partition.folder}

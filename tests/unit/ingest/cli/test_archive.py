@@ -6,7 +6,7 @@ import pytest
 
 from sinks.archive.layout import SUCCESS, PartName, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
 
@@ -39,7 +39,7 @@ def partition(folder) -> Partition:
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
     (partition.root._folder / partition.folder / "batchid=1").mkdir()
-    put_marker(partition.root, Marker("r", partition.folder, SECOND_S, "test", 1 << 60))
+    put_lease(partition.root, RerunLease("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
     assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
         (f"batch_id={FIRST_S}", "current", 1, "test"),

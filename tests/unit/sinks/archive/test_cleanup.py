@@ -8,7 +8,7 @@ from ingest.api import NotFoundError
 from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, keep, plan_cleanup, unkeep
 from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import superseded_ms, switch
 from sinks.files.local_root import LocalRoot
 
@@ -123,7 +123,7 @@ class TestCleanup:
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        put_marker(partition.root, Marker("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
+        put_lease(partition.root, RerunLease("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
         assert removed(partition, NOW_MS + WEEK_MS) == []
 
     def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
