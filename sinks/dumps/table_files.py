@@ -31,7 +31,7 @@ def write_table_file(
 
     Args:
         root: that the dump is in.
-        folder: of the dump that is being made (`StashRun.folder`).
+        folder: of the dump that is being made (`DumpRun.folder`).
         table: its name.
         part: number of the file among those of the table, from 0; in the order of the stored row keys.
         rows: by original row keys, in their order; of each column the first cell, the newest one, is written.

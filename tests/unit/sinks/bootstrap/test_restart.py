@@ -13,7 +13,7 @@ from sinks.bootstrap.restart import restart_from_dump
 from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FeedConsumer
@@ -55,7 +55,7 @@ class Restarted:
         """A dump of the table; the positions are recorded before it is read."""
         positions = {str(shard): token for shard, token in self.client.latest().items()}
         root = open_root(self.root)
-        with StashRun(root, f"run-{self.clock.now}", clock_ms=self.clock) as run:
+        with DumpRun(root, f"run-{self.clock.now}", clock_ms=self.clock) as run:
             run.start(["orders"], FileFormat.GZIP)
             rows = self.store.scan("orders", Scan())
             with closing(rows):

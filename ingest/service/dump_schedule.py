@@ -8,11 +8,11 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
+from ingest.service.dump_duty import DumpDuty
+from ingest.service.dump_plan import tables_of
+from ingest.service.dump_request import DumpRequest
 from ingest.service.duties import Duties
 from ingest.service.periodic import DAY_S, DailyTime, Periodic
-from ingest.service.stash_duty import StashDuty
-from ingest.service.stash_plan import tables_of
-from ingest.service.stash_request import StashRequest
 from sinks.dumps.listing import complete_dumps
 from sinks.files.root import open_root, root_errors
 
@@ -32,10 +32,10 @@ class DailyDump(NamedTuple):
 
     at_s: int
     tables: tuple[str, ...]
-    request: StashRequest
+    request: DumpRequest
 
 
-class StashSchedule(Periodic):
+class DumpSchedule(Periodic):
     """
     Submits a duty for the dump of `stash: {at: …}`, once a day at this time.
 
@@ -70,7 +70,7 @@ class StashSchedule(Periodic):
         if daily is None or self._time is None or not self._time.is_due(now_s):
             return
         try:
-            self._duties.submit(StashDuty(daily.request))
+            self._duties.submit(DumpDuty(daily.request))
         except IngestError as error:
             _log.warning("a dump was not submitted", root=daily.request.root, reason=str(error))
 
@@ -80,7 +80,7 @@ def daily_dump(configuration: Configuration) -> DailyDump | None:
     stash = configuration.stash
     if stash is None or stash.at_s is None:
         return None
-    return DailyDump(stash.at_s, tuple(tables_of(configuration, ())), StashRequest.of_options(stash))
+    return DailyDump(stash.at_s, tuple(tables_of(configuration, ())), DumpRequest.of_options(stash))
 
 
 def _last_s(daily: DailyDump, now_s: float) -> Mapping[str, float]:

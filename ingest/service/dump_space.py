@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ingest.amounts import size
 from ingest.api import StoreUnavailableError
-from ingest.service.stash_plan import DumpSources, PlannedTable
+from ingest.service.dump_plan import DumpSources, PlannedTable
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.listing import newest_dump
 from sinks.dumps.manifest import DumpedTable
