@@ -55,7 +55,7 @@ class RestartFromDump(GapPolicy):
 
         Raises:
             StashNotAvailableError: there is none.
-            UnknownTableError: it does not know the table.
+            TableNotInDumpError: it does not know the table.
             ConfigError: it has recorded no positions in the feed of the table.
         """
         self._positions(DumpTableReader(self._reader, self._table))
@@ -110,7 +110,7 @@ def restart_from_dump(
     Raises:
         StashNotAvailableError: there is no complete dump.
         ConfigError: the table has deferred updates, or the dump has no positions in its feed.
-        UnknownTableError: the newest dump does not know the table.
+        TableNotInDumpError: the newest dump does not know the table.
     """
     rows = RowFormat.recorded(store, table)
     require_values(table, rows, hint="use --on-trimmed fail or skip")

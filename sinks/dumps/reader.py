@@ -181,7 +181,7 @@ class StashReader:
         Raises:
             StashNotAvailableError: there is no complete dump.
             TableNotStashedError: the table had no rows.
-            UnknownTableError: the dump does not know the table.
+            TableNotInDumpError: the dump does not know the table.
         """
         dump = self.latest()
         with root_errors(self._root):

@@ -15,7 +15,7 @@ from ingest.service.cancellation import Cancellation
 from ingest.service.dump import TableDump
 from ingest.service.dump_request import DumpRequest
 from ingest.service.dump_result import DumpResult, TableCounts
-from sinks.dumps.errors import TableNotStashedError, UnknownTableError
+from sinks.dumps.errors import TableNotInDumpError, TableNotStashedError
 from sinks.dumps.ranges import DumpUnit, Limits
 from sinks.dumps.reader import StashReader
 from sinks.files.local_root import LocalRoot
@@ -50,7 +50,7 @@ def test_all_tables_of_the_file(configuration):
     assert rows("counters") == {b"host": [(b"hits", MARK_MS, b"6")]}  # merged, up to the mark
     with pytest.raises(TableNotStashedError):
         rows("empty")
-    with pytest.raises(UnknownTableError):
+    with pytest.raises(TableNotInDumpError):
         rows("unknown")
     files = [file for file in Path("dumps").rglob("*.json.gz") if file.parent.name == "answer~testclient1"]
     assert [file.name for file in files if not FILE_NAME.fullmatch(file.name)] == []

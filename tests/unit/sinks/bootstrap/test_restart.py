@@ -10,7 +10,7 @@ import pytest
 
 from ingest.api import ConfigError, FamilySpec, Scan, StoreUnavailableError
 from sinks.bootstrap.restart import restart_from_dump
-from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
+from sinks.dumps.errors import StashNotAvailableError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import DumpRun
@@ -208,7 +208,7 @@ def test_unusable_dumps_are_refused(feed: Restarted):
         restart_from_dump(feed.root, feed.store, "orders"),
     ):
         pass
-    with pytest.raises(UnknownTableError), restart_from_dump(feed.root, feed.store, "others"):
+    with pytest.raises(TableNotInDumpError), restart_from_dump(feed.root, feed.store, "others"):
         pass
     feed.store.set_property("orders", UPDATES, None, "{}")
     with pytest.raises(ConfigError, match="has deferred updates"), restart_from_dump(feed.root, feed.store, "orders"):
