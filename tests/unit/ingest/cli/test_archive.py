@@ -116,6 +116,24 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
     ]
 
 
+def test_join(ingest, partition):
+    partition.root.remove_file(partition.path(FIRST_S, PART))
+    partition.root.remove_tree(partition.path(SECOND_S))
+    result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210", "--output", "json")
+    batch_id = partition.current()
+    assert result.json == {
+        "partition": "20151210",
+        "batch": batch_id,
+        "before": FIRST_S,
+        "current": True,
+        "rows": 0,
+        "files_read": 0,
+        "files_written": 0,
+    }
+    again = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
+    assert f"0 rows of 0 files in 0 files; batch {partition.current()} is current" in again.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
