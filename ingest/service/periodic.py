@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from ingest.observe.logs import logger
@@ -32,9 +31,7 @@ class Periodic:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._ended.set()
         self._thread.join(self._join_s)
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self, TypeVar
 
 from ingest.api import StoreUnavailableError
@@ -220,9 +219,7 @@ class StashReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def _read(

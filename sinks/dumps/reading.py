@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from ingest.api import DecodeError
@@ -45,9 +44,7 @@ class StashIterator(Iterator[T], Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def _bad(self, error: StashCorruptError) -> None:
