@@ -34,8 +34,8 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.clock import now_ms
     from ingest.formats.times import moment
     from ingest.service.archive_sql import sql_paths
-    from sinks.archive.cleanup import BatchStatus, states_of
-    from sinks.dumps.root import root_errors
+    from sinks.archive.cleanup import BatchState, entries_of
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     located = sql_paths(configuration, archived)
@@ -44,29 +44,29 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     with root_errors(archived.root):
         for partition in archived.partitions(dt):
             value = archived.rule.value_in(partition.folder) or ""
-            for state in states_of(partition, now_ms()):
-                path = f"{partition.folder}/{state.name}"
+            for entry in entries_of(partition, now_ms()):
+                path = f"{partition.folder}/{entry.name}"
                 is_located = located.get(value) == path
-                if state.status is BatchStatus.CURRENT and value in located and not is_located:
-                    differing.append(f"{partition.folder}: current is {state.name}, SQL reads {located[value]}")
-                since = "" if state.superseded_ms is None else moment(state.superseded_ms)
+                if entry.state is BatchState.CURRENT and value in located and not is_located:
+                    differing.append(f"{partition.folder}: current is {entry.name}, SQL reads {located[value]}")
+                since = "" if entry.superseded_ms is None else moment(entry.superseded_ms)
                 if out.is_json:
                     out.json(
                         {
                             "partition": value,
-                            "batch": state.name,
-                            "status": state.status.value,
-                            "kept": state.is_kept,
+                            "batch": entry.name,
+                            "status": entry.state.value,
+                            "kept": entry.is_kept,
                             "sql": is_located,
-                            "files": state.files,
-                            "bytes": state.size_bytes,
+                            "files": entry.files,
+                            "bytes": entry.size_bytes,
                             "superseded": since or None,
-                            "owner": state.owner,
+                            "owner": entry.owner,
                         }
                     )
-                marks = [*(["kept"] if state.is_kept else []), *(["SQL"] if is_located else [])]
-                status = ", ".join([state.status.value, *marks])
-                rows.append((path, status, f"{state.files:,}", size(state.size_bytes), since, state.owner))
+                marks = [*(["kept"] if entry.is_kept else []), *(["SQL"] if is_located else [])]
+                status = ", ".join([entry.state.value, *marks])
+                rows.append((path, status, f"{entry.files:,}", size(entry.size_bytes), since, entry.owner))
     if rows and not out.is_json:
         out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
     for each in differing:
@@ -98,7 +98,7 @@ def point(
     from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.switching import switch
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -145,7 +145,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     Example: ingest archive register pipeline.yaml customer
     """
     from ingest.service.archive_sql import current_paths, follow, statements
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
@@ -192,7 +192,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.api import NotFoundError
     from ingest.service.archived_tables import batch_id_from
     from sinks.archive.cleanup import keep, unkeep
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     _, archived = _opened(out, file, table)
     batch_id = batch_id_from(batch)

@@ -41,7 +41,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     from ingest.service.archive_sql import sql_paths
     from ingest.service.archived_tables import archived_table
     from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
-    from sinks.dumps.root import root_errors
+    from sinks.files.root import root_errors
 
     age_ms = milliseconds("--older-than", older_than)
     if age_ms < MIN_AGE_MS and not force:
@@ -64,14 +64,14 @@ def cleanup(  # noqa: PLR0913 - the options of the command
         if dry_run:
             for path in files_to_remove(plan):
                 show(path)
-            removed = [state for _, state in plan.batches]
+            removed = [entry for _, entry in plan.batches]
         else:
             removed = clean_up(plan, now_ms(), show)
     for path in plan.foreign:
         out.note(f"foreign: {path}", "yellow")
     for path, reason in sorted(plan.kept.items()):
         out.note(f"kept: {path}: {reason}", "dim")
-    amount = size(sum(state.size_bytes for state in removed))
+    amount = size(sum(entry.size_bytes for entry in removed))
     verb = "would be removed" if dry_run else "removed"
     out.done(f"{counted(len(removed), 'batch', 'batches')} {verb}, {amount}")
     if dry_run and removed:

@@ -1,6 +1,6 @@
 """`ingest archive rerun` and `ingest archive join`: write a partition into a new batch."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +8,12 @@ from ingest.amounts import counted
 from ingest.cli.archive import ArchiveTableArgument, OneDtOption
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output, counts_of
+
+if TYPE_CHECKING:
+    from ingest.config.model import Configuration
+    from ingest.service.archive_join import JoinResult
+    from ingest.service.archive_rerun import RerunResult
+    from ingest.service.archived_tables import ArchivedTable
 
 KeepOption = Annotated[bool, typer.Option("--keep", help="No cleanup removes the new batch.")]
 ExclusiveOption = Annotated[
@@ -47,7 +53,6 @@ def rerun(  # noqa: PLR0913 - the options of the command
     from ingest.durable import private_files
     from ingest.formats.times import moment_of
     from ingest.service.archive_rerun import ArchiveRerun, RerunRequest
-    from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import archived_table
 
     configuration, catalog = loaded(out, file)
@@ -63,10 +68,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
     if out.is_json:
         out.json(
             {
-                "partition": dt,
-                "batch": result.batch_id,
-                "before": result.before,
-                "current": result.is_current,
+                **_batch(dt, result),
                 "records": counts.records,
                 "rows": counts.stored,
                 "replaced": result.replaced,
@@ -90,12 +92,9 @@ def rerun(  # noqa: PLR0913 - the options of the command
         out.note(f"{what}, first {topic}/{partition}/{offset}: {reason}", "yellow")
     if not counts.stored and not result.copied:
         out.note(f"no event is of the partition {dt}", "yellow")
-    if not result.is_current:
-        out.done(f"batch {result.batch_id} is complete; a newer batch is current")
-        return
-    follow(configuration, archived, current_paths(archived, dt))
-    out.done(f"batch {result.batch_id} is current")
-    out.next(f"ingest archive history {file} {table} --dt {dt}")
+    out.done(_followed(configuration, archived, dt, result))
+    if result.is_current:
+        out.next(f"ingest archive history {file} {table} --dt {dt}")
 
 
 def join(
@@ -119,7 +118,6 @@ def join(
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
     from ingest.service import archive_join
-    from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import archived_table
 
     configuration, _ = loaded(out, file)
@@ -139,17 +137,29 @@ def join(
     if out.is_json:
         out.json(
             {
-                "partition": dt,
-                "batch": result.batch_id,
-                "before": result.before,
-                "current": result.is_current,
+                **_batch(dt, result),
                 "rows": copied.rows,
                 "files_read": copied.files,
                 "files_written": copied.written,
             }
         )
-    if result.is_current:
-        follow(configuration, archived, current_paths(archived, dt))
     rows = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')}"
-    state = "is current" if result.is_current else "is complete; a newer batch is current"
-    out.done(f"{rows} in {counted(copied.written, 'file')}; batch {result.batch_id} {state}")
+    state = _followed(configuration, archived, dt, result)
+    out.done(f"{rows} in {counted(copied.written, 'file')}; {state}")
+
+
+def _batch(dt: str, result: "RerunResult | JoinResult") -> dict[str, object]:
+    """The batch that a command has written, as it prints it in JSON."""
+    return {"partition": dt, "batch": result.batch_id, "before": result.before, "current": result.is_current}
+
+
+def _followed(
+    configuration: "Configuration", archived: "ArchivedTable", dt: str, result: "RerunResult | JoinResult"
+) -> str:
+    """Have the SQL location follow a batch that has become current, and return the state of the batch as text."""
+    from ingest.service.archive_sql import current_paths, follow
+
+    if not result.is_current:
+        return f"batch {result.batch_id} is complete; a newer batch is current"
+    follow(configuration, archived, current_paths(archived, dt))
+    return f"batch {result.batch_id} is current"

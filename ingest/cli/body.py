@@ -344,7 +344,7 @@ def _write(path: Path, reader: "BodyReader", start: int, stop: int) -> int:
     """
     from ingest.api import NotFoundError
     from ingest.durable import file_errors
-    from sinks.dumps.local_root import LocalRoot
+    from sinks.files.local_root import LocalRoot
 
     if not path.parent.is_dir() or path.is_dir():
         raise NotFoundError(f'cannot write "{path}": its folder does not exist, or it is a folder')

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ingest.cli.output import Output, counts_of
@@ -45,9 +44,7 @@ class RunProgress:
             self._advance = self._opened.enter_context(self._out.progress("events", total=None))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._opened.close()
 
     def __call__(self, pipeline: str, totals: "Totals") -> None:

@@ -44,7 +44,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.formats.times import moment_of
-    from ingest.service.rollback import OverlappingRowsError, RollbackResult, plan_rollback, roll_back
+    from ingest.service.rollback import RollbackResult, RowsOverlapError, plan_rollback, roll_back
     from sinks.rewriting.rolled_back import Interval
 
     configuration, catalog = loaded(out, file)
@@ -54,7 +54,7 @@ def rollback(  # noqa: PLR0913 - the options of the command
     if not dry_run:
         if strict and result.counts.overlapping:
             _show(out, table, result, is_dry_run=True)
-            raise OverlappingRowsError.of(result.counts.overlapping)
+            raise RowsOverlapError.of(result.counts.overlapping)
         if not yes:
             confirm_deletion(f"permanently delete {counted(result.counts.deleted, 'update row')}?")
         by_service = _by_service(out, configuration, table, interval, is_strict=strict)

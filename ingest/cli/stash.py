@@ -45,7 +45,7 @@ def ls(out: Output, root: RootArgument) -> None:
     from sinks.dumps.listing import complete_dump, dump_names
     from sinks.dumps.lock import holder_of
     from sinks.dumps.pins import pins
-    from sinks.dumps.root import open_root, root_errors
+    from sinks.files.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):
@@ -201,8 +201,8 @@ def verify(
     from sinks.dumps.errors import StashNotAvailableError
     from sinks.dumps.listing import dump_names, newest_dump
     from sinks.dumps.reader import name_of
-    from sinks.dumps.root import open_root, root_errors
     from sinks.dumps.verifying import verify_dump
+    from sinks.files.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):

@@ -36,7 +36,7 @@ def expire(
     from ingest.formats.durations import milliseconds
     from sinks.dumps.expiry import Retention, expire, files_to_remove, plan_expiry
     from sinks.dumps.lock import RootLock
-    from sinks.dumps.root import open_root, root_errors
+    from sinks.files.root import open_root, root_errors
 
     retention = Retention(milliseconds("--keep", keep), keep_last, milliseconds("--incomplete", incomplete))
     opened = open_root(root)
@@ -89,7 +89,7 @@ def pin(
     from sinks.dumps.listing import newest_dump
     from sinks.dumps.pins import create_pin
     from sinks.dumps.reader import name_of
-    from sinks.dumps.root import open_root, root_errors
+    from sinks.files.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):
@@ -113,7 +113,7 @@ def unpin(
     Example: ingest stash unpin /backups 5f0c9a
     """
     from sinks.dumps.pins import remove_pin
-    from sinks.dumps.root import open_root, root_errors
+    from sinks.files.root import open_root, root_errors
 
     opened = open_root(root)
     with root_errors(opened):

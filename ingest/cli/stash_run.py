@@ -13,9 +13,9 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration
+    from ingest.service.dump_request import DumpRequest
+    from ingest.service.dump_result import DumpResult
     from ingest.service.duty_client import FollowedDuty
-    from ingest.service.stash_request import StashRequest
-    from ingest.service.stash_result import StashResult
 
 
 def run(  # noqa: PLR0913 - the options of the command
@@ -96,13 +96,13 @@ def run(  # noqa: PLR0913 - the options of the command
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
-    from ingest.service.stash_request import StashRequest
-    from ingest.service.stash_result import StashResult
+    from ingest.service.dump_request import DumpRequest
+    from ingest.service.dump_result import DumpResult
 
     configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     names = tuple(name for each in tables or () for name in each.split(",") if name)
-    request = StashRequest.of_command(
+    request = DumpRequest.of_command(
         configuration.stash,
         root=root,
         tables=names,
@@ -121,7 +121,7 @@ def run(  # noqa: PLR0913 - the options of the command
         by_service = None if own_process else _by_service(out, configuration, request)
         if by_service is None:
 
-            def on_progress(result: StashResult, _done: int, _total: int) -> None:
+            def on_progress(result: DumpResult, _done: int, _total: int) -> None:
                 note(result.id)
                 advance(result.rows)
 
@@ -136,7 +136,7 @@ def run(  # noqa: PLR0913 - the options of the command
                 on_result,
                 out.state,
             )
-            result = StashResult.from_json(found)
+            result = DumpResult.from_json(found)
     _show(out, result)
 
 
@@ -163,13 +163,13 @@ def _alone(
     out: Output,
     configuration: "Configuration",
     catalog: "Catalog",
-    request: "StashRequest",
-    on_progress: "Callable[[StashResult, int, int], None]",
-) -> "StashResult":
-    from ingest.service.stash_host import spark_engine, stash_alone
+    request: "DumpRequest",
+    on_progress: "Callable[[DumpResult, int, int], None]",
+) -> "DumpResult":
+    from ingest.service.dump_host import dump_alone, spark_engine
 
     with spark_engine(configuration, request.tables) as engine:
-        return stash_alone(
+        return dump_alone(
             configuration,
             catalog,
             request,
@@ -179,11 +179,11 @@ def _alone(
         )
 
 
-def _by_service(out: Output, configuration: "Configuration", request: "StashRequest") -> "FollowedDuty | None":
+def _by_service(out: Output, configuration: "Configuration", request: "DumpRequest") -> "FollowedDuty | None":
     """The dump by the running service; None, with a note, if no service runs."""
     from ingest.service.client import NotRunningError, ServiceClient
+    from ingest.service.dump_plan import tables_of
     from ingest.service.duty_client import FollowedDuty
-    from ingest.service.stash_plan import tables_of
 
     tables_of(configuration, request.tables)
     try:
@@ -196,7 +196,7 @@ def _by_service(out: Output, configuration: "Configuration", request: "StashRequ
     return FollowedDuty(client, duty, "'ingest stash run FILE --resume ID' keeps the files that are complete")
 
 
-def _show(out: Output, result: "StashResult") -> None:
+def _show(out: Output, result: "DumpResult") -> None:
     if out.is_json:
         out.json(result.to_json())
         return

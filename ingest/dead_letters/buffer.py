@@ -13,16 +13,16 @@ MAX_ATTRIBUTE_BYTES_BESIDE_A_BODY = 16 << 10  # else parts of a value that was m
 MAX_ATTRIBUTE_BYTES = 1 << 20  # of a dead letter: attributes have no size limit, and a replay computes them again
 
 
-class TooManyDeadLettersError(IngestError):
+class DeadLettersTooLargeError(IngestError):
     """The dead letters of one batch do not fit in the driver."""
 
     code = "dead_letters_too_large"
 
 
-def too_many_dead_letters(message: str, last: str = "") -> TooManyDeadLettersError:
+def dead_letters_too_large(message: str, last: str = "") -> DeadLettersTooLargeError:
     """The error of a micro-batch with more dead letters than the driver accepts, with a hint."""
     hint = "correct the pipeline, lower max_events_per_batch, or set on_error: drop"
-    return TooManyDeadLettersError(message, hint=f"{last}; {hint}" if last else hint)
+    return DeadLettersTooLargeError(message, hint=f"{last}; {hint}" if last else hint)
 
 
 def check_size(size: int, last: str = "") -> None:
@@ -30,11 +30,11 @@ def check_size(size: int, last: str = "") -> None:
     Check that the dead letters of a batch, of `size` bytes, are not too large.
 
     Raises:
-        TooManyDeadLettersError: they are.
+        DeadLettersTooLargeError: they are.
     """
     if size > MAX_DEAD_LETTER_BYTES:
         message = f"more than {MAX_DEAD_LETTER_BYTES >> 20} MiB of dead letters in one micro-batch"
-        raise too_many_dead_letters(message, last)
+        raise dead_letters_too_large(message, last)
 
 
 class DeadLetterBuffer:
@@ -63,7 +63,7 @@ class DeadLetterBuffer:
         Add the dead letter of an event, or count the event if there is one of its record, component and code.
 
         Raises:
-            TooManyDeadLettersError: there are more than a batch may have.
+            DeadLettersTooLargeError: there are more than a batch may have.
             IngestError: the body store is unavailable.
         """
         group = dead_letter.record.place, dead_letter.component, dead_letter.code

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Self, TextIO
 
 MAX_QUEUED_BYTES = 1024 * 1024  # a few thousand lines; more are dropped and counted
@@ -98,9 +97,7 @@ class Drain(io.TextIOBase):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.finish()
 
     def _reset(self) -> None:

@@ -30,7 +30,7 @@ from ingest.plugins.guard import (
 )
 
 
-class SplitStartError(IngestError):
+class SplitStartFailedError(IngestError):
     """A decorator raised an unexpected exception at the start of a split of a micro-batch."""
 
     code = "split_start_failed"
@@ -171,7 +171,7 @@ class Chain:
             except BaseException as bug:
                 reraise_fatal(bug, bound.name, type(bound.decorator).__module__, bound.provider)
                 about = describe_exception(bug, type(bound.decorator).__module__, bound.provider)
-                raise SplitStartError(f'"{bound.name}": {about}') from bug
+                raise SplitStartFailedError(f'"{bound.name}": {about}') from bug
 
     def run(self, event: Event) -> Sequence[Outcome]:
         """The outcomes of an event, which is edited in place, and of a buffered event that a decorator drops for it."""

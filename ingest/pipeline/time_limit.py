@@ -11,7 +11,7 @@ It counts ticks, not seconds: a process that was stopped, starved or moved gets 
 import signal
 import threading
 from collections.abc import Callable, Iterable
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Self
 
 from ingest.api import IngestError, MappingError
@@ -79,9 +79,7 @@ class TimeLimit:
             self._is_ticking = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         if self._is_ticking:
             self._is_ticking = False
             signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -17,7 +17,7 @@ from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.tables import BodyTables
-from sinks.dumps.root import open_root
+from sinks.files.root import open_root
 from sinks.mapping.mapper import MapperSettings
 
 

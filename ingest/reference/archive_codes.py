@@ -1,7 +1,7 @@
 """Error codes of archives: what raises them, and their meaning."""
 
 from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError, NotFoundError
-from sinks.archive.errors import ArchiveSqlError
+from sinks.archive.errors import ArchiveSqlBehindError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_columns_differ": (
@@ -29,8 +29,8 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "A re-run of a partition: the pipeline fails now for records that have rows in the current batch, which stays.",
     ),
-    "archive_sql": (
-        ArchiveSqlError,
+    "archive_sql_behind": (
+        ArchiveSqlBehindError,
         "Spark's SQL refused a statement after the pointer of a partition had moved: the SQL location is the old one.",
     ),
     "archive_topic_compacted": (

@@ -4,8 +4,8 @@ from ingest.api import ConflictError, IngestError
 from sinks.dumps.errors import (
     StashCorruptError,
     StashNotAvailableError,
+    TableNotInDumpError,
     TableNotStashedError,
-    UnknownTableError,
 )
 
 DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
@@ -21,7 +21,7 @@ DUMP_CODES: dict[str, tuple[type[IngestError], str]] = {
         StashNotAvailableError,
         "There is no complete dump below the root, or the named dump is incomplete or has expired.",
     ),
-    "table_not_in_dump": (UnknownTableError, "The dump does not know the table."),
+    "table_not_in_dump": (TableNotInDumpError, "The dump does not know the table."),
     "table_not_stashed": (TableNotStashedError, "The table had no rows when the dump was made."),
 }
 """Code -> what raises it, and its meaning."""

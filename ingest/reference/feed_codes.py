@@ -19,7 +19,7 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
     ),
     "shard_closed": (api.ConfigError, "A split or a merge names a shard that is closed."),
     "shard_lease_lost": (
-        errors.LeaseLostError,
+        errors.ShardLeaseLostError,
         "Another worker of a consumer group has taken over a shard, because the lease was not renewed for 20 seconds.",
     ),
     "shard_not_found": (errors.ShardNotFoundError, "A feed has no shard of this number."),

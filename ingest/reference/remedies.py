@@ -53,7 +53,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_other_writer": "Run the command with the file, and in the working directory, of the service that writes.",
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",
     "archive_rows_failed": "Correct the pipeline, or drop such events with a filter; start the re-run again.",
-    "archive_sql": "`ingest archive point FILE TABLE --dt VALUE` repeats the statement.",
+    "archive_sql_behind": "`ingest archive point FILE TABLE --dt VALUE` repeats the statement.",
     "archive_unacknowledged": "Start the service, then run the command again beside it.",
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",

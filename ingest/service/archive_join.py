@@ -9,7 +9,7 @@ from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.copying import Copied
 from sinks.archive.rerun import Rerun
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 
 @dataclass(frozen=True, slots=True)

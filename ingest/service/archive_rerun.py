@@ -26,7 +26,7 @@ from ingest.spark.streaming.batch_log import OffsetRanges
 from sinks.archive.copying import origins_in, parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def follow(configuration: Configuration, table: ArchivedTable, current: Mapping[
 
     Raises:
         ConflictError: `metastore_in_use`.
-        ArchiveSqlError: Spark refuses a statement.
+        ArchiveSqlBehindError: Spark refuses a statement.
     """
     if not has_metastore(configuration):
         return None
@@ -90,7 +90,7 @@ def sql_paths(configuration: Configuration, table: ArchivedTable) -> dict[str, s
 
     Raises:
         ConflictError: `metastore_in_use`.
-        ArchiveSqlError: Spark refuses a statement.
+        ArchiveSqlBehindError: Spark refuses a statement.
     """
     if not has_metastore(configuration):
         return {}

@@ -15,7 +15,7 @@ from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of
 from sinks.archive.layout import WRITERS, PartName, writer_digits
 from sinks.archive.rerun import Rerun
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 _POLL_S = 0.2
 _PATIENCE_S = 60.0
@@ -26,7 +26,7 @@ class ArchiveStream:
     """
     The pipeline of a sink, before and while another process writes a batch.
 
-    Construct it before the marker of that batch exists: what the pipeline has acknowledged until then is in the older
+    Construct it before the lease of that batch exists: what the pipeline has acknowledged until then is in the older
     batch alone.
 
     Raises:

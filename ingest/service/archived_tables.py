@@ -9,7 +9,7 @@ from ingest.formats.times import milliseconds_of
 from sinks.archive.layout import NO_TIME, PartitionRule, batch_id_of
 from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import ArchiveSettings
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 
 class ArchiveSink(NamedTuple):

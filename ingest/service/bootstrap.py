@@ -127,10 +127,10 @@ def opened_bootstrap(
 
     Raises:
         StashNotAvailableError: there is no such complete dump.
-        UnknownTableError: the dump does not know the table.
+        TableNotInDumpError: the dump does not know the table.
         ConfigError: the feed was not declared when the dump was made, or a table has deferred updates.
         ConflictError: another process has locked the store, or the target has a feed.
-        MissingBodyError: a row points to a body that the target does not have; raised by `Bootstrap.load`.
+        BodyMissingError: a row points to a body that the target does not have; raised by `Bootstrap.load`.
         TrimmedError: changes since the dump have expired.
         StoreError: a store is unavailable.
     """

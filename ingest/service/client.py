@@ -208,7 +208,7 @@ class ServiceClient:
         same request is returned instead of a second one.
 
         Args:
-            request: the fields of `ingest.service.stash_request.StashRequest`.
+            request: the fields of `ingest.service.dump_request.DumpRequest`.
 
         Raises:
             NotRunningError: no service answers.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
 from ingest.api import ConflictError, Record, RecordPlace
@@ -89,9 +89,7 @@ class DeadLetterReplay:
             self._opened = opened.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._opened.close()
 
     @property

@@ -1,32 +1,27 @@
 """Watches how far the consumer groups of the feeds of a service have come, and how much of the retention is left."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from ingest.api import IngestError, Store
+from ingest.api import Store
 from ingest.config.model import Configuration
-from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
 from ingest.service.duties import Duties
-from ingest.service.periodic import Periodic
 from ingest.service.pipeline import Shared
+from ingest.service.table_watch import Measures, TableWatch
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import StreamDisabledError
 from sinks.feed.lag import lags_of
 
 CHECK_S = 15.0
 """Between two checks: the usual interval of scrapes."""
-JOIN_S = 1.0  # a store that does not answer must not delay the end of the service
-_log = logger(__name__)
 
 
-class FeedWatch(Periodic):
+class FeedWatch(TableWatch[tuple[str, str], GroupLag]):
     """
-    Sets the metrics of consumer groups, in a thread of its own, for the feeds in stores that the driver has open.
-
-    It follows the configuration of the service through reloads. Runs in a block.
+    Sets the metrics of consumer groups, for the feeds in stores that the driver has open.
 
     Args:
         duties: of the service; has its present configuration.
@@ -34,29 +29,13 @@ class FeedWatch(Periodic):
     """
 
     def __init__(self, duties: Duties, metrics: Metrics) -> None:
-        super().__init__("feeds", CHECK_S, self.check, join_s=JOIN_S)
-        self._duties = duties
-        self._metrics = metrics
-        self._failed: set[str] = set()
-
-    def check(self) -> None:
-        """Set the metrics once; a store that does not answer leaves its groups out."""
-        shared = self._duties.shared
-        found: dict[tuple[str, str], GroupLag] = {}
-        for table in () if shared is None else _tables(shared.configuration):
-            try:
-                found |= _lags(shared, table) if shared is not None else {}
-            except IngestError as error:
-                if table not in self._failed:
-                    _log.warning("the consumer groups of a feed cannot be read", table=table, reason=str(error))
-                self._failed.add(table)
-            else:
-                self._failed.discard(table)
-        self._metrics.feed_groups(found)
+        failure = "the consumer groups of a feed cannot be read"
+        super().__init__("feeds", CHECK_S, duties, _measures, metrics.feed_groups, failure=failure)
 
 
-def _tables(configuration: Configuration) -> Iterator[str]:
-    return (name for name, table in configuration.tables.items() if table.options.feed is not None)
+def _measures(shared: Shared) -> Measures[tuple[str, str], GroupLag]:
+    tables = shared.configuration.tables.items()
+    return {name: partial(_lags, shared, name) for name, table in tables if table.options.feed is not None}
 
 
 def _lags(shared: Shared, table: str) -> dict[tuple[str, str], GroupLag]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
 from ingest.api import ConfigError, ConflictError, NotFoundError, Record, RecordPlace
@@ -44,9 +44,7 @@ class OpenLetterBodies:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._opened.close()
 
     def keep(self, entry: Entry) -> bool:

@@ -1,7 +1,6 @@
 """Which references to bodies are of dead letters that wait for a replay."""
 
 from contextlib import ExitStack, closing
-from types import TracebackType
 from typing import Self
 
 from ingest.api import ConflictError
@@ -38,9 +37,7 @@ class LetterReferences:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._opened.close()
 
     def is_unneeded(self, reference: bytes) -> bool:

@@ -20,6 +20,8 @@ from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.compaction_duty import CompactionDuty
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control
+from ingest.service.dump_duty import DumpDuty
+from ingest.service.dump_request import DumpRequest
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyStatus
 from ingest.service.feed_shards import ShardRequest, apply_in_service
@@ -27,8 +29,6 @@ from ingest.service.replay_duty import ReplayDuty
 from ingest.service.replay_request import ReplayRequest
 from ingest.service.rollback import RollbackRequest
 from ingest.service.rollback_duty import RollbackDuty
-from ingest.service.stash_duty import StashDuty
-from ingest.service.stash_request import StashRequest
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -213,7 +213,7 @@ class Pages:
 
     def _stash(self, request: Request) -> Response:
         return self._about_duty(
-            lambda: self._duties.submit(StashDuty(StashRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
+            lambda: self._duties.submit(DumpDuty(DumpRequest.of(request.get_data()))), HTTPStatus.ACCEPTED
         )
 
     def _shards(self, request: Request, table: str) -> Response:

@@ -1,13 +1,11 @@
-"""Calls of a function in a thread of their own, with the same time between two of them; and times of the day."""
+"""Calls of a function in a thread of their own, with the same time between two of them."""
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from ingest.observe.logs import logger
 
-DAY_S = 86_400
 _log = logger(__name__)
 
 
@@ -33,9 +31,7 @@ class Periodic:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._ended.set()
         self._thread.join(self._join_s)
 
@@ -45,30 +41,3 @@ class Periodic:
                 self._call()
             except Exception:  # noqa: BLE001 - a thread that ends would end all later calls
                 _log.exception("a periodic call failed; the next one follows", name=self._thread.name)
-
-
-class DailyTime:
-    """
-    A time of day, which is due once a day. One that passed since the last call is due at the next one.
-
-    Args:
-        at_s: seconds from midnight, in UTC.
-        now_s: seconds since the epoch; the first time it is due is after this moment.
-    """
-
-    def __init__(self, at_s: int, now_s: float) -> None:
-        self._at_s = at_s
-        self._next_s = next_time_s(at_s, now_s)
-
-    def is_due(self, now_s: float) -> bool:
-        """Whether it is due; if so, it is due again on the next day."""
-        next_s = next_time_s(self._at_s, now_s)
-        due_s = min(self._next_s, next_s)  # the clock may have been ahead
-        self._next_s = next_s if now_s >= due_s else due_s
-        return now_s >= due_s
-
-
-def next_time_s(at_s: int, now_s: float) -> float:
-    """The next moment after now with this time of day, in seconds since the epoch."""
-    today = now_s // DAY_S * DAY_S + at_s
-    return today if today > now_s else today + DAY_S

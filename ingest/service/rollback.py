@@ -29,13 +29,13 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
 
-class OverlappingRowsError(IngestError):
+class RowsOverlapError(IngestError):
     """Merged rows would be left with updates of the interval, and the rollback is strict."""
 
     code = "rows_overlap"
 
     @classmethod
-    def of(cls, rows: int) -> "OverlappingRowsError":
+    def of(cls, rows: int) -> "RowsOverlapError":
         """The error for a number of merged rows."""
         return cls(
             f"{counted(rows, 'merged row')} with updates both inside and outside of the interval would be left; "
@@ -157,13 +157,13 @@ class TableRollback:
             NotFoundError: the store has no such table.
             ConflictError: the interval is not below the marks, a replay of the pipeline is not finished, or a
                 compaction or rollback of the table runs.
-            OverlappingRowsError: merged rows would be left, and the rollback is strict.
+            RowsOverlapError: merged rows would be left, and the rollback is strict.
             StoreError: the store is unavailable; another run does the rest.
         """
         started_s = self._clock()
         with leased(self._calls, TableLease(self._table, "rollback")) as check:
             if is_strict and (overlapping := self._run(None).counts.overlapping):
-                raise OverlappingRowsError.of(overlapping)
+                raise RowsOverlapError.of(overlapping)
             result = self._run(check, check_running)
             self._calls(lambda store: add_rolled_back(store, self._table, result.rolled_back))
             self._calls(lambda store: store.flush_removed(self._table))

@@ -24,6 +24,7 @@ from ingest.service.archive_watch import ArchiveWatch
 from ingest.service.body_sweep_schedule import BodySweepSchedule
 from ingest.service.compaction_schedule import CompactionSchedule
 from ingest.service.control import Control
+from ingest.service.dump_schedule import DumpSchedule
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext
 from ingest.service.feed_watch import FeedWatch
@@ -37,7 +38,6 @@ from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, checkp
 from ingest.service.reload import Reloader
 from ingest.service.retention import RetentionWatches
 from ingest.service.sources import start_positions
-from ingest.service.stash_schedule import StashSchedule
 from ingest.service.state_wait import AWAY, StartStoppedError, StateWait
 from ingest.service.stores import SharedStores, refuse_cluster
 from ingest.service.supervisor import Supervisor
@@ -308,7 +308,7 @@ def _serve(
     if not options.once:
         opened.enter_context(BodySweepSchedule(duties, shared.metrics))
         opened.enter_context(CompactionSchedule(duties, shared.metrics))
-        opened.enter_context(StashSchedule(duties, shared.metrics))
+        opened.enter_context(DumpSchedule(duties, shared.metrics))
         opened.enter_context(FeedWatch(duties, shared.metrics))
         opened.enter_context(ArchiveWatch(duties, shared.metrics))
     access, http = access_of(configuration), configuration.service.http

@@ -21,7 +21,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from ingest.api import ConflictError, IngestError
-from sinks.archive.errors import ArchiveSqlError
+from sinks.archive.errors import ArchiveSqlBehindError
 
 HIVE = "spark.sql.catalogImplementation"
 """Setting of Spark; the value `hive` is a metastore that outlives the session."""
@@ -92,7 +92,7 @@ def register(session: SparkSession, table: SqlTable, current: Mapping[str, str] 
 
     Raises:
         ConflictError: `metastore_in_use`: another process has Derby's metastore open.
-        ArchiveSqlError: Spark refuses a statement.
+        ArchiveSqlBehindError: Spark refuses a statement.
     """
     _run(session, table.create())
     known = locations(session, table)
@@ -111,7 +111,7 @@ def locations(session: SparkSession, table: SqlTable) -> dict[str, str]:
 
     Raises:
         ConflictError: as `register`.
-        ArchiveSqlError: as `register`.
+        ArchiveSqlBehindError: as `register`.
     """
     try:
         if not session.catalog.tableExists(table.sql_name):
@@ -155,7 +155,7 @@ def _translated(statement: str, error: Exception) -> IngestError:
             hint="end that process, such as a Spark shell, or use a metastore with a server",
         )
     reason = error.getCondition() if isinstance(error, AnalysisException) else None
-    return ArchiveSqlError(statement, reason or str(error).strip().partition("\n")[0])
+    return ArchiveSqlBehindError(statement, reason or str(error).strip().partition("\n")[0])
 
 
 def _with_causes(error: BaseException) -> str:

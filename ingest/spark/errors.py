@@ -8,7 +8,7 @@ import errno
 import re
 
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
-from ingest.dead_letters.buffer import too_many_dead_letters
+from ingest.dead_letters.buffer import dead_letters_too_large
 from ingest.durable import unusable
 
 _LOST = re.compile(
@@ -62,7 +62,7 @@ def translated(error: BaseException) -> IngestError | None:
             "'ingest run --start-from earliest'",
         )
     if _TOO_LARGE in text:
-        return too_many_dead_letters("the dead letters of one micro-batch do not fit in the driver")
+        return dead_letters_too_large("the dead letters of one micro-batch do not fit in the driver")
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:
         return SourceUnavailableError(f"Kafka does not answer: {_line_at(text, unavailable.start())}")

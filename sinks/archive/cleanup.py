@@ -5,8 +5,8 @@ A batch is removed if it is complete, no pointer and no SQL location names it, i
 and it stopped being current long enough ago. Only files of this product are removed; others are reported as foreign,
 and stay with their folders.
 
-`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and markers are read
-again; a batch that is in use now gets its `_SUCCESS` back.
+`_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the leases of
+re-runs are read again; a batch that is in use now gets its `_SUCCESS` back.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -18,14 +18,14 @@ from ingest import failpoint
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import markers
+from sinks.archive.reruns import leases
 from sinks.archive.switching import superseded_ms
 
 MIN_AGE_MS = 24 * 3_600_000
 """Queries that read a batch may run for long after it was superseded; a shorter age needs a confirmation."""
 
 
-class BatchStatus(StrEnum):
+class BatchState(StrEnum):
     """What a batch, or another entry of the folder of a partition, is."""
 
     CURRENT = "current"
@@ -40,14 +40,14 @@ class BatchStatus(StrEnum):
     """Not written by this product."""
 
 
-class BatchState(NamedTuple):
+class PartitionEntry(NamedTuple):
     """
     A batch of a partition, or another entry of its folder.
 
     Attributes:
         name: of the entry.
         batch_id: None for a foreign entry.
-        status: of it.
+        state: of it.
         is_kept: whether it has `_KEEP`.
         superseded_ms: since when it is not current, ms since the epoch; None for the current one, or if unknown.
         size_bytes: of the files of rows.
@@ -57,7 +57,7 @@ class BatchState(NamedTuple):
 
     name: str
     batch_id: int | None
-    status: BatchStatus
+    state: BatchState
     is_kept: bool = False
     superseded_ms: int | None = None
     size_bytes: int = 0
@@ -76,31 +76,31 @@ class CleanupPlan:
         foreign: paths that this product has not written.
     """
 
-    batches: tuple[tuple[Partition, BatchState], ...]
+    batches: tuple[tuple[Partition, PartitionEntry], ...]
     kept: dict[str, str]
     foreign: tuple[str, ...]
 
     @property
     def size_bytes(self) -> int:
         """Of all files of rows that it removes."""
-        return sum(state.size_bytes for _, state in self.batches)
+        return sum(entry.size_bytes for _, entry in self.batches)
 
 
-def states_of(partition: Partition, now_ms: int) -> list[BatchState]:
+def entries_of(partition: Partition, now_ms: int) -> list[PartitionEntry]:
     """The entries of a partition, foreign ones last; a damaged pointer makes no batch current."""
     current = _current(partition)
     written = _written(partition, now_ms)
     found = []
     for batch in partition.batches():
         is_current = batch.id == current
-        status = (
-            BatchStatus.CURRENT
+        state = (
+            BatchState.CURRENT
             if is_current
-            else BatchStatus.WRITING
+            else BatchState.WRITING
             if batch.id in written
-            else BatchStatus.COMPLETE
+            else BatchState.COMPLETE
             if batch.is_complete
-            else BatchStatus.INCOMPLETE
+            else BatchState.INCOMPLETE
         )
         parts = [
             entry
@@ -109,10 +109,10 @@ def states_of(partition: Partition, now_ms: int) -> list[BatchState]:
         ]
         since_ms = None if is_current else superseded_ms(partition, batch.id)
         found.append(
-            BatchState(
+            PartitionEntry(
                 batch_folder(batch.id),
                 batch.id,
-                status,
+                state,
                 batch.is_kept,
                 since_ms,
                 sum(part.size for part in parts),
@@ -120,7 +120,7 @@ def states_of(partition: Partition, now_ms: int) -> list[BatchState]:
                 partition.owner(batch.id),
             )
         )
-    return [*found, *(BatchState(name, None, BatchStatus.FOREIGN) for name in partition.foreign())]
+    return [*found, *(PartitionEntry(name, None, BatchState.FOREIGN) for name in partition.foreign())]
 
 
 def plan_cleanup(
@@ -144,30 +144,30 @@ def plan_cleanup(
     Raises:
         OSError: of the file system.
     """
-    removed: list[tuple[Partition, BatchState]] = []
+    removed: list[tuple[Partition, PartitionEntry]] = []
     kept: dict[str, str] = {}
     foreign: list[str] = []
     for partition in partitions:
-        states = states_of(partition, now_ms)
-        has_current = any(state.status is BatchStatus.CURRENT for state in states)
-        for state in states:
-            path = f"{partition.folder}/{state.name}"
-            if state.status is BatchStatus.FOREIGN:
+        entries = entries_of(partition, now_ms)
+        has_current = any(entry.state is BatchState.CURRENT for entry in entries)
+        for entry in entries:
+            path = f"{partition.folder}/{entry.name}"
+            if entry.state is BatchState.FOREIGN:
                 foreign.append(path)
-            elif state.batch_id is not None and _may_be_removed(partition, state, incomplete=incomplete):
-                foreign += _foreign_files(partition, state.batch_id)
-                if state.superseded_ms is None or now_ms - state.superseded_ms < age_ms:
+            elif entry.batch_id is not None and _may_be_removed(partition, entry, incomplete=incomplete):
+                foreign += _foreign_files(partition, entry.batch_id)
+                if entry.superseded_ms is None or now_ms - entry.superseded_ms < age_ms:
                     continue
-                if reason := _why_kept(state, has_current=has_current, is_located=path in located):
+                if reason := _why_kept(entry, has_current=has_current, is_located=path in located):
                     kept[path] = reason
                 else:
-                    removed.append((partition, state))
+                    removed.append((partition, entry))
     return CleanupPlan(tuple(removed), kept, tuple(sorted(foreign)))
 
 
 def clean_up(
     plan: CleanupPlan, now_ms: int, on_removed: Callable[[str], object] = lambda _path: None
-) -> list[BatchState]:
+) -> list[PartitionEntry]:
     """
     Remove what a plan says.
 
@@ -183,33 +183,33 @@ def clean_up(
         OSError: of the file system; the next cleanup removes the rest.
     """
     removed = []
-    for partition, state in plan.batches:
-        assert state.batch_id is not None  # noqa: S101 - for mypy: a foreign entry is in no plan
-        folder, root = partition.path(state.batch_id), partition.root
+    for partition, entry in plan.batches:
+        assert entry.batch_id is not None  # noqa: S101 - for mypy: a foreign entry is in no plan
+        folder, root = partition.path(entry.batch_id), partition.root
         was_complete = root.exists(f"{folder}/{SUCCESS}")
         root.remove_file(f"{folder}/{SUCCESS}")
         failpoint.point("archive_hidden")()
         is_kept = root.exists(f"{folder}/{KEEP}")
-        if is_kept or _pointed(partition) == state.name or state.batch_id in _written(partition, now_ms):
+        if is_kept or _pointed(partition) == entry.name or entry.batch_id in _written(partition, now_ms):
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
         on_removed(f"{folder}/{SUCCESS}")
-        for path in _files(partition, state.batch_id):
+        for path in _files(partition, entry.batch_id):
             root.remove_file(path)
             on_removed(path)
         if not root.entries(folder):
             root.remove_folder(folder)
-        removed.append(state)
+        removed.append(entry)
     return removed
 
 
 def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
     """The paths of the files that `clean_up` removes, in its order."""
-    for partition, state in plan.batches:
-        assert state.batch_id is not None  # noqa: S101 - for mypy, as above
-        yield partition.path(state.batch_id, SUCCESS)
-        yield from _files(partition, state.batch_id)
+    for partition, entry in plan.batches:
+        assert entry.batch_id is not None  # noqa: S101 - for mypy, as above
+        yield partition.path(entry.batch_id, SUCCESS)
+        yield from _files(partition, entry.batch_id)
 
 
 def keep(partition: Partition, batch_id: int) -> None:
@@ -222,18 +222,18 @@ def unkeep(partition: Partition, batch_id: int) -> None:
     partition.root.remove_file(partition.path(batch_id, KEEP))
 
 
-def _may_be_removed(partition: Partition, state: BatchState, *, incomplete: bool) -> bool:
+def _may_be_removed(partition: Partition, entry: PartitionEntry, *, incomplete: bool) -> bool:
     """Whether the kind of a batch is removed; one without `_SUCCESS` was hidden by a cleanup that was then killed."""
-    if state.status is not BatchStatus.INCOMPLETE:
-        return state.status is BatchStatus.COMPLETE
-    is_hidden = state.batch_id is not None and partition.root.exists(partition.path(state.batch_id, SUPERSEDED))
-    return (incomplete or is_hidden) and _pointed(partition) != state.name
+    if entry.state is not BatchState.INCOMPLETE:
+        return entry.state is BatchState.COMPLETE
+    is_hidden = entry.batch_id is not None and partition.root.exists(partition.path(entry.batch_id, SUPERSEDED))
+    return (incomplete or is_hidden) and _pointed(partition) != entry.name
 
 
-def _why_kept(state: BatchState, *, has_current: bool, is_located: bool) -> str:
+def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> str:
     if not has_current:
         return "the partition has no current batch"
-    if state.is_kept:
+    if entry.is_kept:
         return f"it has {KEEP}"
     return "an SQL location names it" if is_located else ""
 
@@ -273,4 +273,4 @@ def _pointed(partition: Partition) -> str:
 
 def _written(partition: Partition, now_ms: int) -> set[int]:
     """The batches that a re-run writes now."""
-    return {each.batch_id for each in markers(partition.root, now_ms) if each.partition == partition.folder}
+    return {each.batch_id for each in leases(partition.root, now_ms) if each.partition == partition.folder}

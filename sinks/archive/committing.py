@@ -15,12 +15,12 @@ from sinks.archive.copying import copy_rows, origins_in, parts_of
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Answer, Marker, answer_of, markers, put_answer
+from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
 from sinks.archive.task_writer import StagedPart
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 POLL_S = 3.0
-"""Between looks for markers of re-runs, which are answered within ten seconds."""
+"""Between looks for re-runs, which are answered within ten seconds."""
 _COPIED_BYTES = 1 << 20
 _log = logger(__name__)
 
@@ -64,7 +64,7 @@ class ArchiveCommitter(Committer):
     """
     Moves files from the staging folder to the current batches of their partitions.
 
-    Steps of a commit: read the markers of re-runs; record the files that the micro-batch will have; remove those of an
+    Steps of a commit: read the leases of re-runs; record the files that the micro-batch will have; remove those of an
     earlier run of it that it no longer has; create the first batch of partitions that have none; move the files. Each
     step may be repeated.
 
@@ -72,9 +72,9 @@ class ArchiveCommitter(Committer):
         root: of the table.
         writer: name of the sink, unique among those that write to the table.
         suffix: end of the names of the files.
-        is_replay: dead letters or a time range are replayed; such a process does not answer markers while it is idle.
+        is_replay: dead letters or a time range are replayed; such a process does not answer re-runs while it is idle.
         clock_ms: milliseconds since the epoch.
-        poll_s: between looks for markers.
+        poll_s: between looks for re-runs.
     """
 
     def __init__(
@@ -94,15 +94,15 @@ class ArchiveCommitter(Committer):
         self._clock_ms = clock_ms
         self._poll_s = poll_s
         self._last = LastCommit()
-        self._first_twice_ms = 0  # the batch time that a marker is answered with
+        self._first_twice_ms = 0  # the batch time that a re-run is answered with
         self._answers: dict[str, int] = {}
         self._repeated: set[str] = set()  # staged files that had no new row
-        self._lock = threading.Lock()  # between reading the markers for a commit, and answering them
+        self._lock = threading.Lock()  # between reading the leases for a commit, and answering the re-runs
         self._ending = threading.Event()
         self._poller: threading.Thread | None = None
 
     def recover(self) -> None:
-        """Remove what an earlier process staged, and begin to answer markers."""
+        """Remove what an earlier process staged, and begin to answer re-runs."""
         with root_errors(self._root):
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
@@ -111,10 +111,10 @@ class ArchiveCommitter(Committer):
         # it may run again, and was then written to no batch of a re-run
         self._first_twice_ms = self._last.time_ms
         self._answers = {}
-        self.answer_markers()
+        self.answer_reruns()
         if self._poller is None and not self._is_replay:
             self._ending.clear()
-            self._poller = threading.Thread(target=self._poll, name="archive-markers", daemon=True)
+            self._poller = threading.Thread(target=self._poll, name="archive-reruns", daemon=True)
             self._poller.start()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
@@ -124,7 +124,7 @@ class ArchiveCommitter(Committer):
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
         with root_errors(self._root):
-            reruns = self._markers_for(batch)
+            reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}
             for rank, result in enumerate(results):
@@ -151,23 +151,23 @@ class ArchiveCommitter(Committer):
             self._remove_staged(batch)
 
     def close(self) -> None:
-        """Stop answering markers."""
+        """Stop answering re-runs."""
         self._ending.set()
         poller, self._poller = self._poller, None
         if poller is not None:
             poller.join()
 
-    def answer_markers(self) -> None:
-        """Answer the markers that are not answered yet; called every few seconds."""
+    def answer_reruns(self) -> None:
+        """Answer the re-runs that are not answered yet; called every few seconds."""
         with root_errors(self._root), self._lock:
-            for marker in markers(self._root, self._clock_ms()):
-                self._answer(marker)
+            for lease in leases(self._root, self._clock_ms()):
+                self._answer(lease)
 
     def _poll(self) -> None:
         reason = ""
         while not self._ending.wait(self._poll_s):
             try:
-                self.answer_markers()
+                self.answer_reruns()
             except IngestError as error:  # the next look may succeed
                 if error.message != reason:
                     _log.warning("a re-run of an archive is not answered", writer=self._writer, reason=str(error))
@@ -175,28 +175,28 @@ class ArchiveCommitter(Committer):
             else:
                 reason = ""
 
-    def _markers_for(self, batch: Batch) -> list[Marker]:
+    def _leases_for(self, batch: Batch) -> list[RerunLease]:
         """
-        The markers whose batches get the files of this micro-batch too.
+        The leases whose batches get the files of this micro-batch too.
 
-        They are read before the pointers: a re-run switches the pointer before it removes its marker.
+        They are read before the pointers: a re-run switches the pointer before it removes its lease.
         """
         with self._lock:
-            found = list(markers(self._root, self._clock_ms()))
+            found = list(leases(self._root, self._clock_ms()))
             self._first_twice_ms = batch.time_ms
-            chosen = [marker for marker in found if self._answer(marker) <= batch.time_ms or self._is_replay]
+            chosen = [lease for lease in found if self._answer(lease) <= batch.time_ms or self._is_replay]
             self._first_twice_ms = batch.time_ms + 1
         return chosen
 
-    def _answer(self, marker: Marker) -> int:
-        known = self._answers.get(marker.id)
+    def _answer(self, lease: RerunLease) -> int:
+        known = self._answers.get(lease.id)
         if known is not None:
             return known
-        answer = answer_of(self._root, marker.id, self._writer)
+        answer = answer_of(self._root, lease.id, self._writer)
         if answer is None:
             answer = Answer(self._writer, self._first_twice_ms)
-            put_answer(self._root, marker.id, answer)
-        self._answers[marker.id] = answer.from_ms
+            put_answer(self._root, lease.id, answer)
+        self._answers[lease.id] = answer.from_ms
         return answer.from_ms
 
     def _has_new_rows(self, partition: Partition, current: int, path: str, batch: Batch) -> bool:
@@ -271,7 +271,7 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
     root.rename(path, targets[0])
 
 
-def _rerun_ids(partition: Partition, reruns: Iterable[Marker]) -> list[int]:
+def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
     """The batches that re-runs of a partition write; one that was removed gets nothing."""
-    ids = [marker.batch_id for marker in reruns if marker.partition == partition.folder]
+    ids = [lease.batch_id for lease in reruns if lease.partition == partition.folder]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]

@@ -19,7 +19,7 @@ from sinks.archive.columns import PLACE
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import Entry, Root
 
 TARGET_BYTES = 128 << 20
 """Of a written file: as large as a block of HDFS, so that a task of Spark reads one."""

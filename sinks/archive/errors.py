@@ -9,7 +9,7 @@ class ArchiveCorruptError(IntegrityError):
     code = "archive_corrupt"
 
 
-class ArchiveSqlError(IngestError):
+class ArchiveSqlBehindError(IngestError):
     """
     Spark's SQL could not follow the pointer of an archive, which has moved.
 
@@ -17,7 +17,7 @@ class ArchiveSqlError(IngestError):
         statement: that failed.
     """
 
-    code = "archive_sql"
+    code = "archive_sql_behind"
 
     def __init__(self, statement: str, reason: str) -> None:
         super().__init__(

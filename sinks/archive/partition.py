@@ -15,7 +15,7 @@ from sinks.archive.layout import (
     batch_id_of,
     kind_in_partition,
 )
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import Entry, Root
 
 _MOST_POINTER_BYTES = 64
 

@@ -1,5 +1,5 @@
 """
-A batch that this process writes beside the stream: its marker with heartbeats, and the switch at its end.
+A batch that this process writes beside the stream: its lease with heartbeats, and the switch at its end.
 
 See `reruns` for how a stream and this process agree.
 """
@@ -14,12 +14,12 @@ from ingest.clock import now_ms
 from ingest.durable.lock import this_process
 from sinks.archive.cleanup import keep
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import STALE_MS, Answer, Marker, answers, markers, put_marker, remove_marker
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, put_lease, remove_lease
 from sinks.archive.switching import switch
-from sinks.dumps.root import root_errors
+from sinks.files.root import root_errors
 
 BEAT_S = 30.0
-"""Between heartbeats: many fit into the time after which a marker has no effect."""
+"""Between heartbeats: many fit into the time after which a lease has no effect."""
 
 
 class Rerun:
@@ -63,7 +63,7 @@ class Rerun:
             # so a stream adds to a batch that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
-            self._marker = Marker(
+            self._lease = RerunLease(
                 f"{self.partition.folder.partition('=')[0]}-{self.batch_id}-{_digits(self.partition.folder)}",
                 self.partition.folder,
                 self.batch_id,
@@ -74,7 +74,7 @@ class Rerun:
             try:
                 self._check_others()
             except ConflictError:
-                remove_marker(root, self._marker.id)
+                remove_lease(root, self._lease.id)
                 raise
         self._thread.start()
         return self
@@ -82,13 +82,13 @@ class Rerun:
     def __exit__(self, *_exception: object) -> None:
         self._ending.set()
         self._thread.join()
-        with contextlib.suppress(OSError):  # the marker becomes stale
-            remove_marker(self.partition.root, self._marker.id)
+        with contextlib.suppress(OSError):  # the lease becomes stale
+            remove_lease(self.partition.root, self._lease.id)
 
     def answer(self, writer: str) -> Answer | None:
         """The answer of a stream; None if it has not answered."""
         with root_errors(self.partition.root):
-            found = answers(self.partition.root, self._marker.id)
+            found = answers(self.partition.root, self._lease.id)
         return next((each for each in found if each.writer == writer), None)
 
     def finish(self, *, is_kept: bool = False) -> bool:
@@ -109,7 +109,7 @@ class Rerun:
         with root_errors(root):
             if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
                 raise ConflictError(
-                    f'the marker of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
+                    f'the lease of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
                     code="lease_lost",
                     hint="this process was suspended; start the command again",
                 )
@@ -131,7 +131,7 @@ class Rerun:
     def _check_others(self) -> None:
         if not self._exclusive:
             return
-        for other in markers(self.partition.root, self._clock_ms()):
+        for other in leases(self.partition.root, self._clock_ms()):
             if other.partition == self.partition.folder and other.batch_id < self.batch_id:
                 raise ConflictError(
                     f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
@@ -141,7 +141,7 @@ class Rerun:
 
     def _renew(self) -> None:
         now_ms = self._clock_ms()
-        put_marker(self.partition.root, self._marker._replace(heartbeat_ms=now_ms))
+        put_lease(self.partition.root, self._lease._replace(heartbeat_ms=now_ms))
         if not self._beaten_ms or now_ms - self._beaten_ms <= STALE_MS // 2:
             self._beaten_ms = now_ms  # else it was ineffective in between: `finish` refuses
 

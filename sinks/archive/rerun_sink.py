@@ -9,7 +9,7 @@ from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folde
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.task_writer import ArchiveWriter, EventTimes
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 OTHER_PARTITION = "other_partition"
 """The reason why events of other partitions are dropped."""

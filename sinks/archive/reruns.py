@@ -1,17 +1,18 @@
 """
 How a stream and a re-run of a partition agree, so that no event is missing and none is there twice.
 
-1. The re-run creates its batch, then its marker: the partition and the batch.
+1. The re-run creates its batch, then its lease, which names the partition and the batch.
 2. Each stream answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
-   the current batch and to the batch of the marker.
+   the current batch and to the batch of the lease.
 3. The re-run covers all micro-batches that are acknowledged after the answer; first it waits until those before the
    answered time are. It drops the rows that the stream has written to its batch, by topic, partition, offset and
    fan-out.
-4. It switches `_CURRENT`, then removes the marker. A micro-batch that was committed meanwhile is in both batches.
+4. It switches `_CURRENT`, then removes the lease. A micro-batch that was committed meanwhile is in both batches.
 
 A stream that starts later answers when it starts; the re-run reads the answers again before it switches.
 
-A marker without a heartbeat for ten minutes has no effect: its process has ended.
+A lease without a heartbeat for ten minutes has no effect: its process has ended. `ingest.durable.Lease` does not serve:
+it has one owner at a time and no content, while several re-runs may write, and streams read which batches.
 """
 
 from collections.abc import Iterator
@@ -21,21 +22,21 @@ import orjson
 
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import RERUNS
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 STALE_MS = 600_000
-"""A marker without a heartbeat for so long is ignored."""
+"""A lease without a heartbeat for so long is ignored."""
 _SUFFIX = ".json"
 
 
-class Marker(NamedTuple):
+class RerunLease(NamedTuple):
     """
-    A partition that is being written again.
+    The right of a process to have streams write to its batch too, as long as it sends heartbeats.
 
     Attributes:
         id: of the re-run, unique; letters, digits and "-".
-        partition: its folder.
-        batch_id: that the re-run writes.
+        partition: folder of the partition that is being written again.
+        batch_id: of the batch that the re-run writes.
         owner: what it does, for messages.
         heartbeat_ms: time of its last heartbeat, ms since the epoch.
     """
@@ -55,15 +56,15 @@ class Marker(NamedTuple):
         """The inverse of `to_bytes`; None for another content."""
         try:
             found = orjson.loads(content)
-            marker = cls(*(found[name] for name in cls._fields))
+            lease = cls(*(found[name] for name in cls._fields))
         except (ValueError, TypeError, KeyError):
             return None
-        return marker if isinstance(marker.batch_id, int) and isinstance(marker.heartbeat_ms, int) else None
+        return lease if isinstance(lease.batch_id, int) and isinstance(lease.heartbeat_ms, int) else None
 
 
 class Answer(NamedTuple):
     """
-    The answer of a stream to a marker.
+    The answer of a stream to a re-run.
 
     Attributes:
         writer: the stream.
@@ -74,44 +75,44 @@ class Answer(NamedTuple):
     from_ms: int
 
 
-def put_marker(root: Root, marker: Marker) -> None:
-    """Create a marker, or renew its heartbeat."""
+def put_lease(root: Root, lease: RerunLease) -> None:
+    """Create a lease, or renew its heartbeat."""
     root.make_folder(RERUNS)
-    root.write(_path(marker.id), marker.to_bytes())
+    root.write(_path(lease.id), lease.to_bytes())
 
 
-def remove_marker(root: Root, marker_id: str) -> None:
-    """Remove a marker, then the answers to it."""
-    root.remove_file(_path(marker_id))
-    for answer in answers(root, marker_id):
-        root.remove_file(_answer_path(marker_id, answer.writer))
+def remove_lease(root: Root, rerun_id: str) -> None:
+    """Remove a lease, then the answers to it."""
+    root.remove_file(_path(rerun_id))
+    for answer in answers(root, rerun_id):
+        root.remove_file(_answer_path(rerun_id, answer.writer))
 
 
-def markers(root: Root, now_ms: int) -> Iterator[Marker]:
-    """The markers that have an effect."""
+def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
+    """The leases that have an effect."""
     for name in _names(root):
         if name.endswith(_SUFFIX):
             try:
-                marker = Marker.from_bytes(root.read(f"{RERUNS}/{name}"))
+                lease = RerunLease.from_bytes(root.read(f"{RERUNS}/{name}"))
             except FileNotFoundError:  # removed since
                 continue
-            if marker is not None and now_ms - marker.heartbeat_ms <= STALE_MS:
-                yield marker
+            if lease is not None and now_ms - lease.heartbeat_ms <= STALE_MS:
+                yield lease
 
 
-def put_answer(root: Root, marker_id: str, answer: Answer) -> None:
-    """Answer a marker."""
-    root.write(_answer_path(marker_id, answer.writer), f"{answer.from_ms}\n".encode())
+def put_answer(root: Root, rerun_id: str, answer: Answer) -> None:
+    """Answer a re-run."""
+    root.write(_answer_path(rerun_id, answer.writer), f"{answer.from_ms}\n".encode())
 
 
-def answer_of(root: Root, marker_id: str, writer: str) -> Answer | None:
+def answer_of(root: Root, rerun_id: str, writer: str) -> Answer | None:
     """
     The answer of a stream; None if it has not answered.
 
     Raises:
         ArchiveCorruptError: its file is damaged.
     """
-    path = _answer_path(marker_id, writer)
+    path = _answer_path(rerun_id, writer)
     try:
         content = root.read(path)
     except FileNotFoundError:
@@ -124,11 +125,11 @@ def answer_of(root: Root, marker_id: str, writer: str) -> Answer | None:
         ) from error
 
 
-def answers(root: Root, marker_id: str) -> list[Answer]:
+def answers(root: Root, rerun_id: str) -> list[Answer]:
     """The answers of all streams."""
-    prefix = f"{marker_id}."
+    prefix = f"{rerun_id}."
     writers = [name.removeprefix(prefix) for name in _names(root) if name.startswith(prefix)]
-    found = [answer_of(root, marker_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
+    found = [answer_of(root, rerun_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
     return [answer for answer in found if answer is not None]
 
 
@@ -139,9 +140,9 @@ def _names(root: Root) -> list[str]:
         return []
 
 
-def _path(marker_id: str) -> str:
-    return f"{RERUNS}/{marker_id}{_SUFFIX}"
+def _path(rerun_id: str) -> str:
+    return f"{RERUNS}/{rerun_id}{_SUFFIX}"
 
 
-def _answer_path(marker_id: str, writer: str) -> str:
-    return f"{RERUNS}/{marker_id}.{writer}"
+def _answer_path(rerun_id: str, writer: str) -> str:
+    return f"{RERUNS}/{rerun_id}.{writer}"

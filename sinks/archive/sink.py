@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from ingest.api import Committer, Duration, Example, Sink, SinkContext, SinkSettings, SinkWriter, option
 from sinks.archive.columns import ColumnOptions, columns_of, row_maker
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
-from sinks.dumps.root import Root, open_root, root_errors
+from sinks.files.root import Root, open_root, root_errors
 
 if TYPE_CHECKING:
     from sinks.archive.task_writer import EventTimes

@@ -21,7 +21,7 @@ from ingest.formats.times import moment
 from sinks.archive.columns import PLACE, Column, Row
 from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import Mutation, NotFoundError, Put, Store
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.errors import MissingBodyError
+from sinks.bodies.errors import BodyMissingError
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference
 from sinks.bodies.tables import BLOCK_KEY_BYTES, CHECKSUM, DATA
@@ -36,7 +36,7 @@ class CopiedPointers:
         """
         What marks the bodies of a mutation in the open store before it is written; None if it has no pointer.
 
-        It may be repeated. It raises MissingBodyError if the table has no body store, or that does not have a body.
+        It may be repeated. It raises BodyMissingError if the table has no body store, or that does not have a body.
 
         Args:
             mutation: with the original row key.
@@ -59,7 +59,7 @@ class CopiedPointers:
 
     def _mark(self, store: Store[Any], row: bytes, column: bytes, pointer: Pointer) -> None:
         if self._name is None:
-            raise MissingBodyError(
+            raise BodyMissingError(
                 f'a cell of table "{self._table}" would point to body {pointer.body.hex()}, and the table has no '
                 "body store",
                 hint="declare `bodies` of the table, and load the tables of the body store first",
@@ -71,7 +71,7 @@ class CopiedPointers:
         try:
             BodyStore(store, self._name, self._options).mark_cell(pointer.body, cell_reference(stored, column))
         except NotFoundError as error:
-            raise MissingBodyError(
+            raise BodyMissingError(
                 f'a cell of table "{self._table}" would point to body {pointer.body.hex()}, which the body store '
                 f'"{self._name}" does not have',
                 hint=f'load "{self._name}_meta" and "{self._name}_value" of the same dump first',

@@ -27,7 +27,7 @@ class HashMismatchError(ConfigError):
     code = "hash_mismatch"
 
 
-class MissingBodyError(NotFoundError):
+class BodyMissingError(NotFoundError):
     """A pointer cannot be copied: the target does not have its body."""
 
     code = "body_missing"

@@ -24,8 +24,8 @@ from ingest.api import Store
 from ingest.api.feeds import MARGIN_S, feed_table
 from ingest.clock import now_ms
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.dumps.root import Root
 from sinks.feed.stream import FEED, FeedStream
+from sinks.files.root import Root
 
 
 class Copy(NamedTuple):

@@ -25,7 +25,7 @@ class DumpTableReader:
         feed: what the dump recorded of the feed; None if the table had none.
 
     Raises:
-        UnknownTableError: the dump does not know the table.
+        TableNotInDumpError: the dump does not know the table.
         ConfigError: the dump has some columns of the table only, without the times of cells.
     """
 

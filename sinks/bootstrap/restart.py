@@ -7,7 +7,6 @@ from typing import Any
 from ingest.api import ConfigError, Row, Store
 from sinks.bootstrap.dumped import DumpTableReader, positions_of, require_values
 from sinks.dumps.reader import StashReader
-from sinks.dumps.root import Root
 from sinks.feed.errors import StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import GapPolicy
 from sinks.feed.leases import SHARD_END
@@ -15,6 +14,7 @@ from sinks.feed.lineage import descendants
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState
 from sinks.feed.stream import Shard
+from sinks.files.root import Root
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 
@@ -55,7 +55,7 @@ class RestartFromDump(GapPolicy):
 
         Raises:
             StashNotAvailableError: there is none.
-            UnknownTableError: it does not know the table.
+            TableNotInDumpError: it does not know the table.
             ConfigError: it has recorded no positions in the feed of the table.
         """
         self._positions(DumpTableReader(self._reader, self._table))
@@ -110,7 +110,7 @@ def restart_from_dump(
     Raises:
         StashNotAvailableError: there is no complete dump.
         ConfigError: the table has deferred updates, or the dump has no positions in its feed.
-        UnknownTableError: the newest dump does not know the table.
+        TableNotInDumpError: the newest dump does not know the table.
     """
     rows = RowFormat.recorded(store, table)
     require_values(table, rows, hint="use --on-trimmed fail or skip")

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from sinks.dumps.errors import StashCorruptError, TableNotStashedError
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
-from sinks.dumps.root import root_errors
 from sinks.dumps.rows import StashRow
 from sinks.dumps.splits import Split
+from sinks.files.root import root_errors
 from sinks.scanning.paired_rows import paired
 
 
@@ -52,7 +52,7 @@ def diff_table(before: Dump, after: Dump, table: str) -> Generator[RowDifference
     Memory is bounded: both dumps are read side by side. A table without rows in one of them was empty then.
 
     Raises:
-        UnknownTableError: a dump does not know the table.
+        TableNotInDumpError: a dump does not know the table.
         StashCorruptError: a file is damaged.
     """
     with ExitStack() as opened:
@@ -65,7 +65,7 @@ def rows_in_order(dump: Dump, table: str) -> Generator[StashRow]:
     All rows of a table in the order of their keys, also if its files overlap; none if the table had no rows.
 
     Raises:
-        UnknownTableError: the dump does not know the table.
+        TableNotInDumpError: the dump does not know the table.
         StashCorruptError: a file is damaged, or its rows are not in this order.
     """
     with root_errors(dump.root):

@@ -15,7 +15,7 @@ class TableNotStashedError(NotFoundError):
     code = "table_not_stashed"
 
 
-class UnknownTableError(NotFoundError):
+class TableNotInDumpError(NotFoundError):
     """The dump does not know the table."""
 
     code = "table_not_in_dump"

@@ -13,7 +13,7 @@ import orjson
 from sinks.dumps.errors import StashCorruptError
 from sinks.dumps.layout import MANIFEST, PLAN, dump_time, id_of_run
 from sinks.dumps.manifest import Manifest
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 
 class ExistingDump(NamedTuple):

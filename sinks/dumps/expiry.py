@@ -29,14 +29,13 @@ from sinks.dumps.layout import (
     PINS,
     PLAN,
     SUCCESS,
-    TEMPORARY,
     dump_time,
     id_of_run,
     part_of,
 )
 from sinks.dumps.listing import complete_dump, dump_names
 from sinks.dumps.pins import Pin, pins
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import TEMPORARY, Entry, Root
 
 DAY_MS = 24 * 3_600_000
 

@@ -31,9 +31,6 @@ HIDDEN = "_SUCCESS.hidden"
 MARKERS = {SUCCESS, HIDDEN, MANIFEST, KEEP, PLAN}
 """Files of a dump that belong to no table."""
 
-TEMPORARY = ".tmp-"
-"""Prefix of files that are being written."""
-
 _RUN = "_run-"
 _TIME_FORMAT = "%Y-%m-%d-%H-%M-%S"  # no colons: Hadoop's distcp does not copy such names
 _TIME = re.compile(r"\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d", re.ASCII)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.dumps.errors import StashCorruptError, StashNotAvailableError, TableNotStashedError, UnknownTableError
+from sinks.dumps.errors import StashCorruptError, StashNotAvailableError, TableNotInDumpError, TableNotStashedError
 from sinks.dumps.layout import (
     LATEST,
     MANIFEST,
@@ -21,7 +21,7 @@ from sinks.dumps.layout import (
     file_format,
 )
 from sinks.dumps.manifest import Manifest, Success, TableFile
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 _MOST_LATEST_BYTES = 2_048  # of `_LATEST`: a larger one is none
 
@@ -71,7 +71,7 @@ class Dump:
 
         Raises:
             TableNotStashedError: the table had no rows.
-            UnknownTableError: the dump does not know the table.
+            TableNotInDumpError: the dump does not know the table.
         """
         if self.manifest is not None:
             known = self.manifest.tables.get(table)
@@ -88,8 +88,8 @@ class Dump:
         found = ((f"{folder}/{entry.name}", entry.size, file_format(entry.name)) for entry in entries)
         return [DumpFile(path, size, kind, None) for path, size, kind in found if kind is not None]
 
-    def _unknown(self, table: str) -> UnknownTableError:
-        return UnknownTableError(
+    def _unknown(self, table: str) -> TableNotInDumpError:
+        return TableNotInDumpError(
             f'the dump "{self.name}" has no table "{table}"', hint="'ingest stash tables' lists its tables"
         )
 

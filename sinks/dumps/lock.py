@@ -20,8 +20,8 @@ import orjson
 from ingest.api import ConflictError, IngestError
 from ingest.clock import now_ms
 from ingest.formats.times import moment
-from sinks.dumps.layout import LOCK, TEMPORARY
-from sinks.dumps.root import Root, root_errors
+from sinks.dumps.layout import LOCK
+from sinks.files.root import TEMPORARY, Root, root_errors
 
 STALE_MS = 60_000
 """A lock without a heartbeat for so long may be taken over."""

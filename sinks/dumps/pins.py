@@ -12,7 +12,7 @@ from ingest.formats.times import iso_milliseconds, moment
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.layout import PINS
 from sinks.dumps.listing import complete_dump
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 
 DEFAULT_TTL_MS = 24 * 3_600_000
 """How long a pin is valid without a renewal."""

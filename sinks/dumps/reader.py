@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self, TypeVar
 
 from ingest.api import StoreUnavailableError
@@ -23,9 +22,9 @@ from sinks.dumps.listing import (
 )
 from sinks.dumps.pins import DEFAULT_TTL_MS, Pin, create_pin
 from sinks.dumps.reading import Document, OnBad, StashIterator, documents_of, rows_of
-from sinks.dumps.root import Root, open_root, root_errors
 from sinks.dumps.rows import StashRow
 from sinks.dumps.splits import Split
+from sinks.files.root import Root, open_root, root_errors
 
 T = TypeVar("T")
 
@@ -181,7 +180,7 @@ class StashReader:
         Raises:
             StashNotAvailableError: there is no complete dump.
             TableNotStashedError: the table had no rows.
-            UnknownTableError: the dump does not know the table.
+            TableNotInDumpError: the dump does not know the table.
         """
         dump = self.latest()
         with root_errors(self._root):
@@ -220,9 +219,7 @@ class StashReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def _read(

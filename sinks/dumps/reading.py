@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from ingest.api import DecodeError
 from sinks.dumps.errors import StashCorruptError, StashNotAvailableError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.lines import read_lines
-from sinks.dumps.root import Root, root_errors
 from sinks.dumps.rows import StashRow, document_of
 from sinks.dumps.splits import Split
+from sinks.files.root import Root, root_errors
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -45,9 +44,7 @@ class StashIterator(Iterator[T], Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
     def _bad(self, error: StashCorruptError) -> None:

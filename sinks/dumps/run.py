@@ -39,7 +39,7 @@ from sinks.dumps.layout import (
 from sinks.dumps.listing import complete_dumps, dump_names, named_latest, newest_dump, readable_dump
 from sinks.dumps.lock import BEAT_S, RootLock
 from sinks.dumps.manifest import DumpedTable, Manifest, Success, TableFile
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 
 class _Plan(NamedTuple):
@@ -51,13 +51,13 @@ class _Plan(NamedTuple):
     plan: Mapping[str, Any] | None
 
 
-class StashRun:
+class DumpRun:
     """
     A run that makes one dump; a context manager that has the lock of the root.
 
     ::
 
-        with StashRun(root, "2026-01-31") as run:
+        with DumpRun(root, "2026-01-31") as run:
             run.start(["users"], plan=lambda: {"users": ranges})
             for number, rows in ...:
                 run.add("users", number, write_table_file(root, run.folder, "users", number, rows))

@@ -10,8 +10,8 @@ from ingest.api import Row
 from sinks.dumps.layout import FileFormat, encoded_table, table_file_name
 from sinks.dumps.lines import write_lines
 from sinks.dumps.manifest import TableFile
-from sinks.dumps.root import Root
 from sinks.dumps.rows import StashRow
+from sinks.files.root import Root
 
 
 def write_table_file(
@@ -31,7 +31,7 @@ def write_table_file(
 
     Args:
         root: that the dump is in.
-        folder: of the dump that is being made (`StashRun.folder`).
+        folder: of the dump that is being made (`DumpRun.folder`).
         table: its name.
         part: number of the file among those of the table, from 0; in the order of the stored row keys.
         rows: by original row keys, in their order; of each column the first cell, the newest one, is written.

@@ -10,8 +10,8 @@ from sinks.dumps.layout import MANIFEST, PLAN, SUCCESS
 from sinks.dumps.listing import complete_dump, missing_files
 from sinks.dumps.manifest import Manifest, TableFile
 from sinks.dumps.reading import documents_of, opened, refuse_bad, rows_of
-from sinks.dumps.root import Root, root_errors
 from sinks.dumps.splits import Split
+from sinks.files.root import Root, root_errors
 
 _CHUNK_BYTES = 1 << 20
 

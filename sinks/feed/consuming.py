@@ -10,7 +10,7 @@ from ingest import failpoint
 from ingest.api import Disposition, IngestError
 from sinks.feed.delivery import Delivery
 from sinks.feed.envelope import Envelope, Message
-from sinks.feed.errors import LeaseLostError
+from sinks.feed.errors import ShardLeaseLostError
 from sinks.feed.gaps import Gap
 from sinks.feed.group import GroupMember
 from sinks.feed.outputs import ChangeOutput
@@ -106,7 +106,7 @@ class FeedConsumer:
         self._delivered()
         try:
             self._retried(delivery.checkpoint)
-        except LeaseLostError as error:
+        except ShardLeaseLostError as error:
             self.consumed.lost += 1
             self._on_retry(error)
             return

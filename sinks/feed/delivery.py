@@ -36,7 +36,7 @@ class Delivery:
         Record durably that the changes have been processed, all or up to one of them.
 
         Raises:
-            LeaseLostError: another worker reads the shard; it gets the changes since the last checkpoint again.
+            ShardLeaseLostError: another worker reads the shard; it gets the changes since the last checkpoint again.
             StoreError: the leases are unavailable; the call may be repeated.
         """
         is_all = record is None or record is self.records[-1]

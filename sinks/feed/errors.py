@@ -74,7 +74,7 @@ class ParentUnknownError(NotFoundError):
         )
 
 
-class LeaseLostError(ConflictError):
+class ShardLeaseLostError(ConflictError):
     """Another worker of a consumer group has taken over the lease of a shard."""
 
     code = "shard_lease_lost"

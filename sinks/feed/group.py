@@ -15,7 +15,7 @@ from ingest.clock import now_ms
 from sinks.feed.balance import RENEW_S, LeaseObserver, lease_moves
 from sinks.feed.client import FeedClient, FeedRecord
 from sinks.feed.delivery import Delivery
-from sinks.feed.errors import LeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import ShardLeaseLostError, StreamIdMismatchError, TrimmedError
 from sinks.feed.gaps import Gap, GapPolicy
 from sinks.feed.held_lease import HeldLease
 from sinks.feed.leases import SHARD_END, GroupRecord, LeaseStore, ShardLease, check_group
@@ -315,7 +315,7 @@ class GroupMember:
             self._held.pop(held.shard, None)
         return is_stored
 
-    def _lost(self, shard: int) -> LeaseLostError:
+    def _lost(self, shard: int) -> ShardLeaseLostError:
         text = self._leases.read(self._group).get(shard)
         self._held.pop(shard, None)
-        return LeaseLostError(self._group, shard, "" if text is None else ShardLease.from_text(text).owner)
+        return ShardLeaseLostError(self._group, shard, "" if text is None else ShardLease.from_text(text).owner)

@@ -11,9 +11,9 @@ from typing import Any
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import PAGE_ROWS, DumpRange, DumpTarget, RangeDump
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings

@@ -30,7 +30,7 @@ from ingest.api import (
 from ingest.testing.sinks import SinkContract, SinkKit
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.sink import Archive
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from ingest.spark.session import close_session, open_session
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.root import Root
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 from tests.support.archives import DAY_MS, Stream, event
 from tests.support.service import Service, environment
 from tests.support.short_lived import java_options

@@ -9,7 +9,7 @@ from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import StashReader
-from sinks.dumps.root import Root, open_root
+from sinks.files.root import Root, open_root
 from tests.support.archives import DAY_MS, START_S, Stream, event, visible
 from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.hdfs import Hdfs
@@ -45,7 +45,7 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
         assert rerun.finish()
     assert visible(root) == {"20151210": [1, 3, 4]}
     plan = plan_cleanup([partition], 1 << 60, 0)
-    assert [state.batch_id for state in clean_up(plan, 1 << 60)] == [START_S]
+    assert [entry.batch_id for entry in clean_up(plan, 1 << 60)] == [START_S]
     assert partition.batch_ids() == [rerun.batch_id]
 
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ingest.api import Cell, Row
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.commands import ANY_PORT, Folder
 from tests.support.dumps import DUMP, START_MS, make_dump
 from tests.support.servers import Kafka

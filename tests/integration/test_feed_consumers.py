@@ -19,7 +19,7 @@ from ingest.api.feeds import FEED_FAMILY, feed_table
 from ingest.clock import now_ms
 from sinks.feed.balance import RENEW_S
 from sinks.feed.client import FeedClient, IteratorType
-from sinks.feed.errors import LeaseLostError, ParentUnknownError
+from sinks.feed.errors import ParentUnknownError, ShardLeaseLostError
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import PropertyLeases
 from sinks.hbase.settings import HBaseSettings
@@ -108,7 +108,7 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
             other.poll()
         for delivery in deliveries:
             assert delivery is not None
-            with pytest.raises(LeaseLostError):
+            with pytest.raises(ShardLeaseLostError):
                 delivery.checkpoint()
         leases.replace("g", 2, leases.read("g")[2], None)
         with pytest.raises(ParentUnknownError):

@@ -18,7 +18,7 @@ from ingest.config import load
 from ingest.formats.cell_types import FLOAT64, INT32
 from ingest.spark.datasource.source import TableDataSource
 from ingest.spark.session import close_session, open_session
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings

@@ -9,7 +9,7 @@ from kafka import TopicPartition
 
 from sinks.archive.layout import PartitionRule
 from sinks.archive.partition import Partition
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, rows_in
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka

@@ -16,7 +16,7 @@ from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.task_writer import ArchiveWriter
-from sinks.dumps.root import Root
+from sinks.files.root import Root
 from tests.support.clock import Clock
 
 DAY_MS = int(datetime(2015, 12, 10, tzinfo=UTC).timestamp() * 1000)

@@ -15,9 +15,9 @@ from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.root import open_root
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.root import open_root
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import Retry
 from tests.support.feeds import T
@@ -58,7 +58,7 @@ def dumped_beside(rows: Callable[[], list[Row]], write: Callable[[], None]) -> R
 def dump_files(root: str, table: str, parts: Sequence[Sequence[Row]], positions: Mapping[int, str]) -> None:
     """A complete dump of these files, which has recorded where the feed of the table continues."""
     opened = open_root(root)
-    with StashRun(opened, "run", clock_ms=now_ms) as run:
+    with DumpRun(opened, "run", clock_ms=now_ms) as run:
         run.start([table], FileFormat.GZIP)
         for part, rows in enumerate(parts):
             run.add(table, part, write_table_file(opened, run.folder, table, part, rows, FileFormat.GZIP))

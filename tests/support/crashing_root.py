@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import Entry, Root
 
 
 class CrashError(BaseException):

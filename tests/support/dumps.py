@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ingest.api import Cell, FamilySpec, Row
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable, Manifest
-from sinks.dumps.root import Root
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 
 FAMILIES = (FamilySpec(b"f"),)
 START_MS = 1_424_736_000_000
@@ -51,7 +51,7 @@ def make_dump(
         clock_ms: instead of `at_ms`.
         columns: of Parquet files; None for all cells.
     """
-    with StashRun(root, run_id, clock_ms=clock_ms or (lambda: at_ms)) as run:
+    with DumpRun(root, run_id, clock_ms=clock_ms or (lambda: at_ms)) as run:
         run.start(list(tables), file_format)
         for table, parts in tables.items():
             for part, rows in enumerate(parts):

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import Entry, Root
 
 
 class MemoryRoot(Root):

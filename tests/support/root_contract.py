@@ -12,8 +12,8 @@ from sinks.dumps.layout import FileFormat
 from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.pins import create_pin, pins, remove_pin
 from sinks.dumps.reader import StashReader
-from sinks.dumps.root import Root
 from sinks.dumps.verifying import verify_dump
+from sinks.files.root import Root
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 
 HOUR_MS = 3_600_000

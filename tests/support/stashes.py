@@ -12,11 +12,11 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.stash import UNIT_S
-from ingest.service.stash_host import stash_alone
-from ingest.service.stash_request import StashRequest
-from ingest.service.stash_result import StashResult
-from ingest.spark.jobs.stash import DumpWork, joined, task_result
+from ingest.service.dump import UNIT_S
+from ingest.service.dump_host import dump_alone
+from ingest.service.dump_request import DumpRequest
+from ingest.service.dump_result import DumpResult
+from ingest.spark.jobs.dump import DumpWork, joined, task_result
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -103,11 +103,11 @@ def dumped(
     limits: Limits | None = None,
     unit_s: float = UNIT_S,
     **request: Any,
-) -> StashResult:
+) -> DumpResult:
     """Make a dump in this process, a minute after the one before."""
-    chosen = StashRequest.model_validate({"root": "./dumps"} | request)
+    chosen = DumpRequest.model_validate({"root": "./dumps"} | request)
     start_ms = next(_starts_ms)
-    return stash_alone(
+    return dump_alone(
         configuration,
         Catalog(),
         chosen,

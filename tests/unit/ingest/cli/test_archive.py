@@ -6,9 +6,9 @@ import pytest
 
 from sinks.archive.layout import SUCCESS, PartName, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import switch
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
 PART = "part-0001449784612345-00000-5f0c9a31.parquet"
@@ -39,7 +39,7 @@ def partition(folder) -> Partition:
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
     (partition.root._folder / partition.folder / "batchid=1").mkdir()
-    put_marker(partition.root, Marker("r", partition.folder, SECOND_S, "test", 1 << 60))
+    put_lease(partition.root, RerunLease("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
     assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
         (f"batch_id={FIRST_S}", "current", 1, "test"),
@@ -114,6 +114,24 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
         f"ALTER TABLE `customer` PARTITION (`dt` = '20151210') SET LOCATION '{path}';",
         "REFRESH TABLE `customer`;",
     ]
+
+
+def test_join(ingest, partition):
+    partition.root.remove_file(partition.path(FIRST_S, PART))
+    partition.root.remove_tree(partition.path(SECOND_S))
+    result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210", "--output", "json")
+    batch_id = partition.current()
+    assert result.json == {
+        "partition": "20151210",
+        "batch": batch_id,
+        "before": FIRST_S,
+        "current": True,
+        "rows": 0,
+        "files_read": 0,
+        "files_written": 0,
+    }
+    again = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
+    assert f"0 rows of 0 files in 0 files; batch {partition.current()} is current" in again.err
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ from ingest.service.address import ServiceAddress
 from ingest.service.compaction_duty import CompactionDuty
 from ingest.service.compaction_request import CompactionRequest
 from ingest.service.control import Control, Phase, ReloadStatus
+from ingest.service.dump_duty import DumpDuty
+from ingest.service.dump_request import DumpRequest
 from ingest.service.duties import Duties
 from ingest.service.http import HttpEndpoint
 from ingest.service.pages import Pages
 from ingest.service.pauses import Pauses
 from ingest.service.replay_duty import ReplayDuty
 from ingest.service.replay_request import ReplayRequest
-from ingest.service.stash_duty import StashDuty
-from ingest.service.stash_request import StashRequest
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 
@@ -123,7 +123,7 @@ def test_status_shows_the_duties_of_pipelines_tables_and_roots(pipeline: Path, i
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
     duties.submit(ReplayDuty(name, ReplayRequest(start_ms=1_000, end_ms=2_000)))
     duties.submit(CompactionDuty("counts", CompactionRequest()))
-    duties.submit(StashDuty(StashRequest(root="./dumps")))
+    duties.submit(DumpDuty(DumpRequest(root="./dumps")))
     duties.cancel(duties.submit(CompactionDuty("other", CompactionRequest())).id)
     with served(configuration, control, duties=duties):
         shown = ingest("status", "pipeline.yaml")

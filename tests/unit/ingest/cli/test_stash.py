@@ -12,8 +12,8 @@ import pytest
 from ingest import cli
 from sinks.dumps.expiry import DAY_MS
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.lock import RootLock
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of, rows_of
 
 NEXT = "2015-02-25-00-00-00"

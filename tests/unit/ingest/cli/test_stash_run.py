@@ -14,11 +14,11 @@ from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.service.access import token_file
 from ingest.service.cancellation import Cancellation
+from ingest.service.dump_duty import DumpDuty
+from ingest.service.dump_request import DumpRequest
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext, DutyRun, Progress
 from ingest.service.http import HttpEndpoint
-from ingest.service.stash_duty import StashDuty
-from ingest.service.stash_request import StashRequest
 from ingest.service.stores import SharedStores
 from sinks.dumps.reader import StashReader
 from sinks.rocksdb.store import RocksDBStore
@@ -31,7 +31,7 @@ ALONE = ("stash", "run", "p.yaml", "--root", "dumps")
 
 @pytest.fixture
 def configuration(folder, monkeypatch) -> Configuration:
-    monkeypatch.setattr("ingest.service.stash_host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
+    monkeypatch.setattr("ingest.service.dump_host.spark_engine", lambda *_arguments: nullcontext(InProcess()))
     return written(folder)
 
 
@@ -43,8 +43,8 @@ def shared(configuration: Configuration, monkeypatch) -> Iterator[SimpleNamespac
     def group(*_arguments: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(cancel=lambda: None)
 
-    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: InProcess())
-    monkeypatch.setattr("ingest.service.stash_duty.JobGroup", group)
+    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: InProcess())
+    monkeypatch.setattr("ingest.service.dump_duty.JobGroup", group)
     catalog = Catalog()
     plan = plan_of(configuration, configuration.pipelines["hits"], catalog)
     stores = SharedStores(configuration, [plan])
@@ -112,7 +112,7 @@ def test_options_of_the_file(ingest, folder, configuration):
 
 @pytest.mark.usefixtures("configuration")
 def test_too_little_space(ingest, monkeypatch):
-    monkeypatch.setattr("sinks.dumps.local_root.LocalRoot.free_bytes", lambda _root: 10)
+    monkeypatch.setattr("sinks.files.local_root.LocalRoot.free_bytes", lambda _root: 10)
     refused = ingest(*ALONE)
     assert (refused.code, "has 10 B free" in refused.err) == (3, True), refused.err
     assert ingest(*ALONE, "--ignore-space").code == 0
@@ -168,7 +168,7 @@ def test_service_with_one_slot_makes_no_dump(ingest, configuration, shared):
 
 def test_metrics_of_a_dump(shared):
     reports: list[Progress] = []
-    duty = StashDuty(StashRequest(root="dumps", tables=(TABLE,)))
+    duty = DumpDuty(DumpRequest(root="dumps", tables=(TABLE,)))
     duty.check(shared)
     duty.run(DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), reports.append))
     assert reports[-1].result is not None
@@ -193,8 +193,8 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
             return super().unit(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)
-    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: Checking())
-    StashDuty(StashRequest(root="dumps", tables=(TABLE,))).run(
+    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: Checking())
+    DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
         DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )
     assert locked == [True, False]
@@ -210,8 +210,8 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
             in_use.append("local" in shared.stores.in_use())
             return super().unit(work, ranges)
 
-    monkeypatch.setattr("ingest.service.stash_duty.SparkDump", lambda *_arguments: Checking())
-    StashDuty(StashRequest(root="dumps", tables=(TABLE,))).run(
+    monkeypatch.setattr("ingest.service.dump_duty.SparkDump", lambda *_arguments: Checking())
+    DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))).run(
         DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
     )
     assert in_use == [True]
@@ -219,11 +219,11 @@ def test_store_stays_open_until_the_dump_ends(shared, monkeypatch):
 
 
 def test_same_duties(shared):
-    duty = StashDuty(StashRequest(root="dumps"))
-    assert duty.is_same(StashDuty(StashRequest(root="dumps")))
-    assert not duty.is_same(StashDuty(StashRequest(root="dumps", tables=(TABLE,))))
+    duty = DumpDuty(DumpRequest(root="dumps"))
+    assert duty.is_same(DumpDuty(DumpRequest(root="dumps")))
+    assert not duty.is_same(DumpDuty(DumpRequest(root="dumps", tables=(TABLE,))))
     assert not duty.uses(["hits"])
     with pytest.raises(NotFoundError):
-        StashDuty(StashRequest(root="dumps", tables=("x",))).run(
+        DumpDuty(DumpRequest(root="dumps", tables=("x",))).run(
             DutyRun(DutyContext(shared, None, 2), 1, Cancellation(), lambda _progress: None)
         )

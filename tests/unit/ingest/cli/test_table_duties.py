@@ -21,7 +21,7 @@ from ingest.service.compaction_request import CompactionRequest
 from ingest.service.duties import Duties
 from ingest.service.duty import DutyContext, DutyRun, Progress
 from ingest.service.http import HttpEndpoint
-from ingest.service.rollback import OverlappingRowsError, RollbackRequest
+from ingest.service.rollback import RollbackRequest, RowsOverlapError
 from ingest.service.rollback_duty import RollbackDuty
 from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
@@ -125,7 +125,7 @@ def test_service_rolls_its_own_store_back(shared: SimpleNamespace):
 def test_strict_rollback_of_a_service_deletes_nothing(shared: SimpleNamespace):
     CompactionDuty("counters", NOW).run(run_of(shared))
     request = RollbackRequest(first_ms=T + 1, last_ms=T + HOUR, is_strict=True)
-    with pytest.raises(OverlappingRowsError) as refused:
+    with pytest.raises(RowsOverlapError) as refused:
         RollbackDuty("counters", request).run(run_of(shared))
     assert refused.value.exit_code == 1
     with shared.stores.in_use()["local"].held() as store:

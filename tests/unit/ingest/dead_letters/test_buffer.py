@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from ingest.dead_letters.bodies import LetterBody
-from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, TooManyDeadLettersError
+from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES, DeadLetterBuffer, DeadLettersTooLargeError
 from ingest.dead_letters.envelope import dead_letters_of
 from ingest.masks import Masks
 
@@ -68,11 +68,11 @@ def test_too_large_attributes_are_left_out(buffer, make_dead_letter):
     assert dead_letter.message == f"too many (3000 attributes of {size} bytes in all are not in the dead letter)"
 
 
-def test_error_of_too_many_dead_letters_names_the_last_record_and_has_a_hint(buffer, make_dead_letter):
+def test_error_of_dead_letters_that_are_too_large_names_the_last_record_and_has_a_hint(buffer, make_dead_letter):
     value = b"x" * (MAX_DEAD_LETTER_BYTES // 8)
     for offset in range(7):
         buffer.add(make_dead_letter(offset, value=value))
-    with pytest.raises(TooManyDeadLettersError) as caught:
+    with pytest.raises(DeadLettersTooLargeError) as caught:
         buffer.add(make_dead_letter(7, value=value))
     assert str(caught.value) == (
         "more than 64 MiB of dead letters in one micro-batch; the last one is of ticks/0/7: no; correct the pipeline, "

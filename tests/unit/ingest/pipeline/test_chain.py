@@ -19,7 +19,7 @@ from ingest.api import (
     StoreUnavailableError,
 )
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD as MAX_EVENTS
-from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartError, StillBuffered
+from ingest.pipeline.chain import BoundDecorator, Chain, Dropped, Failed, SplitStartFailedError, StillBuffered
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plugins.guard import OutOfMemoryError
 
@@ -371,7 +371,7 @@ class TestSplits:
     )
     def test_bug_at_split_start_stops_the_pipeline(self, error, described):
         with pytest.raises(
-            SplitStartError, match=rf'^"append-0": {described} \(tests.unit.ingest.pipeline.test_chain:\d+\)$'
+            SplitStartFailedError, match=rf'^"append-0": {described} \(tests.unit.ingest.pipeline.test_chain:\d+\)$'
         ):
             chain(FailsAtSplitStart(error)).split_start()
 

@@ -22,7 +22,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.copying import parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import Answer, markers, put_answer
+from sinks.archive.reruns import Answer, leases, put_answer
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
 from tests.support.checkpoint import acknowledge
 
@@ -100,7 +100,7 @@ class TestJoin:
         assert (joined.is_current, partition.current()) == (True, joined.batch_id)
         assert visible(table.root) == {"20151210": [1, 2]}
         assert partition.batch(joined.batch_id).is_kept
-        assert list(markers(table.root, START_S * 1000)) == []
+        assert list(leases(table.root, START_S * 1000)) == []
 
     def test_batch_that_runs_again_comes_first(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -164,8 +164,8 @@ class TestStream:
         """The first batch time that the stream writes itself, after it has answered, or not."""
         with streams_of(configuration, table) as (stream,), Rerun(partition, "test") as rerun:
             if from_ms is not None:
-                (marker,) = markers(table.root, 0)
-                put_answer(table.root, marker.id, Answer(WRITER, from_ms))
+                (lease,) = leases(table.root, 0)
+                put_answer(table.root, lease.id, Answer(WRITER, from_ms))
             return stream.start_ms(rerun, lambda _reason: None)
 
     def test_stream_that_does_not_run_writes_nothing(
@@ -180,7 +180,7 @@ class TestStream:
         with running(folder):
             assert self.start_ms(configuration, table, partition, THIRD_MS) == THIRD_MS
 
-    def test_3c8_batch_acknowledged_before_the_marker_is_in_the_old_batch_alone(
+    def test_3c8_batch_acknowledged_before_the_lease_is_in_the_old_batch_alone(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         acknowledged(folder, 0, FIRST_MS)

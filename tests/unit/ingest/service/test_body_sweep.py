@@ -29,7 +29,7 @@ from ingest.service.http import HttpEndpoint
 from ingest.service.stores import SharedStores
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import make_dump, rows_of
 from tests.support.endpoint import TOKEN, pages, published
 

@@ -9,9 +9,9 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from ingest.service.bootstrap import BootstrapRequest, SourceTable, TableOfStore, opened_bootstrap
-from ingest.service.stash import Stash
-from ingest.service.stash_plan import DumpSources
-from ingest.service.stash_request import StashRequest
+from ingest.service.dump import TableDump
+from ingest.service.dump_plan import DumpSources
+from ingest.service.dump_request import DumpRequest
 from sinks.dumps.reader import StashReader
 from sinks.feed.position import FeedPosition
 from sinks.rocksdb.settings import RocksDBSettings
@@ -73,8 +73,8 @@ class Beside(InProcess):
 def stash(configuration, service: Service, store: RocksDBStore, *, exact: bool) -> None:
     """From a frozen view, or row by row, as from HBase."""
     view = store.freeze() if exact else None
-    request = StashRequest(root="./dumps", tables=("orders",), min_ranges=4)
-    Stash(
+    request = DumpRequest(root="./dumps", tables=("orders",), min_ranges=4)
+    TableDump(
         request,
         lambda names: DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view),
         Beside(service),

@@ -15,6 +15,7 @@ from ingest.service.compaction_schedule import CompactionSchedule, Scheduled, sc
 from ingest.service.rollback import RollbackRequest
 from ingest.service.rollback_duty import RollbackDuty
 from tests.support.counters import FILE
+from tests.support.submitted_duties import SubmittedDuties
 
 EVERY = "updates: {processor: sum, compact: {every: 10m, window: 30m}}"
 
@@ -29,19 +30,6 @@ def with_compact(tmp_path, options: str = EVERY) -> Configuration:
     return configuration(tmp_path, FILE.replace("updates: {processor: sum}", options))
 
 
-class Submitted(list):
-    """A fake of `Duties` that keeps what is submitted."""
-
-    def __init__(self, found: Configuration | None) -> None:
-        self.shared = None if found is None else SimpleNamespace(configuration=found)
-        self.error: Exception | None = None
-
-    def submit(self, duty: CompactionDuty) -> None:
-        if self.error is not None:
-            raise self.error
-        self.append((duty.subject, duty.request))
-
-
 def test_tables_that_a_pipeline_writes_are_scheduled(tmp_path):
     assert scheduled(configuration(tmp_path)) == {}
     request = CompactionRequest(window_ms=1_800_000)
@@ -54,32 +42,33 @@ def test_options_do_not_change_how_rows_are_merged(tmp_path):
 
 
 def test_submitted_after_each_interval(tmp_path):
-    now, duties = [100.0], Submitted(None)
+    now, duties = [100.0], SubmittedDuties()
     metrics = Metrics(["hits"])
     schedule = CompactionSchedule(duties, metrics, clock=lambda: now[0])
     schedule.submit_due()  # the service has not started yet
-    duties.shared = SimpleNamespace(configuration=with_compact(tmp_path))
+    duties.reload(with_compact(tmp_path))
     counts = []
     for now[0] in (100.0, 699.0, 700.0, 701.0, 1_299.0, 1_300.0):
         schedule.submit_due()
         counts.append(len(duties))
     assert counts == [0, 0, 1, 1, 1, 2]
-    assert duties[0] == ("counters", CompactionRequest(window_ms=1_800_000))
+    assert isinstance(duties[0], CompactionDuty)
+    assert (duties[0].subject, duties[0].request) == ("counters", CompactionRequest(window_ms=1_800_000))
     assert 'ingest_compaction_interval_seconds{table="counters"} 600.0' in metrics.render()[1].decode()
 
 
 def test_a_reload_changes_the_interval(tmp_path):
-    now, duties = [0.0], Submitted(with_compact(tmp_path))
+    now, duties = [0.0], SubmittedDuties(with_compact(tmp_path))
     metrics = Metrics(["hits"])
     schedule = CompactionSchedule(duties, metrics, clock=lambda: now[0])
     schedule.submit_due()
-    duties.shared = SimpleNamespace(configuration=with_compact(tmp_path, EVERY.replace("10m", "1m")))
+    duties.reload(with_compact(tmp_path, EVERY.replace("10m", "1m")))
     now[0] = 30.0
     schedule.submit_due()
     now[0] = 90.0
     schedule.submit_due()
     assert len(duties) == 1
-    duties.shared = SimpleNamespace(configuration=configuration(tmp_path))
+    duties.reload(configuration(tmp_path))
     now[0] = 10_000.0
     schedule.submit_due()
     assert len(duties) == 1
@@ -87,7 +76,7 @@ def test_a_reload_changes_the_interval(tmp_path):
 
 
 def test_refused_duty_is_submitted_after_the_next_interval(tmp_path):
-    now, duties = [0.0], Submitted(with_compact(tmp_path))
+    now, duties = [0.0], SubmittedDuties(with_compact(tmp_path))
     schedule = CompactionSchedule(duties, Metrics(["hits"]), clock=lambda: now[0])
     schedule.submit_due()
     now[0], duties.error = 600.0, ConflictError("the queue is full")
@@ -98,7 +87,7 @@ def test_refused_duty_is_submitted_after_the_next_interval(tmp_path):
 
 
 def test_thread_ends_with_the_block(tmp_path):
-    with CompactionSchedule(Submitted(with_compact(tmp_path)), Metrics(["hits"])) as schedule:
+    with CompactionSchedule(SubmittedDuties(with_compact(tmp_path)), Metrics(["hits"])) as schedule:
         thread = schedule._thread
         assert thread.is_alive()
     assert not thread.is_alive()

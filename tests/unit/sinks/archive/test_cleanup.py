@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchStatus, clean_up, files_to_remove, keep, plan_cleanup, states_of, unkeep
+from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, keep, plan_cleanup, unkeep
 from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Marker, put_marker
+from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import superseded_ms, switch
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
 DAY_MS = 86_400_000
@@ -31,7 +31,7 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
-    return [state.name for _, state in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+    return [entry.name for _, entry in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
 
 
 class TestSwitch:
@@ -73,7 +73,7 @@ class TestCleanup:
         planned = list(files_to_remove(plan))
         assert partition.root.exists(planned[0])
         found: list[str] = []
-        assert [state.name for state in clean_up(plan, NOW_MS, found.append)] == [f"batch_id={FIRST_S}"]
+        assert [entry.name for entry in clean_up(plan, NOW_MS, found.append)] == [f"batch_id={FIRST_S}"]
         assert found == planned
         assert found[0] == partition.path(FIRST_S, SUCCESS)
         assert partition.batch_ids() == [SECOND_S]
@@ -118,12 +118,12 @@ class TestCleanup:
         keep(partition, FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
-        status = {state.batch_id: (state.status, state.owner) for state in states_of(partition, now_ms)}
-        assert status[late] == (BatchStatus.INCOMPLETE, "re-run 1")
+        status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, now_ms)}
+        assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        put_marker(partition.root, Marker("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
+        put_lease(partition.root, RerunLease("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
         assert removed(partition, NOW_MS + WEEK_MS) == []
 
     def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
@@ -137,7 +137,7 @@ class TestCleanup:
         assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
         clean_up(plan, NOW_MS + WEEK_MS)
         assert all(partition.root.exists(path) for path in plan.foreign)
-        assert [state.name for state in states_of(partition, NOW_MS) if state.batch_id is None] == names
+        assert [entry.name for entry in entries_of(partition, NOW_MS) if entry.batch_id is None] == names
 
     def test_partition_without_a_pointer_loses_nothing(self, partition: Partition) -> None:
         partition.root.remove_file(f"{partition.folder}/_CURRENT")

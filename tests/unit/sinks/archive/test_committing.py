@@ -25,10 +25,10 @@ from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME, SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import STALE_MS, Answer, Marker, answers, put_marker, remove_marker
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, put_lease, remove_lease
 from sinks.archive.sink import ArchiveSettings
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.root import Root
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
     SETTINGS,
@@ -349,32 +349,32 @@ class TestKills:
         assert visible(root) == {"20151210": [1]}
 
 
-def begin_rerun(partition: Partition) -> Marker:
-    """A re-run that has created its batch and its marker."""
+def begin_rerun(partition: Partition) -> RerunLease:
+    """A re-run that has created its batch and its lease."""
     batch_id = partition.create(START_S + 1_000, "a re-run")
-    marker = Marker("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
-    put_marker(partition.root, marker)
-    return marker
+    lease = RerunLease("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
+    put_lease(partition.root, lease)
+    return lease
 
 
-def switch(partition: Partition, marker: Marker) -> None:
+def switch(partition: Partition, lease: RerunLease) -> None:
     """The end of a re-run."""
-    partition.complete(marker.batch_id)
-    partition.point(marker.batch_id)
-    remove_marker(partition.root, marker.id)
+    partition.complete(lease.batch_id)
+    partition.point(lease.batch_id)
+    remove_lease(partition.root, lease.id)
 
 
 class TestReruns:
     def test_3c8_stream_writes_to_both_batches_from_its_answer_on(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
-        stream.committer.answer_markers()
+        lease = begin_rerun(partition)
+        stream.committer.answer_reruns()
         assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
         stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
-        assert offsets_in(root, partition, marker.batch_id) == [2]
-        switch(partition, marker)
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+        switch(partition, lease)
         stream.run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
         assert offsets_in(root, partition, START_S) == [1, 2]
@@ -387,51 +387,51 @@ class TestReruns:
         committer.close()
         committer.close()
 
-    def test_3c8_unanswered_marker_is_answered_by_the_next_micro_batch(self, root: Root, partition: Partition) -> None:
+    def test_3c8_unanswered_lease_is_answered_by_the_next_micro_batch(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
+        lease = begin_rerun(partition)
         stream.run(TIME_MS + 5, [event(2)])
         assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 5)]
-        assert offsets_in(root, partition, marker.batch_id) == [2]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
 
     def test_3c8_stream_that_starts_answers_with_the_batch_that_may_run_again(self, partition: Partition) -> None:
         root = partition.root
         Stream(root).run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
+        lease = begin_rerun(partition)
         again = Stream(root)
         assert answers(root, "r1") == [Answer(WRITER, TIME_MS)]
         again.run(TIME_MS, [event(1)])
-        assert offsets_in(root, partition, START_S) == offsets_in(root, partition, marker.batch_id) == [1]
+        assert offsets_in(root, partition, START_S) == offsets_in(root, partition, lease.batch_id) == [1]
 
     def test_3c8_batch_before_the_answer_stays_in_the_old_batch_after_a_restart(self, partition: Partition) -> None:
         root = partition.root
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
-        stream.committer.answer_markers()
+        lease = begin_rerun(partition)
+        stream.committer.answer_reruns()
         Stream(root).run(TIME_MS, [event(1)])
-        assert offsets_in(root, partition, marker.batch_id) == []
+        assert offsets_in(root, partition, lease.batch_id) == []
         assert offsets_in(root, partition, START_S) == [1]
 
     def test_3c8_replay_of_dead_letters_writes_to_both(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
+        lease = begin_rerun(partition)
         replay = Stream(root, is_replay=True)
         replay.run(TIME_MS - 1, [event(2)])
-        assert offsets_in(root, partition, marker.batch_id) == [2]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
         assert visible(root) == {"20151210": [1, 2]}
 
-    def test_marker_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
+    def test_lease_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
-        marker = begin_rerun(partition)
+        lease = begin_rerun(partition)
         stream.clock.now += STALE_MS + 1
-        stream.committer.answer_markers()
+        stream.committer.answer_reruns()
         stream.run(TIME_MS + 1, [event(2)])
         assert answers(root, "r1") == []
-        assert offsets_in(root, partition, marker.batch_id) == []
+        assert offsets_in(root, partition, lease.batch_id) == []
 
     def test_batch_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
         stream = Stream(root)

@@ -15,7 +15,7 @@ from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, SETTINGS, START_S, Stream, event, offsets_in, rows_in
 from tests.support.memory_root import MemoryRoot
 

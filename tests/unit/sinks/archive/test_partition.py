@@ -1,4 +1,4 @@
-"""Batches of a partition, its pointer, and the markers of re-runs."""
+"""Batches of a partition, its pointer, and the leases of re-runs."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pytest
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
-from sinks.archive.reruns import STALE_MS, Answer, Marker, answer_of, answers, markers, put_answer, put_marker
-from sinks.archive.reruns import remove_marker as remove
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.root import Root
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answer_of, answers, leases, put_answer, put_lease
+from sinks.archive.reruns import remove_lease as remove
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
 
 NOW_S = 1449784608
-MARKER = Marker("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
+LEASE = RerunLease("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
 
 
 @pytest.fixture
@@ -97,21 +97,21 @@ class TestPartition:
 
 
 class TestReruns:
-    def test_marker_has_an_effect_until_it_is_stale(self, root: Root) -> None:
-        put_marker(root, MARKER)
-        assert list(markers(root, MARKER.heartbeat_ms + STALE_MS)) == [MARKER]
-        assert list(markers(root, MARKER.heartbeat_ms + STALE_MS + 1)) == []
+    def test_lease_has_an_effect_until_it_is_stale(self, root: Root) -> None:
+        put_lease(root, LEASE)
+        assert list(leases(root, LEASE.heartbeat_ms + STALE_MS)) == [LEASE]
+        assert list(leases(root, LEASE.heartbeat_ms + STALE_MS + 1)) == []
 
     @pytest.mark.parametrize("content", [b"", b"[]", b"{}"])
-    def test_damaged_marker_is_ignored(self, root: Root, content: bytes) -> None:
-        put_marker(root, MARKER)
+    def test_damaged_lease_is_ignored(self, root: Root, content: bytes) -> None:
+        put_lease(root, LEASE)
         root.write("_reruns/r1.json", content)
-        assert list(markers(root, 0)) == []
+        assert list(leases(root, 0)) == []
 
     def test_answers(self, root: Root) -> None:
         assert answers(root, "r1") == []
-        put_marker(root, MARKER)
-        put_marker(root, MARKER._replace(id="r10"))
+        put_lease(root, LEASE)
+        put_lease(root, LEASE._replace(id="r10"))
         assert answer_of(root, "r1", "p+a") is None
         put_answer(root, "r1", Answer("p+a", 7))
         put_answer(root, "r1", Answer("p.q+a", 8))
@@ -119,4 +119,4 @@ class TestReruns:
         assert answers(root, "r1") == [Answer("p+a", 7), Answer("p.q+a", 8)]
         remove(root, "r1")
         assert answers(root, "r1") == []
-        assert [marker.id for marker in markers(root, 0)] == ["r10"]
+        assert [lease.id for lease in leases(root, 0)] == ["r10"]

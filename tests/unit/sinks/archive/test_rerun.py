@@ -7,8 +7,8 @@ import pytest
 from ingest.api import ConflictError
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import STALE_MS, Answer, markers, put_answer
-from sinks.dumps.local_root import LocalRoot
+from sinks.archive.reruns import STALE_MS, Answer, leases, put_answer
+from sinks.files.local_root import LocalRoot
 
 NOW_S = 1449847129
 FIRST_S = NOW_S - 60
@@ -47,14 +47,14 @@ class TestRerun:
         assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
         assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
-    def test_marker_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
+    def test_lease_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as rerun:
-            (marker,) = markers(partition.root, clock())
-            assert (marker.partition, marker.batch_id) == (partition.folder, rerun.batch_id)
+            (lease,) = leases(partition.root, clock())
+            assert (lease.partition, lease.batch_id) == (partition.folder, rerun.batch_id)
             assert rerun.answer("w") is None
-            put_answer(partition.root, marker.id, Answer("w", 7))
+            put_answer(partition.root, lease.id, Answer("w", 7))
             assert rerun.answer("w") == Answer("w", 7)
-        assert list(markers(partition.root, clock())) == []
+        assert list(leases(partition.root, clock())) == []
 
     def test_3c4_block_that_fails_leaves_the_pointer(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as first:
@@ -78,7 +78,7 @@ class TestRerun:
             with pytest.raises(ConflictError) as caught, Rerun(partition, "rerun", exclusive=True, clock_ms=clock):
                 pass
             assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
-            assert len(list(markers(partition.root, clock()))) == 1
+            assert len(list(leases(partition.root, clock()))) == 1
         with Rerun(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
             assert alone.finish()
 

@@ -5,7 +5,7 @@ import pytest
 from ingest.api import Batch, IntegrityError, SinkContext, TaskSpec, WriteCounts
 from sinks.archive.partition import Partition
 from sinks.archive.rerun_sink import OTHER_PARTITION, RerunSettings, RerunSink
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, START_S, event, offsets_in
 
 DAY = 24 * 3_600_000

@@ -5,7 +5,7 @@ import pytest
 from ingest.api import Cell, FamilySpec, Put, Row, TableSpec
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.copying import CopiedPointers
-from sinks.bodies.errors import MissingBodyError
+from sinks.bodies.errors import BodyMissingError
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved
@@ -60,7 +60,7 @@ def test_copied_pointers_keep_their_bodies(store, bodies, clock):
 def test_pointer_without_its_body_is_refused(store, bodies, name):
     gone = Row(b"r", (Cell(b"f", b"q", 5, Pointer(b"\x01" * 32, 5).to_value()),))
     found = target(store, name)
-    with pytest.raises(MissingBodyError, match="01" * 32):
+    with pytest.raises(BodyMissingError, match="01" * 32):
         found.add(puts_of(gone))
     assert list(found.store.rows("t")) == []
 

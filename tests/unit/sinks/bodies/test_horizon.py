@@ -13,9 +13,9 @@ from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.sweep import SweepCounts
-from sinks.dumps.local_root import LocalRoot
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import make_dump
 from tests.support.feeds import FeedFixture
 from tests.support.memory_root import MemoryRoot

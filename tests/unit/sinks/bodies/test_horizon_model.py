@@ -23,7 +23,7 @@ from sinks.bodies.pointers import Pointer
 from sinks.bodies.sweep import Sweep
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.feed.changes import Change, stored_before
 from sinks.feed.keys import FEED_COLUMN, FeedKey
@@ -60,7 +60,7 @@ class History:
         self.moving = BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock)
         self.batch_ms = 0
         self.interrupted: tuple[int, dict[bytes, list[Mutation]]] | None = None
-        self.run: StashRun | None = None
+        self.run: DumpRun | None = None
         self.read: list[Row] = []
         self.left = list(KEYS)
         self.sweep: Sweep | None = None
@@ -117,7 +117,7 @@ class History:
         if self.run is not None:
             self.run.__exit__(None, None, None)
         run_id = self.run.id if self.run is not None and is_resumed else f"id{self.clock()}"
-        self.run = StashRun(self.root, run_id, clock_ms=self.clock)
+        self.run = DumpRun(self.root, run_id, clock_ms=self.clock)
         self.run.__enter__()
         if is_resumed:
             self.run.resume()

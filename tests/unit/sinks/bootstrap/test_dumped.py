@@ -4,10 +4,10 @@ import pytest
 
 from ingest.api import Cell, ConfigError, FamilySpec, IntegrityError, Row
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
-from sinks.dumps.errors import StashCorruptError, UnknownTableError
+from sinks.dumps.errors import StashCorruptError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import bootstrap, completed, rows_of
@@ -47,7 +47,7 @@ def test_what_a_dump_says_about_a_table(root):
         assert found.families == {b"f": FamilySpec(b"f")}
         assert [row.key for row in found.rows(1)] == [row.key for row in ROWS[2:]]
         assert DumpTableReader(reader, "empty").files == 0
-        with pytest.raises(UnknownTableError):
+        with pytest.raises(TableNotInDumpError):
             DumpTableReader(reader, "other")
 
 

@@ -10,11 +10,10 @@ import pytest
 
 from ingest.api import ConfigError, FamilySpec, Scan, StoreUnavailableError
 from sinks.bootstrap.restart import restart_from_dump
-from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
+from sinks.dumps.errors import StashNotAvailableError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.root import open_root
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.feed.client import FeedClient
 from sinks.feed.consuming import FeedConsumer
@@ -25,6 +24,7 @@ from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import PropertyLeases
 from sinks.feed.outputs import LineOutput
 from sinks.feed.position import FeedPosition
+from sinks.files.root import open_root
 from sinks.memory import MemoryStore
 from sinks.rowkeys.row_format import UPDATES
 from tests.support.clock import Clock
@@ -55,7 +55,7 @@ class Restarted:
         """A dump of the table; the positions are recorded before it is read."""
         positions = {str(shard): token for shard, token in self.client.latest().items()}
         root = open_root(self.root)
-        with StashRun(root, f"run-{self.clock.now}", clock_ms=self.clock) as run:
+        with DumpRun(root, f"run-{self.clock.now}", clock_ms=self.clock) as run:
             run.start(["orders"], FileFormat.GZIP)
             rows = self.store.scan("orders", Scan())
             with closing(rows):
@@ -208,7 +208,7 @@ def test_unusable_dumps_are_refused(feed: Restarted):
         restart_from_dump(feed.root, feed.store, "orders"),
     ):
         pass
-    with pytest.raises(UnknownTableError), restart_from_dump(feed.root, feed.store, "others"):
+    with pytest.raises(TableNotInDumpError), restart_from_dump(feed.root, feed.store, "others"):
         pass
     feed.store.set_property("orders", UPDATES, None, "{}")
     with pytest.raises(ConfigError, match="has deferred updates"), restart_from_dump(feed.root, feed.store, "orders"):

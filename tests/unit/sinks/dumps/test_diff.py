@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.dumps.diff import Difference, diff_table
-from sinks.dumps.errors import StashCorruptError, UnknownTableError
+from sinks.dumps.errors import StashCorruptError, TableNotInDumpError
 from sinks.dumps.reader import StashReader
 from tests.support.dumps import START_MS, make_dump, row_of, rows_of
 from tests.support.memory_root import MemoryRoot
@@ -45,7 +45,7 @@ def test_other_time_of_a_cell_is_a_change():
 
 def test_unknown_table():
     old, new = dumps_of([rows_of(b"k")], [rows_of(b"k")])
-    with pytest.raises(UnknownTableError):
+    with pytest.raises(TableNotInDumpError):
         list(diff_table(old, new, "other"))
 
 

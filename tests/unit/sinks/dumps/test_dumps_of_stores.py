@@ -6,8 +6,8 @@ import pytest
 
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from sinks.memory import MemorySettings, MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

@@ -9,10 +9,10 @@ from ingest.api import StoreUnavailableError
 from sinks.dumps.existing import ExistingDump, oldest_with_pointers
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import MANIFEST
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.crashing_root import CrashError, CrashingRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
@@ -54,7 +54,7 @@ def test_oldest_complete_dump_of_the_table(root):
 
 
 def test_dump_with_values_has_no_pointers(root):
-    with StashRun(root, "run", clock_ms=lambda: START_MS) as run:
+    with DumpRun(root, "run", clock_ms=lambda: START_MS) as run:
         run.start(["t"])
         run.add("t", 0, write_table_file(root, run.folder, "t", 0, rows_of(b"a")))
         assert start_ms(root) == START_MS
@@ -86,7 +86,7 @@ def test_run_counts_from_before_its_plan_is_made_until_it_is_removed(root):
             was_planned.append(start_ms(root))
             return {}
 
-        run = StashRun(crashing, f"run{most}", clock_ms=lambda: START_MS)
+        run = DumpRun(crashing, f"run{most}", clock_ms=lambda: START_MS)
         with contextlib.suppress(CrashError):
             with run:
                 run.start(["t"], plan=plan)
@@ -107,7 +107,7 @@ def test_run_whose_plan_fails_leaves_nothing(root):
     def plan():
         raise ValueError("no space")
 
-    with StashRun(root, "run", clock_ms=lambda: START_MS) as run, pytest.raises(ValueError, match="no space"):
+    with DumpRun(root, "run", clock_ms=lambda: START_MS) as run, pytest.raises(ValueError, match="no space"):
         run.start(["t"], plan=plan)
     assert start_ms(root) is None
     assert [entry.name for entry in root.entries("") if entry.is_folder] == []
@@ -132,7 +132,7 @@ def test_dump_of_another_product_does_not_count(root):
 def test_run_that_ends_while_the_folders_are_read():
     """It is renamed after its old name was listed."""
     root = MemoryRoot()
-    run = StashRun(root, "run", clock_ms=lambda: START_MS)
+    run = DumpRun(root, "run", clock_ms=lambda: START_MS)
     with run:
         run.start(["t"])
         run.add("t", 0, write_table_file(root, run.folder, "t", 0, rows_of(b"a")))

@@ -5,9 +5,9 @@ import pytest
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.expiry import DAY_MS, Reason, Retention, expire, files_to_remove, plan_expiry
 from sinks.dumps.layout import dump_name
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.pins import Pin, create_pin, pins
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 

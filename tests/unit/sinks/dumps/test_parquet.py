@@ -7,9 +7,9 @@ from ingest.api import Cell, ConfigError, DecodeError, Row
 from ingest.formats.cell_types import CellType
 from sinks.dumps.errors import StashCorruptError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.parquet import ParquetColumn
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, make_dump, rows_of
 
 ROW = Row(

@@ -10,15 +10,15 @@ from ingest.api import ConfigError, StoreUnavailableError
 from sinks.dumps.errors import (
     StashCorruptError,
     StashNotAvailableError,
+    TableNotInDumpError,
     TableNotStashedError,
-    UnknownTableError,
 )
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.pins import pins
 from sinks.dumps.reader import LATEST_CACHED_MS, StashReader
 from sinks.dumps.splits import Split
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, FullRoot, ReadOnlyRoot, make_dump, rows_of
 
 HOUR_MS = 3_600_000
@@ -51,7 +51,7 @@ def test_1c_3_empty_and_unknown_tables(root, folder):
     assert reader.tables() == ["t", "u"]
     assert not (folder / A / "empty").exists()
     assert reader.latest().manifest.empty_tables == ["empty"]
-    for table, kind in (("empty", TableNotStashedError), ("other", UnknownTableError)):
+    for table, kind in (("empty", TableNotStashedError), ("other", TableNotInDumpError)):
         with pytest.raises(kind) as refused:
             reader.scan(table)
         assert refused.value.exit_code == 3
@@ -205,7 +205,7 @@ def test_1c_11_several_gzip_members_of_a_dump_of_emodb(folder):
     assert reader.tables() == ["ns:t"]
     first, second = reader.splits("ns:t")
     assert keys(reader.read(first)) == keys(reader.read(second)) == [b"k1", b"k2", b"k3", b"k4", b"k5"]
-    with pytest.raises(UnknownTableError):
+    with pytest.raises(TableNotInDumpError):
         reader.splits("other")
 
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from ingest.api import ConflictError, NotFoundError
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import StashReader
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 
@@ -34,7 +34,7 @@ def test_1c_1_layout(root, tmp_path):
 
 def test_1c_2_success_and_latest(root, tmp_path):
     now = [START_MS + 999]
-    with StashRun(root, "r-1", clock_ms=lambda: now[0]) as run:
+    with DumpRun(root, "r-1", clock_ms=lambda: now[0]) as run:
         run.start([TABLE])
         run.add(TABLE, 0, write_table_file(root, run.folder, TABLE, 0, rows_of(b"a")))
         now[0] = START_MS + 61_000
@@ -47,9 +47,9 @@ def test_1c_2_success_and_latest(root, tmp_path):
 
 
 def test_1c_6_second_run_is_refused_and_names_the_owner(root):
-    second = StashRun(root, "second", clock_ms=lambda: START_MS + 60_000)
+    second = DumpRun(root, "second", clock_ms=lambda: START_MS + 60_000)
     with (
-        StashRun(root, "first", clock_ms=lambda: START_MS),
+        DumpRun(root, "first", clock_ms=lambda: START_MS),
         pytest.raises(ConflictError, match=r'in use by the dump "first", pid \d+ on ') as refused,
     ):
         second.__enter__()
@@ -63,10 +63,10 @@ def test_1c_6_second_run_is_refused_and_names_the_owner(root):
 def test_1c_7_an_older_dump_that_ends_later_does_not_move_latest_back(monkeypatch):
     monkeypatch.setattr(MemoryRoot, "renames_folders", False)  # there the next run removes no killed one
     root = MemoryRoot()
-    with StashRun(root, "a", clock_ms=lambda: START_MS) as killed:
+    with DumpRun(root, "a", clock_ms=lambda: START_MS) as killed:
         killed.start([TABLE])
     make_dump(root, {TABLE: [rows_of(b"b")]}, at_ms=START_MS + 3_600_000, run_id="b")
-    with StashRun(root, "a", clock_ms=lambda: START_MS + 7_200_000) as resumed:
+    with DumpRun(root, "a", clock_ms=lambda: START_MS + 7_200_000) as resumed:
         resumed.resume()
         assert resumed.finish({TABLE: DumpedTable(())}).dump == DUMP
     assert root.read("_LATEST") == b"2015-02-24-01-00-00\n"
@@ -81,12 +81,12 @@ def test_1c_15_equal_rows_give_equal_files(root, tmp_path):
 
 
 def test_interrupted_run_resumes_with_the_ranges_that_are_done(root):
-    with StashRun(root, "r", clock_ms=lambda: START_MS) as run:
+    with DumpRun(root, "r", clock_ms=lambda: START_MS) as run:
         run.start([TABLE], plan=lambda: {"ranges": 3})
         run.add(TABLE, 0, write_table_file(root, run.folder, TABLE, 0, rows_of(b"a")))
         run.add(TABLE, 1, None)
         write_table_file(root, run.folder, TABLE, 9, rows_of(b"z"))  # of an attempt that was not recorded
-    with StashRun(root, "r", clock_ms=lambda: START_MS + 90_000) as run:
+    with DumpRun(root, "r", clock_ms=lambda: START_MS + 90_000) as run:
         run.resume()
         assert ({0, 1}, {"ranges": 3}) == (run.done(TABLE).keys(), run.plan)
         run.add(TABLE, 2, write_table_file(root, run.folder, TABLE, 2, rows_of(b"c")))
@@ -94,7 +94,7 @@ def test_interrupted_run_resumes_with_the_ranges_that_are_done(root):
     assert (manifest.dump, manifest.start_ms) == (DUMP, START_MS)
     with StashReader(root).scan(TABLE) as rows:
         assert [row.key for row in rows] == [b"a", b"c"]
-    with StashRun(root, "r2", clock_ms=lambda: START_MS) as run, pytest.raises(NotFoundError, match="no interrupted"):
+    with DumpRun(root, "r2", clock_ms=lambda: START_MS) as run, pytest.raises(NotFoundError, match="no interrupted"):
         run.resume()
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.verifying import verify_dump
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, make_dump, rows_of
 
 

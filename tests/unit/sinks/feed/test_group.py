@@ -7,7 +7,7 @@ import pytest
 
 from ingest.api import ConfigError
 from sinks.feed.balance import LEASE_S, RENEW_S
-from sinks.feed.errors import LeaseLostError, StreamIdMismatchError, TrimmedError
+from sinks.feed.errors import ShardLeaseLostError, StreamIdMismatchError, TrimmedError
 from sinks.feed.group import LATEST, GroupOptions
 from tests.support.feeds import HOUR_MS, FeedFixture, T
 from tests.support.group_feeds import GroupFeed, drained, rows
@@ -86,7 +86,7 @@ def test_4c11_lease_of_a_killed_worker_is_taken_after_20_seconds(feeds: Callable
     assert other.refresh()
     assert rows(other.poll()) == [b"b"]
     assert unfinished is not None
-    with pytest.raises(LeaseLostError, match='worker "w2" has taken it over') as lost:
+    with pytest.raises(ShardLeaseLostError, match='worker "w2" has taken it over') as lost:
         unfinished.checkpoint()
     assert lost.value.exit_code == 4
     assert killed.poll() is None

@@ -10,7 +10,7 @@ import pytest
 from ingest.api import StoreUnavailableError
 from sinks.feed.balance import LEASE_S, RENEW_S
 from sinks.feed.client import FeedClient
-from sinks.feed.errors import LeaseLostError
+from sinks.feed.errors import ShardLeaseLostError
 from sinks.feed.group import GroupMember, GroupOptions
 from sinks.feed.leases import LeaseStore, PropertyLeases
 from sinks.memory import MemoryStore
@@ -103,7 +103,7 @@ class Group:
                 try:
                     while self.turn(member):
                         found = True
-                except LeaseLostError:
+                except ShardLeaseLostError:
                     found = True
             idle = 0 if found else idle + 1
 
@@ -171,7 +171,7 @@ def test_workers_that_come_and_go(seed: int):
             if shard.has(key) and key != shard.start:
                 group.client.split(shard.number, key)
         name = chance.choice(sorted(members))
-        with contextlib.suppress(LeaseLostError):
+        with contextlib.suppress(ShardLeaseLostError):
             group.turn(members[name])
         match chance.randrange(12):
             case 0:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sinks.feed.balance import LEASE_S, RENEW_S
-from sinks.feed.errors import InvalidIteratorError, LeaseLostError, ParentUnknownError, TrimmedError
+from sinks.feed.errors import InvalidIteratorError, ParentUnknownError, ShardLeaseLostError, TrimmedError
 from sinks.feed.leases import ShardLease
 from tests.support.feeds import HOUR_MS, T
 from tests.support.group_feeds import GroupFeed, drained, rows
@@ -66,7 +66,7 @@ def test_4c12_missing_lease_of_a_parent_is_an_error(feeds: Callable[..., GroupFe
         with pytest.raises(ParentUnknownError, match="no lease of shard 1") as refused:
             other.poll()
         assert refused.value.exit_code == 3
-    with pytest.raises(LeaseLostError):
+    with pytest.raises(ShardLeaseLostError):
         delivery.checkpoint()
     assert set(feed.leases.read("g")) == {0}
 

@@ -10,9 +10,9 @@ from pyspark.serializers import CPickleSerializer
 from ingest.api import ConfigError, Row
 from ingest.spark.datasource.options import DumpOptions, dump_options
 from ingest.spark.datasource.source import TableDataSource
-from sinks.dumps.errors import StashNotAvailableError, UnknownTableError
+from sinks.dumps.errors import StashNotAvailableError, TableNotInDumpError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
+from sinks.files.local_root import LocalRoot
 from tests.support.dumps import DUMP, START_MS, make_dump, row_of
 
 SERIALIZER = CPickleSerializer()
@@ -77,7 +77,7 @@ def test_table_without_rows(root: Path):
 
 
 def test_errors(root: Path, tmp_path: Path):
-    with pytest.raises(UnknownTableError):
+    with pytest.raises(TableNotInDumpError):
         partitions(root, "unknown")
     with pytest.raises(StashNotAvailableError):
         partitions(root, dump="2015-02-24T00:00:01Z")

@@ -441,7 +441,7 @@ def test_batch_above_a_limit_of_failures_is_not_committed(tmp_path: Path, monkey
     if limit == "size":
         monkeypatch.setattr(buffer, "MAX_DEAD_LETTER_BYTES", 1_000)
     failing = [[*records(*TICK), *records(("", "1:2"), partition=number)] for number in range(4)]
-    with pytest.raises((ErrorBudgetSpentError, buffer.TooManyDeadLettersError)):
+    with pytest.raises((ErrorBudgetSpentError, buffer.DeadLettersTooLargeError)):
         bench.job.on_batch(Frame(failing), 0)
     assert (bench.result_counts, bench.keys(), bench.published) == ([], [], [])
     assert not list((tmp_path / "incoming").glob("*/*"))

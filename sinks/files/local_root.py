@@ -1,4 +1,4 @@
-"""Dumps in a folder of this machine; files are synced before they appear, folders after each change."""
+"""Files below a folder of this machine; files are synced before they appear, folders after each change."""
 
 import contextlib
 import errno
@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ingest.durable import sync_folder
-from sinks.dumps.layout import TEMPORARY
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import TEMPORARY, Entry, Root
 
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 """The file system has no hard links."""

@@ -1,4 +1,4 @@
-"""Roots of dumps: on this machine, in memory, and in an object store as fsspec has it."""
+"""Roots: on this machine, in memory, and in an object store as fsspec has it."""
 
 import io
 import os
@@ -8,10 +8,9 @@ import stat
 import pytest
 
 from ingest.api import ConfigError, StoreUnavailableError
-from sinks.dumps.local_root import LocalRoot
-from sinks.dumps.reader import StashReader
-from sinks.dumps.remote_root import RemoteRoot, _check_datanode, _Reopening
-from sinks.dumps.root import open_root, root_errors
+from sinks.files.local_root import LocalRoot
+from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
+from sinks.files.root import open_root, root_errors
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
 from tests.support.root_contract import RootContract
@@ -73,7 +72,7 @@ def test_empty_root_is_refused():
 def test_url_without_file_system_is_refused(url):
     pytest.importorskip("fsspec")
     with pytest.raises((ConfigError, StoreUnavailableError)):
-        StashReader(url).dumps()
+        open_root(url).entries("")
 
 
 def test_error_of_a_datanode_is_no_content():

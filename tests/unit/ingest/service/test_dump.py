@@ -10,15 +10,15 @@ import pytest
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, Put, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config.options import StashOptions
-from ingest.service import stash as module
+from ingest.service import dump as module
 from ingest.service.cancellation import Cancellation
-from ingest.service.stash import Stash
-from ingest.service.stash_request import StashRequest
-from ingest.service.stash_result import StashResult, TableCounts
-from sinks.dumps.errors import TableNotStashedError, UnknownTableError
-from sinks.dumps.local_root import LocalRoot
+from ingest.service.dump import TableDump
+from ingest.service.dump_request import DumpRequest
+from ingest.service.dump_result import DumpResult, TableCounts
+from sinks.dumps.errors import TableNotInDumpError, TableNotStashedError
 from sinks.dumps.ranges import DumpUnit, Limits
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.views import VIEWS
 from tests.support.clock import Clock
 from tests.support.stashes import MARK_MS, TABLE, InProcess, dumped, opened, written
@@ -50,7 +50,7 @@ def test_all_tables_of_the_file(configuration):
     assert rows("counters") == {b"host": [(b"hits", MARK_MS, b"6")]}  # merged, up to the mark
     with pytest.raises(TableNotStashedError):
         rows("empty")
-    with pytest.raises(UnknownTableError):
+    with pytest.raises(TableNotInDumpError):
         rows("unknown")
     files = [file for file in Path("dumps").rglob("*.json.gz") if file.parent.name == "answer~testclient1"]
     assert [file.name for file in files if not FILE_NAME.fullmatch(file.name)] == []
@@ -60,7 +60,7 @@ def test_all_tables_of_the_file(configuration):
 
 def test_result_as_json(configuration):
     result = dumped(configuration, tables=(TABLE,))
-    again = StashResult.from_json(orjson.loads(orjson.dumps(result.to_json())))
+    again = DumpResult.from_json(orjson.loads(orjson.dumps(result.to_json())))
     assert (again.tables, again.dump, again.is_exact) == (result.tables, result.dump, True)
     assert again.to_json() == result.to_json()
 
@@ -89,12 +89,12 @@ def test_writes_after_the_start_are_not_in_the_dump(configuration):
     with opened() as store:
         view = store.freeze()
         sources = module.DumpSources
-        stash = Stash(
-            StashRequest(root="./dumps", tables=(TABLE,)),
+        dump = TableDump(
+            DumpRequest(root="./dumps", tables=(TABLE,)),
             lambda names: sources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _name: view),
             Writing(),
         )
-        stash.run([TABLE])
+        dump.run([TABLE])
         assert rows(TABLE)[b"row-0000"] == [(b"q", 7, b"v0")]
         assert b"later" not in rows(TABLE)
         assert store.get(TABLE, b"later") is not None
@@ -181,20 +181,20 @@ def test_1c_6_second_dump_in_one_root_is_refused(configuration):
     class Second(InProcess):
         def unit(self, work, ranges):
             with pytest.raises(ConflictError, match="pid"):
-                stash(InProcess(), "second").run([TABLE])
+                dump(InProcess(), "second").run([TABLE])
             return super().unit(work, ranges)
 
-    def stash(engine: InProcess, name: str) -> Stash:
-        request = StashRequest(root="./dumps", tables=(TABLE,), id=name)
-        return Stash(
+    def dump(engine: InProcess, name: str) -> TableDump:
+        request = DumpRequest(root="./dumps", tables=(TABLE,), id=name)
+        return TableDump(
             request,
             lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: None),
             engine,
         )
 
-    stash(Second(), "first").run([TABLE])
+    dump(Second(), "first").run([TABLE])
     with pytest.raises(ConflictError, match='"first"') as refused:
-        stash(InProcess(), "first").run([TABLE])
+        dump(InProcess(), "first").run([TABLE])
     assert refused.value.exit_code == 4
 
 
@@ -236,17 +236,17 @@ def test_unavailable_store_is_retried_for_ten_minutes(configuration, monkeypatch
     clock, reasons = Clock(0.0), []
     with opened() as store:
         view = store.freeze()
-        stash = Stash(
-            StashRequest(root="./dumps"),
+        dump = TableDump(
+            DumpRequest(root="./dumps"),
             lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: view),
             Away(failures, clock),
             clock=clock,
         )
         if rows is None:
             with pytest.raises(StoreUnavailableError):
-                stash.run([TABLE], on_blocked=reasons.append)
+                dump.run([TABLE], on_blocked=reasons.append)
         else:
-            assert stash.run([TABLE], on_blocked=reasons.append).rows == rows
+            assert dump.run([TABLE], on_blocked=reasons.append).rows == rows
             assert reasons == ["away"] * failures + [""]
         view.remove()
 
@@ -256,13 +256,13 @@ def test_cancelled(configuration):
     cancellation.request()
     with opened() as store:
         view = store.freeze()
-        stash = Stash(
-            StashRequest(root="./dumps"),
+        dump = TableDump(
+            DumpRequest(root="./dumps"),
             lambda names: module.DumpSources(configuration, Catalog(), dict.fromkeys(names, "local"), lambda _: view),
             InProcess(),
         )
         with pytest.raises(ConflictError) as found:
-            stash.run([TABLE], cancellation=cancellation)
+            dump.run([TABLE], cancellation=cancellation)
         view.remove()
     assert found.value.code == "duty_cancelled"
 
@@ -305,23 +305,23 @@ def test_declared_columns_of_parquet(configuration):
 def test_wrong_options_of_the_command(options, message):
     given = {"root": None, "resume": None, "id_": None, "keep": None} | options
     with pytest.raises(ConfigError, match=message):
-        StashRequest.of_command(None, **given)
+        DumpRequest.of_command(None, **given)
 
 
 def test_options_of_the_command_replace_those_of_the_file():
     stash = StashOptions(root="./dumps", tables=["t"], format="zstd", keep="1m")
-    request = StashRequest.of_command(stash, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
-    assert request == StashRequest(root="./dumps", tables=("t",), format="zstd", keep_s=60.0)
-    request = StashRequest.of_command(
+    request = DumpRequest.of_command(stash, root=None, resume=None, id_=None, keep=None, tables=(), min_ranges=None)
+    assert request == DumpRequest(root="./dumps", tables=("t",), format="zstd", keep_s=60.0)
+    request = DumpRequest.of_command(
         stash, root="r", resume="x", id_=None, keep="2d", tables=("u",), min_ranges=3, format="gzip", max_rate=5
     )
-    assert request == StashRequest(
+    assert request == DumpRequest(
         root="r", tables=("u",), id="x", is_resumed=True, keep_s=172_800.0, min_ranges=3, max_rate=5
     )
 
 
 def test_request_as_json():
-    request = StashRequest(root="/dumps", tables=("t", "u"), keep_s=5.0)
-    assert StashRequest.of(orjson.dumps(request.model_dump(mode="json"))) == request
+    request = DumpRequest(root="/dumps", tables=("t", "u"), keep_s=5.0)
+    assert DumpRequest.of(orjson.dumps(request.model_dump(mode="json"))) == request
     with pytest.raises(ConfigError, match="root"):
-        StashRequest.of(b"{}")
+        DumpRequest.of(b"{}")

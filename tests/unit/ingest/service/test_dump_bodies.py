@@ -11,16 +11,16 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.config.options import StashOptions
-from ingest.service.stash_request import StashRequest
-from ingest.spark.jobs.stash import DumpWork
+from ingest.service.dump_request import DumpRequest
+from ingest.spark.jobs.dump import DumpWork
 from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpRange, DumpUnit, Limits
 from sinks.dumps.reader import StashReader
+from sinks.files.local_root import LocalRoot
 from tests.support.stashes import InProcess, dumped, opened
 
 FILE = """
@@ -112,4 +112,4 @@ def test_table_without_a_body_store_is_refused(configuration: Configuration) -> 
 
 
 def test_option_of_the_file() -> None:
-    assert StashRequest.of_options(StashOptions.model_validate({"root": "d", "bodies": True})).bodies
+    assert DumpRequest.of_options(StashOptions.model_validate({"root": "d", "bodies": True})).bodies

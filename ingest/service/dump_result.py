@@ -24,7 +24,7 @@ class TableCounts:
 
 
 @dataclass(slots=True)
-class StashResult:
+class DumpResult:
     """
     The result of a dump.
 
@@ -76,7 +76,7 @@ class StashResult:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "StashResult":
+    def from_json(cls, content: Mapping[str, Any]) -> "DumpResult":
         """The result of what `to_json` returned."""
         tables = {
             name: TableCounts(each["files"], each["rows"], each["bytes"]) for name, each in content["tables"].items()

@@ -13,7 +13,7 @@ DEFAULT_MIN_RANGES = 16
 """Ranges of a table without regions; more than task slots, since the rows may be spread unevenly over the row keys."""
 
 
-class StashRequest(Model):
+class DumpRequest(Model):
     """
     Which tables are dumped, where and how. In JSON: `{"root": URL, "tables": [TABLE]}`.
 

@@ -1,8 +1,8 @@
 """
-The file system that dumps are in.
+The file system that dumps and archives are in.
 
 `open_root` returns the files below a root: of a folder of this machine, or of another file system by its URL. A root
-can be pickled, so tasks of Spark write files of a dump.
+can be pickled, so tasks of Spark write files below it.
 
 All names are relative to the root, with `/` between folders. Errors are those of a disk: OSError with an errno;
 `root_errors` translates them.
@@ -18,6 +18,9 @@ from typing import BinaryIO, NamedTuple
 
 from ingest.api import ConfigError
 from ingest.durable import unusable
+
+TEMPORARY = ".tmp-"
+"""Prefix of files that are being written."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -171,13 +174,13 @@ def open_root(url: str) -> Root:
     """
     found = _SCHEME.match(url)
     if found is None or found[1].lower() == "file":
-        from sinks.dumps.local_root import LocalRoot
+        from sinks.files.local_root import LocalRoot
 
         folder = url if found is None else url[found.end() :]
         if not folder:
             raise ConfigError("the root is empty", hint="write a folder or a URL")
         return LocalRoot(Path(folder))
-    from sinks.dumps.remote_root import RemoteRoot
+    from sinks.files.remote_root import RemoteRoot
 
     return RemoteRoot(url, {})
 

@@ -24,8 +24,8 @@ from ingest.spark.jobs.units import PlainResult, retryable_error, run_unit
 from sinks.dumps.layout import FileFormat
 from sinks.dumps.manifest import TableFile
 from sinks.dumps.ranges import DumpedPart, DumpRange, DumpTarget, DumpUnit, Limits, RangeDump
-from sinks.dumps.root import Root, root_errors
 from sinks.dumps.table_files import write_table_file
+from sinks.files.root import Root, root_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from ingest.api import ConfigError, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from ingest.service.cancellation import Cancellation
-from ingest.service.stash_plan import DumpSources, PlannedTable
-from ingest.service.stash_request import StashRequest
-from ingest.service.stash_result import StashResult, TableCounts
-from ingest.service.stash_space import check_space
+from ingest.service.dump_plan import DumpSources, PlannedTable
+from ingest.service.dump_request import DumpRequest
+from ingest.service.dump_result import DumpResult, TableCounts
+from ingest.service.dump_space import check_space
 from ingest.service.units_of_work import units_of_work
-from ingest.spark.jobs.stash import DumpFiles, DumpWork
+from ingest.spark.jobs.dump import DumpFiles, DumpWork
 from sinks.dumps.expiry import Retention, expire, plan_expiry
 from sinks.dumps.layout import FileFormat, dump_name
 from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits, remaining_of
-from sinks.dumps.root import Root, open_root, root_errors
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
+from sinks.files.root import Root, open_root, root_errors
 
 UNIT_S = 20.0
 """Time of a task by default; the file that it writes then is finished."""
@@ -47,7 +47,7 @@ class DumpEngine(Protocol):
         """
 
 
-class Stash:
+class TableDump:
     """
     Makes one dump.
 
@@ -64,7 +64,7 @@ class Stash:
 
     def __init__(  # noqa: PLR0913 - the parts of a dump, each used once
         self,
-        request: StashRequest,
+        request: DumpRequest,
         sources: Callable[[Sequence[str]], DumpSources],
         engine: DumpEngine,
         *,
@@ -87,10 +87,10 @@ class Stash:
         self,
         tables: Sequence[str],
         *,
-        on_progress: Callable[[StashResult, int, int], None] = lambda _result, _done, _total: None,
+        on_progress: Callable[[DumpResult, int, int], None] = lambda _result, _done, _total: None,
         on_blocked: Callable[[str], None] = lambda _reason: None,
         cancellation: Cancellation | None = None,
-    ) -> StashResult:
+    ) -> DumpResult:
         """
         Make the dump.
 
@@ -110,14 +110,14 @@ class Stash:
         request = self._request
         root = open_root(request.root)
         run_id = request.id or f"{dump_name(self._clock_ms())}-{secrets.token_hex(3)}"
-        with StashRun(root, run_id, clock_ms=self._clock_ms) as run:
+        with DumpRun(root, run_id, clock_ms=self._clock_ms) as run:
             if request.is_resumed:
                 run.resume()
                 sources = self._sources(run.tables)
                 planned = resumed(run, sources.planned(request.min_ranges, with_bodies=True))
             else:
                 sources, planned = self._started(run, root, tables)
-            result = StashResult(request.root, "", run.id, run.start_ms, all(each.is_exact for each in planned))
+            result = DumpResult(request.root, "", run.id, run.start_ms, all(each.is_exact for each in planned))
             result.tables = {each.name: TableCounts() for each in planned}
             work = self._work(root, run, sources, planned)
             self._dump(run, work, planned, result, on_progress, on_blocked, cancellation)
@@ -143,7 +143,7 @@ class Stash:
             _log.warning("older dumps were not removed", root=str(root), reason=str(error))
             return []
 
-    def _started(self, run: StashRun, root: Root, tables: Sequence[str]) -> tuple[DumpSources, list[PlannedTable]]:
+    def _started(self, run: DumpRun, root: Root, tables: Sequence[str]) -> tuple[DumpSources, list[PlannedTable]]:
         """Start the dump, then freeze the views: every change before the start is in them."""
         found: list[tuple[DumpSources, list[PlannedTable]]] = []
 
@@ -161,7 +161,7 @@ class Stash:
         run.start(tables, FileFormat[self._request.format.upper()], plan)
         return found[0]
 
-    def _work(self, root: Root, run: StashRun, sources: DumpSources, planned: Sequence[PlannedTable]) -> DumpWork:
+    def _work(self, root: Root, run: DumpRun, sources: DumpSources, planned: Sequence[PlannedTable]) -> DumpWork:
         targets: dict[str, dict[str, DumpTarget]] = {}
         for each in planned:
             targets.setdefault(each.store, {})[each.name] = each.target
@@ -173,11 +173,11 @@ class Stash:
 
     def _dump(
         self,
-        run: StashRun,
+        run: DumpRun,
         work: DumpWork,
         planned: Sequence[PlannedTable],
-        result: StashResult,
-        on_progress: Callable[[StashResult, int, int], None],
+        result: DumpResult,
+        on_progress: Callable[[DumpResult, int, int], None],
         on_blocked: Callable[[str], None],
         cancellation: Cancellation | None,
     ) -> None:
@@ -209,7 +209,7 @@ class Stash:
             on_progress(result, total - len(unit.remaining), total)
 
 
-def resumed(run: StashRun, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
+def resumed(run: DumpRun, planned: Sequence[PlannedTable]) -> list[PlannedTable]:
     """
     The tables with the ranges of the process that was killed.
 

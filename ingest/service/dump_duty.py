@@ -9,19 +9,19 @@ from ingest.clock import now_ms
 from ingest.config.model import Component
 from ingest.observe.results import Stashed
 from ingest.plan.reading import reading_plan
+from ingest.service.dump import TableDump
+from ingest.service.dump_host import sources_of
+from ingest.service.dump_plan import tables_of
+from ingest.service.dump_request import DumpRequest
 from ingest.service.duty import Duty, DutyReporter, DutyRun
 from ingest.service.pipeline import Shared
-from ingest.service.stash import Stash
-from ingest.service.stash_host import sources_of
-from ingest.service.stash_plan import tables_of
-from ingest.service.stash_request import StashRequest
-from ingest.spark.jobs.stash import SparkDump
+from ingest.spark.jobs.dump import SparkDump
 from ingest.spark.session import JobGroup
 
 
-class StashDuty(Duty):
+class DumpDuty(Duty):
     """
-    Dumps tables beside the pipelines of the running service; see `Stash`.
+    Dumps tables beside the pipelines of the running service; see `TableDump`.
 
     Of a store that only the driver may write, the driver makes a frozen view, between two writes of the pipelines; the
     tasks read the view. The store stays open until the dump ends: another process that opens it removes its views.
@@ -32,7 +32,7 @@ class StashDuty(Duty):
 
     kind = "stash"
 
-    def __init__(self, request: StashRequest) -> None:
+    def __init__(self, request: DumpRequest) -> None:
         self.subject = request.root
         self.request = request
 
@@ -42,7 +42,7 @@ class StashDuty(Duty):
 
     def is_same(self, other: Duty) -> bool:
         """Whether the other one makes the same dump."""
-        return isinstance(other, StashDuty) and other.request == self.request
+        return isinstance(other, DumpDuty) and other.request == self.request
 
     def check(self, shared: Shared) -> None:
         """Refuse tables that could be in several stores."""
@@ -53,7 +53,7 @@ class StashDuty(Duty):
         Make the dump.
 
         Raises:
-            IngestError: as `Stash.run`.
+            IngestError: as `TableDump.run`.
         """
         shared = run.context.shared
         tables = tables_of(shared.configuration, self.request.tables)
@@ -66,13 +66,13 @@ class StashDuty(Duty):
                 plan = reading_plan([component], {}, shared.catalog.files, shared.configuration.masks)
                 return shared.stores.used_by(plan, opened, outlives_reload=True)[component.name].held()
 
-            stash = Stash(
+            dump = TableDump(
                 self.request,
                 sources_of(shared.configuration, shared.catalog, opened_store, opened),
                 SparkDump(run.context.session, run.tasks),
                 unit_of_work=run.unit_of_work,
             )
-            result = stash.run(
+            result = dump.run(
                 [*tables], on_progress=progress.advanced, on_blocked=progress.blocked, cancellation=run.cancellation
             )
         progress.done(result)

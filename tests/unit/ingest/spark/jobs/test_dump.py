@@ -11,13 +11,13 @@ from ingest.api import ConfigError, Disposition, FamilySpec, Put, StoreUnavailab
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.service.stash_plan import DumpSources
-from ingest.spark.jobs import stash as module
-from ingest.spark.jobs.stash import DumpFiles, DumpWork, SparkDump, joined, task_result
+from ingest.service.dump_plan import DumpSources
+from ingest.spark.jobs import dump as module
+from ingest.spark.jobs.dump import DumpFiles, DumpWork, SparkDump, joined, task_result
 from ingest.spark.jobs.task_errors import TaskError
 from sinks.dumps.layout import FileFormat
-from sinks.dumps.local_root import LocalRoot
 from sinks.dumps.ranges import DumpRange, DumpTarget, DumpUnit, Limits
+from sinks.files.local_root import LocalRoot
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat

@@ -10,25 +10,25 @@ from ingest.clock import now_ms
 from ingest.config.model import Component, Configuration
 from ingest.plan.assemble import live_store, store_component
 from ingest.plan.stores import owned_store
-from ingest.service.stash import UNIT_S, DumpEngine, Stash
-from ingest.service.stash_plan import DumpSources, tables_of
-from ingest.service.stash_request import StashRequest
-from ingest.service.stash_result import StashResult
+from ingest.service.dump import UNIT_S, DumpEngine, TableDump
+from ingest.service.dump_plan import DumpSources, tables_of
+from ingest.service.dump_request import DumpRequest
+from ingest.service.dump_result import DumpResult
 from sinks.dumps.ranges import Limits
 
 
-def stash_alone(  # noqa: PLR0913 - the arguments of `Stash` and of its run
+def dump_alone(  # noqa: PLR0913 - the arguments of `TableDump` and of its run
     configuration: Configuration,
     catalog: Catalog,
-    request: StashRequest,
+    request: DumpRequest,
     engine: DumpEngine,
     *,
-    on_progress: Callable[[StashResult, int, int], None] = lambda _result, _done, _total: None,
+    on_progress: Callable[[DumpResult, int, int], None] = lambda _result, _done, _total: None,
     on_blocked: Callable[[str], None] = lambda _reason: None,
     limits: Limits | None = None,
     unit_s: float = UNIT_S,
     clock_ms: Callable[[], int] = now_ms,
-) -> StashResult:
+) -> DumpResult:
     """
     Make a dump in a process of its own.
 
@@ -40,15 +40,15 @@ def stash_alone(  # noqa: PLR0913 - the arguments of `Stash` and of its run
         catalog: of the configuration.
         request: which tables, where and how.
         engine: carries out units of work.
-        on_progress: as of `Stash.run`.
-        on_blocked: as of `Stash.run`.
-        limits: as of `Stash`.
-        unit_s: as of `Stash`.
+        on_progress: as of `TableDump.run`.
+        on_blocked: as of `TableDump.run`.
+        limits: as of `TableDump`.
+        unit_s: as of `TableDump`.
         clock_ms: milliseconds since the epoch.
 
     Raises:
         ConflictError: another process has locked a store, or makes a dump in the root.
-        IngestError: as `Stash.run`.
+        IngestError: as `TableDump.run`.
     """
     tables = tables_of(configuration, request.tables)
     with ExitStack() as opened:
@@ -56,7 +56,7 @@ def stash_alone(  # noqa: PLR0913 - the arguments of `Stash` and of its run
         def opened_store(component: Component[StoreSettings]) -> AbstractContextManager[Store[Any]]:
             return nullcontext(opened.enter_context(owned_store(configuration.stores[component.name], catalog)))
 
-        stash = Stash(
+        dump = TableDump(
             request,
             sources_of(configuration, catalog, opened_store, opened),
             engine,
@@ -64,7 +64,7 @@ def stash_alone(  # noqa: PLR0913 - the arguments of `Stash` and of its run
             unit_s=unit_s,
             clock_ms=clock_ms,
         )
-        return stash.run([*tables], on_progress=on_progress, on_blocked=on_blocked)
+        return dump.run([*tables], on_progress=on_progress, on_blocked=on_blocked)
 
 
 def sources_of(
@@ -104,7 +104,7 @@ def spark_engine(configuration: Configuration, tables: Sequence[str]) -> Iterato
     Raises:
         ConfigError: a table is in an embedded store, which the tasks of a cluster cannot read.
     """
-    from ingest.spark.jobs.stash import SparkDump
+    from ingest.spark.jobs.dump import SparkDump
     from ingest.spark.session import close_session, open_session
     from ingest.spark.state import session_options
 

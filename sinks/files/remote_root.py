@@ -1,5 +1,5 @@
 """
-Dumps in another file system, by fsspec: HDFS over WebHDFS, S3, and others that are installed.
+Files in another file system, by fsspec: HDFS over WebHDFS, S3, and others that are installed.
 
 - HDFS renames files and folders at once, so a dump becomes visible as on a disk.
 - On an object store, such as S3, a file appears when its upload ends. Folders cannot be renamed: the files of a dump
@@ -21,8 +21,7 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 
 from ingest.api import ConfigError
-from sinks.dumps.layout import TEMPORARY
-from sinks.dumps.root import Entry, Root
+from sinks.files.root import TEMPORARY, Entry, Root
 
 _READS = 4
 """How often a read is tried."""

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from ingest.amounts import size
 from ingest.api import StoreUnavailableError
-from ingest.service.stash_plan import DumpSources, PlannedTable
+from ingest.service.dump_plan import DumpSources, PlannedTable
 from sinks.dumps.errors import StashNotAvailableError
 from sinks.dumps.listing import newest_dump
 from sinks.dumps.manifest import DumpedTable
-from sinks.dumps.root import Root, root_errors
+from sinks.files.root import Root, root_errors
 
 
 def check_space(root: Root, planned: Sequence[PlannedTable], sources: DumpSources) -> None:

@@ -1,0 +1,6 @@
+"""
+Files below a root, which is a folder of this machine or a URL of another file system; without Spark, without a store.
+
+Dumps and archives are in such roots. `root` is the contract, `local_root` a folder of this machine, `remote_root` the
+file systems of fsspec.
+"""

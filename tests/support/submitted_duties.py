@@ -1,0 +1,34 @@
+"""A fake of the duties of a service, for tests of schedules."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from ingest.service.duty import Duty
+
+
+class SubmittedDuties(list[Duty]):
+    """
+    Keeps what is submitted.
+
+    Args:
+        configuration: of the service; None before it has started.
+
+    Attributes:
+        error: raised by `submit`; None if it accepts.
+    """
+
+    def __init__(self, configuration: Any = None) -> None:
+        self.error: Exception | None = None
+        self.shared: Any = None
+        if configuration is not None:
+            self.reload(configuration)
+
+    def reload(self, configuration: Any) -> None:
+        """Start the service, or change its configuration."""
+        self.shared = SimpleNamespace(configuration=configuration)
+
+    def submit(self, duty: Duty) -> None:
+        """Keep a duty, or raise `error`."""
+        if self.error is not None:
+            raise self.error
+        self.append(duty)
