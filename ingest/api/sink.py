@@ -341,7 +341,7 @@ class Sink(ComponentBase[S]):
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
         """
-        Check that the destination can be written, for `ingest validate --connect`.
+        Check that the destination can be written, for `ingest validate --connect` and a reload.
 
         Changes nothing, and returns within seconds: a user waits. The service may be running.
 

@@ -69,6 +69,11 @@ class _JsonFile(RowFile):
         self._file.close()
 
 
+def type_name(arrow_type: pa.DataType) -> str:
+    """The type of a column of a Parquet file, as the option of the column has it; Arrow's name for another type."""
+    return next((str(name) for name, each in _TYPES.items() if each == arrow_type), str(arrow_type))
+
+
 def new_row_file(file: BinaryIO, file_format: ArchiveFormat, columns: Sequence[Column]) -> RowFile:
     """
     A file of rows.

@@ -1,6 +1,7 @@
 """The sink `archive`."""
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import field_validator
@@ -161,7 +162,8 @@ class Archive(Sink[ArchiveSettings]):
         from sinks.archive.committing import ArchiveCommitter
 
         root, suffix = self.settings.open_table(), self.settings.format.suffix
-        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay)
+        check = partial(self._refuse_other_types, root)
+        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay, check=check)
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - the same for every pipeline
         """The number of partitions; the table's folder is created by the first micro-batch."""
@@ -169,4 +171,11 @@ class Archive(Sink[ArchiveSettings]):
 
         root = self.settings.open_table()
         with root_errors(root):
+            self._refuse_other_types(root)
             return f"partitions: {len(partitions(root, self.settings.rule))}"
+
+    def _refuse_other_types(self, root: Root) -> None:
+        from sinks.archive.column_types import refuse_other_types
+
+        if self.settings.format is ArchiveFormat.PARQUET:
+            refuse_other_types(root, self.settings.rule, columns_of(self.settings.columns))
