@@ -100,8 +100,12 @@ def show(
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
     dead_letter = _with_value(entry.dead_letter, configuration, catalog) if body else entry.dead_letter
+    target = target_of(file, configuration, pipeline)
     if out.is_json:
         out.json(_explainable(dead_letter))
+        if dead_letter.body is not None:
+            whole = f"ingest dead-letters show {target} {position} --body --output json"
+            out.note(f"the value is in the body store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
         return
     record = dead_letter.record
     facts = [
@@ -125,7 +129,6 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
-    target = target_of(file, configuration, pipeline)
     kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
     if kept is not None:
         out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
