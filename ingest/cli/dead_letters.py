@@ -2,14 +2,14 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, opened_queue, selection_of, target_of
+from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of, target_of
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     selection = selection_of((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
-        selected = filter(selection.matches, _counting(queue.entries(), seen))
+        selected = filter(selection.matches, counting(queue.entries(), seen))
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
@@ -238,13 +238,6 @@ def replay(  # noqa: PLR0913 - the options of the command
     out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
     if report.failed_again or report.cut or report.skipped[SkipReason.NO_BODY]:
         raise typer.Exit(1)
-
-
-def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
-    """The same entries; counts their codes as they pass."""
-    for entry in entries:
-        codes[entry.dead_letter.code] += 1
-        yield entry
 
 
 class _Sum:

@@ -47,8 +47,8 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
             # a dead letter, as `dead-letters show` prints it
             text = f'the value of the record is in the body store of table "{body["table"]}"'
             hint = (
-                "print it with its value: 'ingest dead-letters show FILE POSITION --body --output json | ingest explain "
-                "FILE --events -'"
+                "print it with its value: 'ingest dead-letters show FILE POSITION --body --output json | "
+                "ingest explain FILE --events -'"
             )
             raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         try:
