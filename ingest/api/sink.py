@@ -12,7 +12,7 @@ Source: Flink's SinkWriter and Committer, Spark's DataWriter and BatchWrite (Dat
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -326,6 +326,9 @@ class SinkContext:
 
 S = TypeVar("S", bound=SinkSettings)
 
+DryWrite = Callable[[Event, int], Mapping[str, object]]
+"""See `Sink.dry_run`."""
+
 
 class Sink(ComponentBase[S]):
     """
@@ -341,7 +344,7 @@ class Sink(ComponentBase[S]):
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - for sinks that can check something
         """
-        Check that the destination can be written, for `ingest validate --connect`.
+        Check that the destination can be written, for `ingest validate --connect` and a reload.
 
         Changes nothing, and returns within seconds: a user waits. The service may be running.
 
@@ -352,6 +355,17 @@ class Sink(ComponentBase[S]):
             IngestError: a pipeline with this sink could not start or write now.
         """
         return "has nothing to check"
+
+    def dry_run(self) -> DryWrite | None:
+        """
+        What the sink would write for an event, for `ingest explain` and `ingest test`; no call has an effect.
+
+        Returns:
+            A function that gets an event and the batch time, in ms since the epoch, 0 if it is not known. It returns
+            what would be written, as data for JSON, with what a reader needs to find it; or raises as
+            `SinkWriter.write`. None: every event is accepted, and nothing is shown.
+        """
+        return None
 
     @abstractmethod
     def writer(self, context: SinkContext) -> SinkWriter:

@@ -1,5 +1,6 @@
 """`ingest dead-letters purge`: delete dead letters."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -7,8 +8,8 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
-from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, opened_queue, selection_of
-from ingest.cli.output import Output
+from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of
+from ingest.cli.output import Output, counts_of
 
 
 def purge(  # noqa: PLR0913 - the options of the command
@@ -47,15 +48,21 @@ def purge(  # noqa: PLR0913 - the options of the command
     from ingest.spark.streaming.checkpoint import Checkpoint
 
     if not replayed and before is None:
-        raise ConfigError("no dead letters are selected", hint="give --replayed, --before TIME, or both")
+        raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")
     selection = selection_of((), code, None, before, has_replayed=True)
+    seen: Counter[str] = Counter()
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         selected = [
             entry
-            for entry in queue.entries()
+            for entry in counting(queue.entries(), seen)
             if selection.matches(entry)
             and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
         ]
+        if seen and not selected:
+            options = [f"--code {each}" for each in code or ()]
+            options += ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
+            existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
+            out.note(f"none of {existing} is selected by {' '.join(options)}", "yellow")
         chosen = chosen_pipeline(configuration, pipeline)
         # after the queue was read: what is published meanwhile is not selected
         running_ms = Checkpoint(checkpoint_folder(configuration, chosen.name)).uncommitted_ms()

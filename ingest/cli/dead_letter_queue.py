@@ -1,6 +1,7 @@
 """What the commands of `ingest dead-letters` share: the queue of a pipeline, and the selection of dead letters."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from ingest.catalog import Catalog
     from ingest.config.model import Configuration, Pipeline
-    from ingest.dead_letters.queue import DeadLetterQueue
+    from ingest.dead_letters.queue import DeadLetterQueue, Entry
     from ingest.dead_letters.replay import Selection
 
 CodesOption = Annotated[
@@ -39,6 +40,13 @@ def opened_queue(
         yield configuration, catalog, queue
     finally:
         queue.close()
+
+
+def counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
+    """The same entries; counts their codes as they pass."""
+    for entry in entries:
+        codes[entry.dead_letter.code] += 1
+        yield entry
 
 
 def _note_missing_state(out: Output, state_dir: "Path") -> None:

@@ -2,14 +2,14 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, opened_queue, selection_of, target_of
+from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of, target_of
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     selection = selection_of((), code, since, until, has_replayed=replayed)
     seen: Counter[str] = Counter()
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
-        selected = filter(selection.matches, _counting(queue.entries(), seen))
+        selected = filter(selection.matches, counting(queue.entries(), seen))
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
@@ -100,8 +100,12 @@ def show(
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, catalog, queue):
         entry = queue.read(position)
     dead_letter = _with_value(entry.dead_letter, configuration, catalog) if body else entry.dead_letter
+    target = target_of(file, configuration, pipeline)
     if out.is_json:
         out.json(_explainable(dead_letter))
+        if dead_letter.body is not None:
+            whole = f"ingest dead-letters show {target} {position} --body --output json"
+            out.note(f"the value is in the body store; '{whole}' has it, as 'ingest explain' needs it", "yellow")
         return
     record = dead_letter.record
     facts = [
@@ -125,7 +129,6 @@ def show(
     for name, value in facts:
         if value:
             out.parts((f"{name:<{width}}  ", "cyan"), (value, ""))
-    target = target_of(file, configuration, pipeline)
     kept, whole = entry.dead_letter.body, "" if entry.dead_letter.body is None else " --body"
     if kept is not None:
         out.next(f"ingest body get {file} {kept.table} {kept.id} --to PATH")
@@ -235,13 +238,6 @@ def replay(  # noqa: PLR0913 - the options of the command
     out.next(f"ingest dead-letters list {target_of(file, configuration, pipeline)}")
     if report.failed_again or report.cut or report.skipped[SkipReason.NO_BODY]:
         raise typer.Exit(1)
-
-
-def _counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":
-    """The same entries; counts their codes as they pass."""
-    for entry in entries:
-        codes[entry.dead_letter.code] += 1
-        yield entry
 
 
 class _Sum:

@@ -42,10 +42,12 @@ def explain(
     until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
 ) -> None:
     """
-    Show what each decorator of a pipeline does to events, and the resulting cells; no store is read or written.
+    Show what each decorator of a pipeline does to events, and the resulting cells; nothing is read or written.
 
-    Each sink that rejects an event and each that stores it has a line. If a decorator creates several events from one,
-    the decorators before it are shown with the first. With on_error: stop, events after a failed one are shown too.
+    Each sink that rejects an event and each that stores it has a line; `archive` with the partition and the row. The
+    timestamp of an event in the input stands for the batch time, to which `late` and `early` refer. If a decorator
+    creates several events from one, the decorators before it are shown with the first. With on_error: stop, events
+    after a failed one are shown too.
 
     Example: ingest explain pipeline.yaml --lines access.log
     """
@@ -132,6 +134,17 @@ def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> No
             out.line(f"    delete {_text(put['delete'])}", "yellow")
         for family, qualifier, value in put["cells"]:
             out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
+
+    for write in line.get("writes", ()):
+        where = " ".join(_text(value) for name, value in write.items() if name != "sink" and not _is_row(value))
+        out.parts((f"  {write['sink']}: ", "cyan"), (where, "bold"))
+        for name, value in ((name, value) for row in write.values() if _is_row(row) for name, value in row.items()):
+            out.parts((f"    {name} = ", "dim"), ("null" if value is None else _text(value), ""))
+
+
+def _is_row(value: object) -> bool:
+    """Whether it has names of columns, and is no bytes."""
+    return isinstance(value, dict) and value.keys() != {"b64"}
 
 
 def _stops(line: Mapping[str, Any]) -> bool:

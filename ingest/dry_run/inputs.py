@@ -43,6 +43,14 @@ def inputs_of(lines: Iterable[bytes], name: str = "events") -> Iterator[Given]:
         if not isinstance(content, dict):
             hint = 'for example {"body": "text"}'
             raise _bad([Problem(Kind.WRONG_TYPE, Place(name, number, 1), "an event must be an object", hint)])
+        if isinstance(body := content.get("body"), dict) and body.keys() >= {"table", "id"} and "record" in content:
+            # a dead letter, as `dead-letters show` prints it
+            text = f'the value of the record is in the body store of table "{body["table"]}"'
+            hint = (
+                "print it with its value: 'ingest dead-letters show FILE POSITION --body --output json | "
+                "ingest explain FILE --events -'"
+            )
+            raise _bad([Problem(Kind.MISSING_FIELD, Place(name, number, 1), text, hint)])
         try:
             yield Given.model_validate(content)
         except ValidationError as error:

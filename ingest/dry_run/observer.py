@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ingest.api import Event, EventError, Mutation, OnError, Origin, Record, nanos_of
+from ingest.api import DryWrite, Event, EventError, Mutation, OnError, Origin, Record, nanos_of
 from ingest.config.test_cases import Given
 from ingest.dry_run.inputs import event_of, given_of, record_of
 from ingest.dry_run.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
@@ -108,6 +108,8 @@ class OutputObserver:
         self._buffered: dict[int, tuple[Record, Origin]] = {}
         inputs.on_next = self._drop_history
         self._puts: list[Line] = []
+        self._writes: list[Line] = []
+        self._batch_time_ms = 0
         self._sink = ""
         self.outputs: list[Output] = []
 
@@ -142,6 +144,14 @@ class OutputObserver:
         line = shown_mutation(self._sink, store, table, mutation, stored)
         return lambda: self._puts.append(line)
 
+    def dry(self, write: DryWrite) -> Callable[[Event], None]:
+        """The write call of a sink without a store; what it would write is recorded under the name of the sink."""
+
+        def write_dry(event: Event) -> None:
+            self._writes.append({"sink": self._sink, **write(event, self._batch_time_ms)})
+
+        return write_dry
+
     def undecoded(self, record: Record, why: EventError | str) -> None:
         """Add the output of a record that was not decoded."""
         number, before, _ = self._inputs.of(record)
@@ -156,10 +166,10 @@ class OutputObserver:
         if isinstance(outcome, Dropped):
             # it may have been buffered since an earlier record
             record, _ = self._buffered.pop(id(outcome.event), (record, outcome.event.origin))
-        number, before, _ = self._inputs.of(record)
+        number, before, self._batch_time_ms = self._inputs.of(record)
         match outcome:
             case Event():
-                self._puts = []
+                self._puts, self._writes = [], []
             case StillBuffered(event):
                 self._buffered[id(event)] = record, event.origin
             case Dropped(reason, _, event):
@@ -194,7 +204,7 @@ class OutputObserver:
         puts = [
             {**put, "timestamp_ms": timestamp_ms} if put["timestamp_ms"] == BATCH_TIME_MS else put for put in self._puts
         ]
-        common: dict[str, Any] = {"steps": steps, "puts": puts, "came_out": True}
+        common: dict[str, Any] = {"steps": steps, "puts": puts, "writes": self._writes, "came_out": True}
         if failures:
             # as a task counts: stop before dead letter before drop
             name, error = min(failures, key=lambda failure: _WORST_FIRST.index(self._policies[failure[0]]))

@@ -17,7 +17,7 @@ from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import first_places, ranked
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
-from ingest.plan.assemble import live_bindings, live_chain, live_decoder
+from ingest.plan.assemble import dry_writes, live_bindings, live_chain, live_decoder
 from ingest.plan.plan import Plan
 from sinks.writing.store_sink import StoreSink
 
@@ -86,7 +86,8 @@ class DryRun:
         chain = live_chain(plan, observer.watch)
         stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in plan.stores}
         mutators = {name: store.mutator for name, store in stores.items()}
-        bindings, guarded = live_bindings(plan, mutators)
+        own = {name: observer.dry(write) for name, write in dry_writes(plan).items()}
+        bindings, guarded = live_bindings(plan, mutators, own)
         task = Task(
             pipeline=plan.pipeline,
             fingerprint=plan.fingerprint,

@@ -41,6 +41,7 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     reason: str | None = None,
     steps: Sequence[Line] = (),
     puts: Sequence[Line] | None = (),
+    writes: Sequence[Line] = (),
     refusals: Sequence[tuple[str, EventError]] = (),
     error: EventError | None = None,
     component: str | None = None,
@@ -49,11 +50,14 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     """
     The output, with its keys in the order of printing; without puts and refusals if `puts` is None.
 
+    Writes are those of sinks without a store, each as `Sink.dry_run` returns it.
     Refusals are the sinks that failed, each with its error; one of these is the error of the line.
     """
     line: Line = {"input": number, "outcome": outcome, "reason": reason, "event": event, "steps": list(steps)}
     if puts is not None:
         line["puts"] = list(puts)
+        if writes:
+            line["writes"] = list(writes)
         line["refusals"] = [
             {"sink": sink, "code": refusal.code, "message": _clean(str(refusal))} for sink, refusal in refusals
         ]

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaTimeoutError, RequestTimedOutError
 from kafka.net.compat import KafkaNetClient
 
 from ingest.api import SourceUnavailableError
-from ingest.kafka.errors import translating, unreachable
+from ingest.kafka.errors import TIMED_OUT, translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
@@ -19,7 +18,6 @@ from ingest.kafka.tokens import ClientCredentials
 ANSWER_MS = 5_000  # timeout of a request; a working broker needs milliseconds, a frozen one must not block a service
 
 _log_of_connections = logging.getLogger("kafka.net.manager")
-_TIMED_OUT = (KafkaTimeoutError, RequestTimedOutError)
 
 Part = tuple[str, int]
 """Topic and partition."""
@@ -106,7 +104,10 @@ def _connecting(connection: KafkaConnection) -> Iterator[dict[str, Any]]:
         for client in created:
             client.close()
         if isinstance(error, SourceUnavailableError):
-            raise unreachable(error.message, last_failure.error) from error
+            # a timeout of kafka-python says nothing: the reason is that of the last attempt
+            is_timeout = isinstance(error.__cause__, TIMED_OUT)
+            message = f'no broker at "{connection.brokers}" accepts connections' if is_timeout else error.message
+            raise unreachable(message, last_failure.error) from error
         raise
     finally:
         _log_of_connections.removeHandler(last_failure)
@@ -129,7 +130,7 @@ class _LastFailure(logging.Handler):
         if str(record.msg).startswith("Bootstrap connection") and isinstance(record.args, tuple):
             reason = record.args[1]
             # the last attempt may end with the time of all attempts, which is no reason
-            if isinstance(reason, BaseException) and not (self.error and isinstance(reason, _TIMED_OUT)):
+            if isinstance(reason, BaseException) and not (self.error and isinstance(reason, TIMED_OUT)):
                 self.error = reason
 
 

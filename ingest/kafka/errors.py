@@ -1,5 +1,6 @@
 """Translates exceptions of kafka-python into errors of this product."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
 )
 
 
+TIMED_OUT: tuple[type[KafkaError], ...] = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)
+_ERROR_NUMBER = re.compile(r"\b([0-9]{1,3}) E[A-Z]+\b")
 _IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
 
@@ -106,7 +109,7 @@ def unreachable(message: str, reason: BaseException | None) -> SourceUnavailable
     if reason is None:
         return SourceUnavailableError(message, hint=_IS_IT_THERE)
     text = str(reason)
-    message = f"{message} ({text})"
+    message = f"{message}: {_in_words(reason)}"
     if isinstance(reason, _LOGIN_FAILED):
         return SourceUnavailableError(
             message, code="login_failed", hint="check mechanism, user and password under security: {sasl: …}"
@@ -124,6 +127,14 @@ def unreachable(message: str, reason: BaseException | None) -> SourceUnavailable
             hint="the broker refuses the client's certificate: check key_file under security: {tls: …}",
         )
     return SourceUnavailableError(message, hint=_IS_IT_THERE)
+
+
+def _in_words(reason: BaseException) -> str:
+    """The reason without names of Python's classes and of error numbers."""
+    if isinstance(reason, TIMED_OUT):
+        return "no answer in time"
+    text = ", ".join(map(str, reason.args)) if isinstance(reason, kafka.KafkaConnectionError) else str(reason)
+    return _ERROR_NUMBER.sub(lambda found: os.strerror(int(found[1])).lower(), text)
 
 
 def _message(error: KafkaError) -> str:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from ingest.api import (
     Batch,
     Committer,
+    DryWrite,
     IngestError,
     Sink,
     SinkContext,
@@ -147,6 +148,17 @@ def committer_of(component: Component[SinkSettings], sink: Sink[SinkSettings], c
     """
     with _named(component, "committer"):
         return PluginCommitter(component, _checked(sink.committer(context), Committer))
+
+
+def dry_write_of(component: Component[SinkSettings], sink: Sink[SinkSettings]) -> DryWrite | None:
+    """
+    What a plugin would write for an event; None if it does not say.
+
+    Raises:
+        SinkFailedError: the call failed.
+    """
+    with _named(component, "dry_run"):
+        return sink.dry_run()
 
 
 def check_sink(component: Component[SinkSettings], sink: Sink[SinkSettings], context: SinkContext) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingest.api import (
     Committer,
+    DryWrite,
     Event,
     FeedSpec,
     FileStore,
@@ -162,6 +163,18 @@ def plugin_task_sinks(plan: Plan) -> "dict[str, PluginTaskSink]":
     }
 
 
+def dry_writes(plan: Plan) -> dict[str, DryWrite]:
+    """What those of the same sinks that say so would write, by destination; raises as `plugin_task_sinks`."""
+    found = {plan.destination_of(component): _dry_write(component) for component, _ in _plugin_sinks(plan)}
+    return {destination: write for destination, write in found.items() if write is not None}
+
+
+def _dry_write(component: Component[SinkSettings]) -> DryWrite | None:
+    from ingest.pipeline.plugin_sinks import dry_write_of
+
+    return dry_write_of(component, create(component))
+
+
 def sink_committers(plan: Plan) -> dict[str, Committer]:
     """The committers of the same sinks, by destination; raises as `plugin_task_sinks`."""
     from ingest.pipeline.plugin_sinks import committer_of
@@ -210,7 +223,8 @@ def live_task(plan: Plan) -> "Task":
     chain = live_chain(plan)
     store_writers = {name: _store_writer(plan, name) for name in plan.stores}
     own = plugin_task_sinks(plan)
-    bindings, guarded = live_bindings(plan, {name: mutator for name, (mutator, _) in store_writers.items()}, own)
+    mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
+    bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
     stores = {name: StoreSink(mutator, staging) for name, (mutator, staging) in store_writers.items()}
     letters = letter_sink(plan)
     return Task(
@@ -229,7 +243,7 @@ def live_task(plan: Plan) -> "Task":
 def live_bindings(
     plan: Plan,
     mutators: "Mapping[str, BufferedMutator]",
-    own: "Mapping[str, PluginTaskSink]" = MappingProxyType({}),
+    own: Mapping[str, Callable[[Event], str | None]] = MappingProxyType({}),
 ) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
     """
     The sinks of a plan, bound to their destinations, and the per-event calls that the time limit guards.
@@ -237,7 +251,8 @@ def live_bindings(
     Args:
         plan: of the pipeline.
         mutators: name of a store -> its mutator.
-        own: name of any other destination -> its task sink; a sink without one accepts every event and writes nothing.
+        own: name of any other destination -> the write call of its task sink; a sink without one accepts every event
+            and writes nothing.
     """
     from ingest.pipeline.task import SinkBinding
     from ingest.plugins.guard import checked_write
@@ -253,7 +268,7 @@ def live_bindings(
             guarded.append(mappers[component.name].map)
             write = Writer(mappers[component.name], mutators[name]).write
         elif name in own:
-            write = own[name].write
+            write = own[name]
             guarded.append(write)
         if component.provider:
             write = checked_write(write)

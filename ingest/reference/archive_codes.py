@@ -6,7 +6,7 @@ from sinks.archive.errors import ArchiveSqlBehindError
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_columns_differ": (
         ConflictError,
-        "Files of an archive that are joined, or copied by a re-run, have a column with different types.",
+        "A column of an archive has another type than in the newest file; or files that are joined, or copied, differ.",
     ),
     "archive_corrupt": (
         IntegrityError,

@@ -46,7 +46,8 @@ REMEDIES: Mapping[str, str] = {
     "abandoned": "Start the service again; raise `stop_timeout` if this is frequent.",
     "above_mark": "Choose an earlier end, or wait until the pipeline has acknowledged the micro-batch.",
     "access_denied": "Check the user, the password and the ACLs of the topic and group.",
-    "archive_columns_differ": "Write the whole partition again: `ingest archive rerun`, without `--from` and `--to`.",
+    "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "
+    "rerun`, without `--from` and `--to`.",
     "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
     "archive_moved": "Start the command again.",
     "archive_no_answer": "Restart the service with the present file, then start the command again.",

@@ -9,6 +9,7 @@ events the pipeline drops now, or whose times are of another partition now.
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 
 from ingest.api import ConfigError, IngestError, NotFoundError, Origin, RecordPlace
 from ingest.catalog import Catalog
@@ -26,6 +27,7 @@ from ingest.spark.streaming.batch_log import OffsetRanges
 from sinks.archive.copying import origins_in, parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
+from sinks.archive.reruns import leases
 from sinks.files.root import root_errors
 
 
@@ -117,7 +119,8 @@ class ArchiveRerun:
         Raises:
             ConflictError: with `exclusive`, another process writes a batch of the partition; or a replay of the
                 pipeline runs, the stream does not answer, or a topic was recreated.
-            NotFoundError: the pipeline has acknowledged no record of the range.
+            NotFoundError: the pipeline has acknowledged no record of the range; or `no_archive_batch`: the partition
+                has no rows, and gets none. Unless the service runs, it does not exist then.
             IngestError: a micro-batch cannot be written, or events of rows fail now; the pointer is unchanged.
         """
         request, pipeline = self._request, self._sink.pipeline
@@ -125,7 +128,11 @@ class ArchiveRerun:
         with ExitStack() as opened:
             streams = opened.enter_context(streams_of(self._configuration, self._table))
             (stream,) = streams
+            with root_errors(partition.root):
+                was_empty = _is_empty(partition)
             rerun = opened.enter_context(Rerun(partition, "archive rerun", exclusive=request.exclusive))
+            if was_empty:
+                opened.callback(stream.while_stopped, partial(_remove_empty, partition))
             records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)
             job: RerunJob | None = None
             done: Ranges = {}
@@ -146,6 +153,13 @@ class ArchiveRerun:
             with root_errors(partition.root):
                 copied = copy_current(rerun, streams, rows.keeps)
                 rows.check_failed(partition, rerun.batch_id)
+                if was_empty and not parts_of(partition, rerun.batch_id):
+                    raise NotFoundError(
+                        f'no event of pipeline "{pipeline.name}" is of the partition {partition.folder}',
+                        code="no_archive_batch",
+                        hint="choose another value of --dt, or correct the event times; 'ingest archive history' lists "
+                        "the partitions",
+                    )
             is_current = rerun.finish(is_kept=request.is_kept)
             return RerunResult(
                 rerun.batch_id,
@@ -217,6 +231,18 @@ class _RowsBefore:
                 code="archive_rows_failed",
                 hint="correct the pipeline, or drop such events with a filter; the current batch is unchanged",
             )
+
+
+def _is_empty(partition: Partition) -> bool:
+    return not any(parts_of(partition, each) for each in partition.batch_ids())
+
+
+def _remove_empty(partition: Partition) -> None:
+    """Remove a partition whose batches have no rows, unless another process writes one too; no stream may run."""
+    with root_errors(partition.root):
+        writes = [marker for marker in leases(partition.root, now_ms()) if marker.partition == partition.folder]
+        if len(writes) <= 1 and _is_empty(partition):
+            partition.root.remove_tree(partition.folder)
 
 
 def _without(ranges: OffsetRanges, done: OffsetRanges) -> Ranges:

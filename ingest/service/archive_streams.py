@@ -91,6 +91,19 @@ class ArchiveStream:
         first_ms, digits = int(batch_name), writer_digits(self.writer, batch_name)
         return lambda name: name.time_ms >= first_ms and name.writer == digits
 
+    def while_stopped(self, action: Callable[[], None]) -> None:
+        """Call an action unless a process has the checkpoint; none can take it meanwhile."""
+        if not self.checkpoint.exists:
+            return
+        try:
+            self.checkpoint.lock()
+        except ConflictError:
+            return
+        try:
+            action()
+        finally:
+            self.checkpoint.unlock()
+
     def _is_running(self) -> bool:
         """Whether a process has the checkpoint."""
         if not self.checkpoint.exists:

@@ -294,7 +294,7 @@ def build_pipeline(
         )
 
 
-def connect(action: Callable[[], None], what: str, *, once: bool) -> None:
+def connect(action: Callable[[], object], what: str, *, once: bool) -> None:
     """
     Connect to a resource at the start; an error that allows a retry is only logged, because the pipeline retries.
 

@@ -13,10 +13,10 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level
-from ingest.plan.assemble import plan_of
+from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus
-from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
+from ingest.service.pipeline import LivePipeline, Shared, build_pipeline, connect
 from ingest.service.state_wait import StartStoppedError, StateWait
 from ingest.service.stores import refuse_cluster
 from ingest.spark.streaming.reading import Session
@@ -146,16 +146,20 @@ class Reloader:
         refuse_changes(old, configuration)
         plans = {name: plan_of(configuration, each, catalog) for name, each in configuration.pipelines.items()}
         self._check_session(configuration, catalog)
-        self._shared.stores.reconfigure(configuration, plans.values())
         names = configuration.pipelines.keys()
         common = old.pipelines.keys() & names
         changed = {name for name in common if name not in self._running or is_changed(name, old, configuration)}
+        added = names - old.pipelines.keys()
+        for plan in (plans[name] for name in sorted(changed | added)):
+            for sink, check in sink_checks(plan):
+                connect(check, f'sink "{sink.name}" of pipeline "{plan.pipeline}"', once=False)
+        self._shared.stores.reconfigure(configuration, plans.values())
         self._next = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog), plans
         self._control.reload_status = dataclasses.replace(
             self.status,
             phase=Phase.REPLACING,
             changed=tuple(sorted(changed)),
-            added=tuple(sorted(names - old.pipelines.keys())),
+            added=tuple(sorted(added)),
             removed=tuple(sorted(old.pipelines.keys() - names)),
         )
 

@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest.api import Event, MappingError, Model, option
+from ingest.api.notation import to_notation
 from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template
+from ingest.formats.times import moment
 
 Row = tuple[object, ...]
 """A value for each column, in their order; None if there is none."""
@@ -96,6 +98,13 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
         return tuple(values), size
 
     return row_of
+
+
+def plain(column: Column, value: object) -> object:
+    """A value of a row as JSON has it."""
+    if column.column_type is ColumnType.TIME and isinstance(value, int):
+        return moment(value)
+    return to_notation(value) if isinstance(value, bytes) else value
 
 
 def _whole_number(bits: int) -> Callable[[bytes], int]:

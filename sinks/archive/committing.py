@@ -73,6 +73,7 @@ class ArchiveCommitter(Committer):
         writer: name of the sink, unique among those that write to the table.
         suffix: end of the names of the files.
         is_replay: dead letters or a time range are replayed; such a process does not answer re-runs while it is idle.
+        check: called at each start; refuses a table that the files do not fit into.
         clock_ms: milliseconds since the epoch.
         poll_s: between looks for re-runs.
     """
@@ -84,6 +85,7 @@ class ArchiveCommitter(Committer):
         suffix: str,
         *,
         is_replay: bool = False,
+        check: Callable[[], None] = lambda: None,
         clock_ms: Callable[[], int] = now_ms,
         poll_s: float = POLL_S,
     ) -> None:
@@ -91,6 +93,7 @@ class ArchiveCommitter(Committer):
         self._writer = writer
         self._suffix = suffix
         self._is_replay = is_replay
+        self._check = check
         self._clock_ms = clock_ms
         self._poll_s = poll_s
         self._last = LastCommit()
@@ -104,6 +107,7 @@ class ArchiveCommitter(Committer):
     def recover(self) -> None:
         """Remove what an earlier process staged, and begin to answer re-runs."""
         with root_errors(self._root):
+            self._check()
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
                 path = self._record_path

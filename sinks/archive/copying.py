@@ -19,6 +19,7 @@ from sinks.archive.columns import PLACE
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
+from sinks.archive.row_files import type_name
 from sinks.files.root import Entry, Root
 
 TARGET_BYTES = 128 << 20
@@ -136,6 +137,21 @@ def origins_in(root: Root, path: str, records: Collection[RecordPlace] | None = 
             yield origin
 
 
+def types_in(root: Root, path: str) -> dict[str, str]:
+    """
+    The columns of a Parquet file, by its end: name -> type, as the option of a column has it.
+
+    Args:
+        root: of the table.
+        path: of the file.
+
+    Raises:
+        ArchiveCorruptError: the file is damaged.
+        OSError: of the file system.
+    """
+    return {field.name: type_name(field.type) for field in _schema_of(root, path)}
+
+
 def _origins_of_parquet(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
     wanted = None if offsets is None else pa.array(offsets, pa.int64())
     for batch in _batches(root, path, _ORIGIN):
@@ -199,13 +215,7 @@ def _copy_lines(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None
 
 
 def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
-    schemas = []
-    for path in paths:
-        try:
-            with root.open(path) as content:
-                schemas.append(pq.read_schema(content))
-        except pa.ArrowException as error:
-            raise _damaged(root, path, error) from error
+    schemas = [_schema_of(root, path) for path in paths]
     try:
         return pa.unify_schemas(schemas)
     except pa.ArrowException as error:
@@ -214,6 +224,14 @@ def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
             code="archive_columns_differ",
             hint="'ingest archive rerun' without --from and --to writes all rows again; or archive into another table",
         ) from error
+
+
+def _schema_of(root: Root, path: str) -> pa.Schema:
+    try:
+        with root.open(path) as content:
+            return pq.read_schema(content)
+    except pa.ArrowException as error:
+        raise _damaged(root, path, error) from error
 
 
 def _batches(root: Root, path: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:

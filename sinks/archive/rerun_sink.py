@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
 from sinks.archive.columns import columns_of, row_maker
 from sinks.archive.committing import place, staged_in
+from sinks.archive.event_times import NO_LIMIT_MS, EventTimes
 from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
-from sinks.archive.task_writer import ArchiveWriter, EventTimes
+from sinks.archive.task_writer import ArchiveWriter
 from sinks.files.root import Root, root_errors
 
 OTHER_PARTITION = "other_partition"
 """The reason why events of other partitions are dropped."""
-_NO_LIMIT_MS = 1 << 62
-"""Of events that are late or early: a re-run is how they come into their partition."""
 
 
 class RerunSettings(ArchiveSettings):
@@ -38,7 +37,8 @@ class RerunSink(Sink[RerunSettings]):
             settings.format,
             columns_of(settings.columns),
             row_maker(settings.columns),
-            EventTimes(_NO_LIMIT_MS, _NO_LIMIT_MS, keeps_no_time=True),
+            # a re-run is how late and early events come into their partition
+            EventTimes(NO_LIMIT_MS, NO_LIMIT_MS, keeps_no_time=True),
         )
         return PartitionWriter(inner, settings.rule, settings.value)
 

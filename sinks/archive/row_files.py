@@ -9,9 +9,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.api.notation import to_notation
-from ingest.formats.times import moment
-from sinks.archive.columns import Column, ColumnType, Row
+from sinks.archive.columns import Column, ColumnType, Row, plain
 from sinks.archive.layout import ArchiveFormat
 
 _TYPES = {
@@ -60,13 +58,18 @@ class _JsonFile(RowFile):
 
     def write(self, rows: Sequence[Row]) -> None:
         lines = [
-            orjson.dumps({column.name: _json(column, value) for column, value in zip(self._columns, row, strict=True)})
+            orjson.dumps({column.name: plain(column, value) for column, value in zip(self._columns, row, strict=True)})
             for row in rows
         ]
         self._file.write(b"\n".join(lines) + b"\n")
 
     def close(self) -> None:
         self._file.close()
+
+
+def type_name(arrow_type: pa.DataType) -> str:
+    """The type of a column of a Parquet file, as the option of the column has it; Arrow's name for another type."""
+    return next((str(name) for name, each in _TYPES.items() if each == arrow_type), str(arrow_type))
 
 
 def new_row_file(file: BinaryIO, file_format: ArchiveFormat, columns: Sequence[Column]) -> RowFile:
@@ -79,9 +82,3 @@ def new_row_file(file: BinaryIO, file_format: ArchiveFormat, columns: Sequence[C
         columns: in the order of the values of a row.
     """
     return _ParquetFile(file, columns) if file_format is ArchiveFormat.PARQUET else _JsonFile(file, columns)
-
-
-def _json(column: Column, value: object) -> object:
-    if column.column_type is ColumnType.TIME and isinstance(value, int):
-        return moment(value)
-    return to_notation(value) if isinstance(value, bytes) else value

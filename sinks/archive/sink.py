@@ -1,18 +1,27 @@
 """The sink `archive`."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import partial
 
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Committer, Duration, Example, Sink, SinkContext, SinkSettings, SinkWriter, option
-from sinks.archive.columns import ColumnOptions, columns_of, row_maker
+from ingest.api import (
+    Committer,
+    DryWrite,
+    Duration,
+    Event,
+    Example,
+    Sink,
+    SinkContext,
+    SinkSettings,
+    SinkWriter,
+    option,
+)
+from sinks.archive.columns import ColumnOptions, columns_of, plain, row_maker
+from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
 from sinks.files.root import Root, open_root, root_errors
-
-if TYPE_CHECKING:
-    from sinks.archive.task_writer import EventTimes
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
 
@@ -101,10 +110,8 @@ class ArchiveSettings(SinkSettings):
         return PartitionRule(*next(iter(self.partition.items())))
 
     @property
-    def times(self) -> "EventTimes":
+    def times(self) -> EventTimes:
         """Which event times are accepted."""
-        from sinks.archive.task_writer import EventTimes
-
         keeps_no_time = self.on_no_time is OnNoTime.DEFAULT_PARTITION
         return EventTimes(int(self.late * 1000), int(self.early * 1000), keeps_no_time)
 
@@ -161,7 +168,8 @@ class Archive(Sink[ArchiveSettings]):
         from sinks.archive.committing import ArchiveCommitter
 
         root, suffix = self.settings.open_table(), self.settings.format.suffix
-        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay)
+        check = partial(self._refuse_other_types, root)
+        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay, check=check)
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - the same for every pipeline
         """The number of partitions; the table's folder is created by the first micro-batch."""
@@ -169,4 +177,31 @@ class Archive(Sink[ArchiveSettings]):
 
         root = self.settings.open_table()
         with root_errors(root):
+            self._refuse_other_types(root)
             return f"partitions: {len(partitions(root, self.settings.rule))}"
+
+    def dry_run(self) -> DryWrite:
+        """The partition and the columns of an event."""
+        settings = self.settings
+        columns, row_of = columns_of(settings.columns), row_maker(settings.columns)
+        partitions = EventPartitions(settings.rule, settings.times)
+        at_any_time = EventPartitions(settings.rule, settings.times._replace(late_ms=NO_LIMIT_MS, early_ms=NO_LIMIT_MS))
+
+        def row(event: Event, batch_time_ms: int) -> dict[str, object]:
+            chosen = partitions if batch_time_ms else at_any_time
+            chosen.begin(batch_time_ms)
+            folder, values, _ = chosen.placed(event, row_of)
+            named = zip(columns, values, strict=True)
+            return {
+                "table": settings.table,
+                "partition": folder,
+                "columns": {column.name: plain(column, value) for column, value in named},
+            }
+
+        return row
+
+    def _refuse_other_types(self, root: Root) -> None:
+        from sinks.archive.column_types import refuse_other_types
+
+        if self.settings.format is ArchiveFormat.PARQUET:
+            refuse_other_types(root, self.settings.rule, columns_of(self.settings.columns))

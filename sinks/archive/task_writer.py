@@ -10,16 +10,15 @@ import orjson
 from ingest.api import (
     Event,
     IngestError,
-    MappingError,
     SinkResult,
     SinkWriter,
     StoreUnavailableError,
     TaskSpec,
     WriteCounts,
 )
-from ingest.formats.times import moment
-from sinks.archive.columns import PLACE, Column, Row
-from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
+from sinks.archive.columns import Column, Row
+from sinks.archive.event_times import EventPartitions, EventTimes
+from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
 from sinks.files.root import Root, root_errors
 
@@ -27,26 +26,6 @@ _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""
 _BYTES = 32 << 20
 """Of all rows in memory."""
-_TIME = [column.name for column in PLACE].index("_time")
-_HOUR_MS = 3_600_000
-"""Patterns of partitions have nothing shorter than an hour."""
-_MOST_HOURS = 10_000
-"""Cached partitions; a bound, since times come from the data."""
-
-
-class EventTimes(NamedTuple):
-    """
-    The event times that an archive accepts.
-
-    Attributes:
-        late_ms: an event that is older than this before the batch time fails.
-        early_ms: an event that is newer than this after the batch time fails.
-        keeps_no_time: events without a time go to a partition of their own; else they fail.
-    """
-
-    late_ms: int
-    early_ms: int
-    keeps_no_time: bool
 
 
 class StagedPart(NamedTuple):
@@ -104,17 +83,13 @@ class ArchiveWriter(SinkWriter):
         times: EventTimes,
     ) -> None:
         self._root = root
-        self._rule = rule
         self._format = file_format
         self._columns = columns
         self._row_of = row_of
-        self._times = times
-        self._no_time = rule.folder_of(NO_TIME)
-        self._folders: dict[int, str] = {}
+        self._partitions = EventPartitions(rule, times)
         self._counts = WriteCounts()
         self._folder = ""
         self._task = ""
-        self._oldest_ms = self._newest_ms = 0
         self._pending: dict[str, _Pending] = {}
         self._bytes = 0
         self._parts: dict[str, _OpenPart] = {}
@@ -124,18 +99,11 @@ class ArchiveWriter(SinkWriter):
         self.close()
         self._counts = counts
         self._folder, self._task = prepared.decode(), spec.task_id
-        self._oldest_ms = max(1, spec.batch.time_ms - self._times.late_ms)  # before it is no event time
-        self._newest_ms = spec.batch.time_ms + self._times.early_ms
+        self._partitions.begin(spec.batch.time_ms)
 
     def write(self, event: Event) -> None:
         """Buffer the row of an event."""
-        time_ms = event.timestamp_ms
-        folder = self._folders.get(time_ms // _HOUR_MS) if self._oldest_ms <= time_ms <= self._newest_ms else None
-        if folder is None:
-            folder = self._folder_of(time_ms)
-        row, size = self._row_of(event)
-        if folder == self._no_time:
-            row = (*row[:_TIME], None, *row[_TIME + 1 :])
+        folder, row, size = self._partitions.placed(event, self._row_of)
         pending = self._pending.get(folder)
         if pending is None:
             pending = self._pending[folder] = _Pending()
@@ -169,38 +137,6 @@ class ArchiveWriter(SinkWriter):
                 part.rows.close()
             with contextlib.suppress(_DiscardedError, OSError):
                 part.opened.__exit__(_DiscardedError, _DiscardedError(), None)
-
-    def _folder_of(self, time_ms: int) -> str:
-        if time_ms <= 0:
-            return self._without_time(time_ms)
-        if time_ms < self._oldest_ms:
-            raise MappingError(
-                f"the time of the event, {moment(time_ms)}, is before the earliest allowed, {moment(self._oldest_ms)}",
-                code="late_event",
-                hint="raise `late` of the sink, then replay the dead letter",
-            )
-        hour = time_ms // _HOUR_MS
-        folder = self._folders.get(hour)
-        if folder is None:
-            try:
-                folder = self._rule.folder_of(self._rule.value_of(time_ms))
-            except (ValueError, OverflowError, OSError):
-                return self._without_time(time_ms)
-            if len(self._folders) >= _MOST_HOURS:
-                self._folders.clear()
-            self._folders[hour] = folder
-        if time_ms > self._newest_ms:
-            raise MappingError(
-                f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
-                code="early_event",
-                hint="raise `early` of the sink, then replay the dead letter",
-            )
-        return folder
-
-    def _without_time(self, time_ms: int) -> str:
-        if self._times.keeps_no_time:
-            return self._no_time
-        raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
 
     def _write_all(self) -> None:
         for folder in list(self._pending):

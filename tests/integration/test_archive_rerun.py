@@ -71,6 +71,9 @@ def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path)
         refused = rerun(service, FIRST_DAY, code=1)
         assert "fails now for 20 records that have rows in the current batch" in refused["error"]
         assert archived.partition(0).current() == current
+        empty = rerun(service, "20151201", code=3)
+        assert "no event of pipeline" in empty["error"]
+        assert not (tmp_path / "archive" / "customer" / "dt=20151201").exists()
         again = rerun(service, FIRST_DAY, "--from", "2015-12-12T00:00:00Z", code=3)
         assert "has acknowledged no record of this range" in again["error"]
     archived.assert_complete()

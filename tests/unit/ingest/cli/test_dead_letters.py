@@ -405,6 +405,14 @@ class TestPurge:
         assert (result.code, "permanently delete 1 dead letter?" in result.err) == (code, True)
         assert self.left(ingest) == left
 
+    def test_selection_without_a_match_says_how_many_there_are(self, ingest, replayed):
+        result = ingest("dead-letters", "purge", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01")
+        (note, done) = result.err.splitlines()
+        assert note.startswith("none of 3 dead letters (")
+        assert note.endswith(") is selected by --code unknown --replayed --before 2000-01-01")
+        assert (result.code, done) == (0, "0 dead letters deleted")
+
     def test_selection_is_required(self, ingest, positions):
-        assert ingest("dead-letters", "purge", FILE, "--yes").code == 2
+        result = ingest("dead-letters", "purge", FILE, "--yes")
+        assert (result.code, "purge deletes only what is selected" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]

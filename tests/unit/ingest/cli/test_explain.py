@@ -63,6 +63,57 @@ def test_next_command_when_no_event_is_kept(ingest, folder, decorator, end):
     assert "ingest run" not in result.err
 
 
+ARCHIVE = """
+version: 1
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - regex: {pattern: '^(.*) (.*)$', attributes: [day, amount]}
+      - timestamp: {source: day, formats: '%Y-%m-%d'}
+    sinks:
+      - archive: {root: ./archive, table: customer, columns: {
+          raw: {value: '%{body}', type: binary}, amount: {value: '%{amount}', type: float64}, none: '%{none}'}}
+"""
+
+
+def archived(ingest, folder, body, **more):
+    (folder / "p.yaml").write_text(ARCHIVE)
+    (folder / "e.jsonl").write_text(json.dumps({"body": body, "topic": "t", "offset": 3, **more}))
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    assert (result.code, (folder / "archive").exists()) == (0, False)
+    return result.out
+
+
+def test_archive_has_the_partition_and_the_row_of_an_event(ingest, folder):
+    assert archived(ingest, folder, "2015-12-10 1.5").endswith(
+        "  archive: customer dt=20151210\n"
+        "    _topic = t\n"
+        "    _partition = 0\n"
+        "    _offset = 3\n"
+        "    _fan_out = 0\n"
+        "    _time = 2015-12-10T00:00:00.000Z\n"
+        "    raw = 2015-12-10 1.5\n"
+        "    amount = 1.5\n"
+        "    none = null\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "batch_time_ms", "code"),
+    [
+        ("2015-12-10 x", 0, "bad_column"),
+        ("1960-12-10 1", 0, "no_event_time"),
+        ("2015-12-10 1", 1_450_784_608_000, "late_event"),
+        ("2015-12-10 1", 1_448_784_608_000, "early_event"),
+    ],
+)
+def test_refusal_of_an_archive(ingest, folder, body, batch_time_ms, code):
+    out = archived(ingest, folder, body, timestamp_ms=batch_time_ms)
+    assert out.startswith("event 0 failed\n")
+    assert f"  archive: {code}: " in out
+
+
 class TestColors:
     FILE = """
 version: 1

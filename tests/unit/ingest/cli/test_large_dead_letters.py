@@ -93,10 +93,20 @@ def test_show_with_body_is_what_explain_reads(ingest, folder, configuration, let
     position = positions(configuration)[0]
     assert LARGE.decode() in ingest("dead-letters", "show", FILE, position, "--body").out
     corrected(folder)
-    for options, code in ((["--body"], 0), ([], 2)):
-        shown = ingest("dead-letters", "show", FILE, position, "--output", "json", *options)
-        Path("one.jsonl").write_text(shown.out)
-        assert ingest("explain", FILE, "--events", "one.jsonl").code == code
+    shown = ingest("dead-letters", "show", FILE, position, "--output", "json", "--body")
+    Path("one.jsonl").write_text(shown.out)
+    assert (shown.err, ingest("explain", FILE, "--events", "one.jsonl").code) == ("", 0)
+
+
+def test_explain_without_the_value_names_the_command_that_prints_it(ingest, configuration, letters):
+    position = positions(configuration)[0]
+    shown = ingest("dead-letters", "show", FILE, position, "--output", "json")
+    assert f"'ingest dead-letters show {FILE} {position} --body --output json' has it" in shown.err
+    Path("one.jsonl").write_text(shown.out)
+    refused = ingest("explain", FILE, "--events", "one.jsonl")
+    assert refused.code == 2
+    assert 'one.jsonl:1:1: missing-field: the value of the record is in the body store of table "events"' in refused.err
+    assert "'ingest dead-letters show FILE POSITION --body --output json | ingest explain FILE" in refused.err
 
 
 def test_replay_writes_the_values_and_releases_the_bodies(ingest, folder, configuration, letters):

@@ -26,6 +26,8 @@ from ingest.dry_run import BadInputError, Difference, DryRun, inputs_of
 from ingest.pipeline.loop import StoppedError
 from ingest.plan.plan import Plan
 from ingest.testing.events import settings_of
+from sinks.archive.layout import NO_TIME
+from sinks.archive.sink import ArchiveSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
 from tests.support.parts import planned
@@ -542,3 +544,18 @@ class TestSplits:
 
     def test_runs_are_independent(self, one):
         assert lines(one, {"body": "aa"}) == lines(one, {"body": "aa"})
+
+
+def test_archive_of_each_part_of_a_record_has_its_own_row():
+    settings = settings_of(ArchiveSettings, "{root: unused, table: customer, on_no_time: default_partition}")
+    sink = planned("archive", "sinks.archive.sink:Archive", settings)
+    run = DryRun(plan(sink, decorators=(part(Pieces),), on_error=OnError.DEAD_LETTER))
+    found = lines(run, {"body": "one,two", "topic": "t", "offset": 7})
+    row = {"_topic": "t", "_partition": 0, "_offset": 7, "_fan_out": 0, "_time": None, "body": "one"}
+    write = {"sink": "archive", "table": "customer", "partition": f"dt={NO_TIME}", "columns": row}
+    assert [line["writes"] for line in found] == [
+        [write],
+        [write | {"columns": row | {"_fan_out": 1, "body": "two"}}],
+    ]
+    assert [line["puts"] for line in found] == [[], []]
+    assert all("writes" not in line for line in lines(run, {"body": "one"}, until_decorators=True))

@@ -1,11 +1,13 @@
 """Options of clients: invalid ones are reported before any connection."""
 
+import socket
 import ssl
+from contextlib import closing
 
 import pytest
 
-from ingest.api import Disposition, SourceError
-from ingest.kafka.clients import client_options
+from ingest.api import Disposition, SourceError, SourceUnavailableError
+from ingest.kafka.clients import admin_client, client_options
 from ingest.kafka.settings import KafkaConnection
 
 
@@ -21,6 +23,15 @@ def test_certificate_and_host_name_are_always_checked():
 
 def test_without_tls_there_is_no_ssl_context():
     assert "ssl_context" not in client_options(KafkaConnection.model_validate({"brokers": "localhost:9092"}))
+
+
+def test_cluster_that_refuses_connections_has_no_name_of_an_exception():
+    with closing(socket.socket()) as unused:  # bound and not listening: every connection is refused
+        unused.bind(("127.0.0.1", 0))
+        brokers = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(SourceUnavailableError) as caught:
+            admin_client(KafkaConnection.model_validate({"brokers": brokers}))
+    assert caught.value.message == f'no broker at "{brokers}" accepts connections: connection refused'
 
 
 @pytest.mark.parametrize("option", ["ca_file", "key_file"])

@@ -88,4 +88,17 @@ def test_unreachable_cluster_has_the_code_of_its_reason(reason, code, hint):
     error = unreachable("connecting failed", reason)
     assert (error.code, error.disposition) == (code, Disposition.RETRY)
     assert hint in (error.hint or "")
-    assert error.message == ("connecting failed" if reason is None else f"connecting failed ({reason})")
+    assert error.message.startswith("connecting failed" if reason is None else "connecting failed: ")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (kafka.errors.KafkaConnectionError("111 ECONNREFUSED"), "connection refused"),
+        (kafka.errors.KafkaConnectionError("[SSL: TLSV1_ALERT_UNKNOWN_CA]"), "[SSL: TLSV1_ALERT_UNKNOWN_CA]"),
+        (kafka.errors.KafkaTimeoutError("Unable to bootstrap from ['k:1']"), "no answer in time"),
+        (kafka.errors.RequestTimedOutError(), "no answer in time"),
+    ],
+)
+def test_reason_of_an_unreachable_cluster_is_in_words(reason, words):
+    assert unreachable("connecting failed", reason).message == f"connecting failed: {words}"

@@ -72,7 +72,7 @@ def test_sinks_of_one_kind_have_separate_destinations_and_folders(configured):
 def test_time_limit_guards_write(configured):
     _, plan = configured()
     writers = plugin_task_sinks(plan)
-    _, guarded = live_bindings(plan, {}, writers)
+    _, guarded = live_bindings(plan, {}, {name: each.write for name, each in writers.items()})
     assert guarded == [writer.write for writer in writers.values()]
 
 

@@ -34,6 +34,8 @@ from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
+from sinks.archive.sink import ArchiveSettings
+from tests.support.archives import DAY_MS, Stream, event
 from tests.support.remote_files import MemoryFiles
 from tests.support.supervised import Bench
 from tests.support.waiting import reached
@@ -174,6 +176,20 @@ def test_refused_reload_has_the_hint_of_its_error(tmp_path: Path):
     status = refused(tmp_path, old, new)
     assert status.hint == "restart the service"
     assert "cannot be reloaded" in status.reason
+
+
+def test_sink_that_could_not_start_refuses_the_reload(tmp_path: Path):
+    def archived(content: dict[str, Any], amount: str) -> None:
+        columns = {"amount": {"value": "%{body}", "type": amount}}
+        sink = {"archive": {"root": str(tmp_path / "archive"), "table": "customer", "columns": columns}}
+        content["pipelines"]["a"]["sinks"].append(sink)
+
+    old = configuration(tmp_path, lambda content: archived(content, "float64"))
+    settings = old.pipelines["a"].sinks[1].settings
+    assert isinstance(settings, ArchiveSettings)
+    Stream(settings.open_table(), settings=settings).run(DAY_MS, [event(1)])
+    status = refused(tmp_path, old, configuration(tmp_path, lambda content: archived(content, "int64")))
+    assert 'column "amount" is int64 in the file, and float64 in "dt=20151210/' in status.reason
 
 
 def with_tokens_from(url: str) -> Callable[[dict[str, Any]], None]:

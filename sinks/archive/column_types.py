@@ -1,0 +1,53 @@
+"""The types of the columns of an archive: those of new files must be those of its files."""
+
+from collections.abc import Sequence
+
+from ingest.api import ConflictError
+from sinks.archive.columns import Column
+from sinks.archive.copying import parts_of, types_in
+from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
+from sinks.archive.partition import partitions
+from sinks.files.root import Root
+
+
+def refuse_other_types(root: Root, rule: PartitionRule, columns: Sequence[Column]) -> None:
+    """
+    Refuse columns that the newest Parquet file of the newest partition has with other types: Spark reads no such table.
+
+    One file is read, and only its end. Lines of JSON have no types.
+
+    Args:
+        root: of the table.
+        rule: names the partitions.
+        columns: of the files that will be written, in Parquet.
+
+    Raises:
+        ConflictError: `archive_columns_differ`.
+        ArchiveCorruptError: the pointer or the file is damaged.
+        OSError: of the file system.
+    """
+    path = _newest(root, rule)
+    if path is None:
+        return
+    found = types_in(root, path)
+    for name, declared in columns:
+        if found.get(name, declared) != declared:
+            raise ConflictError(
+                f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of "{root}"',
+                code="archive_columns_differ",
+                hint="set the former type, or archive into another table; or write every partition again with 'ingest "
+                "archive rerun' while the service is stopped",
+            )
+
+
+def _newest(root: Root, rule: PartitionRule) -> str | None:
+    """The newest Parquet file that readers read; None if there is none."""
+    found = partitions(root, rule)
+    for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
+        partition = found[value]
+        current = partition.current()
+        parts = [] if current is None else [str(name) for name in parts_of(partition, current)]
+        files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
+        if current is not None and files:
+            return partition.path(current, files[-1])
+    return None

@@ -1,0 +1,106 @@
+"""From the time of an event to its partition."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ingest.api import Event, MappingError
+from ingest.formats.times import moment
+from sinks.archive.columns import PLACE, Row
+from sinks.archive.layout import NO_TIME, PartitionRule
+
+_TIME = [column.name for column in PLACE].index("_time")
+_HOUR_MS = 3_600_000
+"""Patterns of partitions have nothing shorter than an hour."""
+_MOST_HOURS = 10_000
+"""Cached partitions; a bound, since times come from the data."""
+NO_LIMIT_MS = 1 << 62
+"""Of events that are late or early."""
+
+
+class EventTimes(NamedTuple):
+    """
+    The event times that an archive accepts.
+
+    Attributes:
+        late_ms: an event that is older than this before the batch time fails.
+        early_ms: an event that is newer than this after the batch time fails.
+        keeps_no_time: events without a time go to a partition of their own; else they fail.
+    """
+
+    late_ms: int
+    early_ms: int
+    keeps_no_time: bool
+
+
+class EventPartitions:
+    """
+    The partitions of the events of a micro-batch; `begin` comes first.
+
+    Args:
+        rule: names the partitions.
+        times: which events fail because of their times.
+    """
+
+    def __init__(self, rule: PartitionRule, times: EventTimes) -> None:
+        self._rule = rule
+        self._times = times
+        self._no_time = rule.folder_of(NO_TIME)
+        self._folders: dict[int, str] = {}
+        self._oldest_ms = self._newest_ms = 0
+
+    def begin(self, batch_time_ms: int) -> None:
+        """Start a micro-batch."""
+        self._oldest_ms = max(1, batch_time_ms - self._times.late_ms)  # before it is no event time
+        self._newest_ms = batch_time_ms + self._times.early_ms
+
+    def placed(self, event: Event, row_of: Callable[[Event], tuple[Row, int]]) -> tuple[str, Row, int]:
+        """
+        The folder of the partition of an event, its row there, without `_time` if the event has no time, and its size.
+
+        Args:
+            event: of the micro-batch.
+            row_of: makes its row, and tells its size.
+
+        Raises:
+            MappingError: the archive does not accept the time; or as `row_of`.
+        """
+        time_ms = event.timestamp_ms
+        folder = self._folders.get(time_ms // _HOUR_MS) if self._oldest_ms <= time_ms <= self._newest_ms else None
+        if folder is None:
+            folder = self._folder_of(time_ms)
+        row, size = row_of(event)
+        if folder == self._no_time:
+            row = (*row[:_TIME], None, *row[_TIME + 1 :])
+        return folder, row, size
+
+    def _folder_of(self, time_ms: int) -> str:
+        if time_ms <= 0:
+            return self._without_time(time_ms)
+        if time_ms < self._oldest_ms:
+            raise MappingError(
+                f"the time of the event, {moment(time_ms)}, is before the earliest allowed, {moment(self._oldest_ms)}",
+                code="late_event",
+                hint="raise `late` of the sink, then replay the dead letter",
+            )
+        hour = time_ms // _HOUR_MS
+        folder = self._folders.get(hour)
+        if folder is None:
+            try:
+                folder = self._rule.folder_of(self._rule.value_of(time_ms))
+            except (ValueError, OverflowError, OSError):
+                return self._without_time(time_ms)
+            if len(self._folders) >= _MOST_HOURS:
+                self._folders.clear()
+            self._folders[hour] = folder
+        if time_ms > self._newest_ms:
+            raise MappingError(
+                f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
+                code="early_event",
+                hint="raise `early` of the sink, then replay the dead letter",
+            )
+        return folder
+
+    def _without_time(self, time_ms: int) -> str:
+        if self._times.keeps_no_time:
+            return self._no_time
+        raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
