@@ -67,6 +67,9 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
                 marks = [*(["kept"] if entry.is_kept else []), *(["SQL"] if is_located else [])]
                 status = ", ".join([entry.state.value, *marks])
                 rows.append((path, status, f"{entry.files:,}", size(entry.size_bytes), since, entry.owner))
+    if not rows:
+        root = archived.settings.root
+        out.note(f'no partition at "{root}/{table}"; a relative root starts at the current folder', "yellow")
     if rows and not out.is_json:
         out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
     for each in differing:

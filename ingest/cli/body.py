@@ -107,10 +107,16 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     """
     Show the status of a body and what refers to it; exit code 3 if it does not exist.
 
+    References are as given with `put` and `mark`. That of a cell is a zero byte, the length of the row key in two
+    bytes, the row key and the column; the latter two are beside it. That of a dead letter is
+    dead-letter/PIPELINE/BATCH_TIME and the place of its record.
+
     Example: ingest body stat pipeline.yaml events ID
     """
     from ingest.api.notation import readable, to_notation
     from ingest.formats.times import moment
+    from sinks.bodies.pointers import cell_of
+    from sinks.bodies.references import CELL_REFERENCE
     from sinks.bodies.tables import id_of
 
     with _bodies(out, file, table, is_written=False) as bodies:
@@ -130,7 +136,8 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     unreferenced = "" if since is None or references else f", since {moment(since)}"
     out.line(f"references    {len(references)}{unreferenced}")
     for each in references:
-        out.line(f"  {readable(each)}")
+        cell = "row {}, column {}".format(*map(readable, cell_of(each))) if each.startswith(CELL_REFERENCE) else ""
+        out.parts((f"  {readable(each)}", ""), (f"  {cell}" if cell else "", "dim"))
 
 
 def mark(out: Output, file: FileArgument, table: TableArgument, body: IdArgument, reference: ReferenceArgument) -> None:

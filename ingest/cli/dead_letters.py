@@ -30,7 +30,6 @@ _SKIPPED = {
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
     "rolled_back": "their micro-batches were rolled back; 'ingest replay' runs these as a whole",
 }
-_ID_DIGITS = 8  # of the id of a body, in a table
 AllOption = Annotated[bool, typer.Option("--all", help="Include those that a replay has stored or dropped.")]
 
 
@@ -260,7 +259,7 @@ def _row(entry: "Entry") -> tuple[str, ...]:
     if dead_letter.events > 1:
         event += f" ({dead_letter.events:,} events)"
     if dead_letter.body is not None:
-        event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id[:_ID_DIGITS]}…)"
+        event += f" ({dead_letter.body.length:,} bytes, body {dead_letter.body.id})"
     return (
         entry.position,
         moment(dead_letter.batch_time_ms),

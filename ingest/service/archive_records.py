@@ -1,8 +1,9 @@
 """Which records a re-run of an archive's partition reads: those that the stream does not write to the new batch."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from ingest.api import ConfigError, ConflictError
+from ingest.api import ConfigError, ConflictError, RecordPlace
 from ingest.config.model import Configuration, Pipeline
 from ingest.kafka.admin import KafkaAdmin
 from ingest.service.batches import batch_log_folder
@@ -10,7 +11,7 @@ from ingest.service.kafka_source import acknowledged_offsets
 from ingest.service.offsets import kafka_source_of
 from ingest.service.topics import TopicIds
 from ingest.sources.kafka import required_topics_of
-from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
+from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
 Ranges = dict[tuple[str, int], tuple[int, int]]
@@ -96,6 +97,32 @@ class RerunRecords:
                     code="archive_topic_recreated",
                     hint="archive the records of the new topic in another table",
                 )
+
+
+class RecordsRead:
+    """The records that a re-run has read: some ranges of offsets, between which the topic has lost records."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[str, int], list[range]] = defaultdict(list)
+
+    def add(self, ranges: OffsetRanges) -> None:
+        """Records that were read after all others."""
+        for place, (begin, end) in ranges.items():
+            self._ranges[place].append(range(begin, end))
+
+    def rest_of(self, ranges: OffsetRanges) -> Ranges:
+        """The ranges after what was read."""
+        rest: Ranges = {}
+        for place, (begin, end) in ranges.items():
+            read = self._ranges.get(place)
+            first = begin if read is None else max(begin, read[-1].stop)
+            if first < end:
+                rest[place] = first, end
+        return rest
+
+    def __contains__(self, record: RecordPlace) -> bool:
+        topic, partition, offset = record
+        return any(offset in each for each in self._ranges.get((topic, partition), ()))
 
 
 def _refuse_compacted(admin: KafkaAdmin, topics: Sequence[str]) -> None:

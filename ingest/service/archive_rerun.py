@@ -16,14 +16,13 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.receipt import Counts
-from ingest.service.archive_records import Ranges, RerunRecords
+from ingest.service.archive_records import RecordsRead, RerunRecords
 from ingest.service.archive_rerun_job import RerunJob
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
-from ingest.spark.streaming.batch_log import OffsetRanges
 from sinks.archive.copying import origins_in, parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
@@ -135,15 +134,14 @@ class ArchiveRerun:
                 opened.callback(stream.while_stopped, partial(_remove_empty, partition))
             records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)
             job: RerunJob | None = None
-            done: Ranges = {}
+            done = RecordsRead()
             # a stream that has started or ended meanwhile leaves other records to this process
-            while rest := _without(records.ranges(stream.start_ms(rerun, on_wait)), done):
+            while rest := done.rest_of(records.ranges(stream.start_ms(rerun, on_wait))):
                 job = job or RerunJob(self._configuration, self._catalog, self._sink, request.value, rerun, opened)
                 for piece in unlogged_pieces([], rest, now_ms(), self._source.max_events_per_batch):
                     job.run(piece)
                     on_records(job.counts.records)
-                for place, (begin, end) in rest.items():
-                    done[place] = done.get(place, (begin, end))[0], end
+                done.add(rest)
             if job is None:
                 raise NotFoundError(
                     f'pipeline "{pipeline.name}" has acknowledged no record of this range that its topics still have',
@@ -185,27 +183,26 @@ class _RowsBefore:
     The rows of the batch before.
 
     Args:
-        ranges: the offsets that were read again.
+        done: the records that were read again.
         failed: the records that failed now -> why.
 
     Attributes:
         replaced: number of rows whose records were read again.
     """
 
-    def __init__(self, ranges: OffsetRanges, failed: Mapping[RecordPlace, str]) -> None:
-        self._ranges = ranges
+    def __init__(self, done: RecordsRead, failed: Mapping[RecordPlace, str]) -> None:
+        self._done = done
         self._failed = failed
         self._rows_of_failed: set[Origin] = set()
         self.replaced = 0
 
     def keeps(self, origin: Origin) -> bool:
         """Whether a row is copied: its record was not read again."""
-        topic, partition, offset, _ = origin
-        begin, end = self._ranges.get((topic, partition), (0, 0))
-        if not begin <= offset < end:
+        record = origin[:3]
+        if record not in self._done:
             return True
         self.replaced += 1
-        if (topic, partition, offset) in self._failed:
+        if record in self._failed:
             self._rows_of_failed.add(origin)
         return False
 
@@ -243,9 +240,3 @@ def _remove_empty(partition: Partition) -> None:
         writes = [marker for marker in leases(partition.root, now_ms()) if marker.partition == partition.folder]
         if len(writes) <= 1 and _is_empty(partition):
             partition.root.remove_tree(partition.folder)
-
-
-def _without(ranges: OffsetRanges, done: OffsetRanges) -> Ranges:
-    """The ranges after those that are done."""
-    left = {place: (max(begin, done.get(place, (0, 0))[1]), end) for place, (begin, end) in ranges.items()}
-    return {place: (begin, end) for place, (begin, end) in left.items() if begin < end}

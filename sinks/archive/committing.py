@@ -239,11 +239,7 @@ class ArchiveCommitter(Committer):
 
 def recorded_writers(root: Root) -> list[str]:
     """The streams that have written to a table, sorted; not replays, which have a record of their own."""
-    try:
-        names = [entry.name for entry in root.entries(WRITERS)]
-    except FileNotFoundError:
-        return []
-    found = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    found = [name.removesuffix(".json") for name in root.file_names(WRITERS) if name.endswith(".json")]
     return sorted(name for name in found if not name.endswith("+replay"))
 
 

@@ -90,7 +90,7 @@ def remove_lease(root: Root, rerun_id: str) -> None:
 
 def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
     """The leases that have an effect."""
-    for name in _names(root):
+    for name in root.file_names(RERUNS):
         if name.endswith(_SUFFIX):
             try:
                 lease = RerunLease.from_bytes(root.read(f"{RERUNS}/{name}"))
@@ -128,16 +128,9 @@ def answer_of(root: Root, rerun_id: str, writer: str) -> Answer | None:
 def answers(root: Root, rerun_id: str) -> list[Answer]:
     """The answers of all streams."""
     prefix = f"{rerun_id}."
-    writers = [name.removeprefix(prefix) for name in _names(root) if name.startswith(prefix)]
+    writers = [name.removeprefix(prefix) for name in root.file_names(RERUNS) if name.startswith(prefix)]
     found = [answer_of(root, rerun_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
     return [answer for answer in found if answer is not None]
-
-
-def _names(root: Root) -> list[str]:
-    try:
-        return [entry.name for entry in root.entries(RERUNS) if not entry.is_folder]
-    except FileNotFoundError:
-        return []
 
 
 def _path(rerun_id: str) -> str:

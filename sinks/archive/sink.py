@@ -37,7 +37,8 @@ class ArchiveSettings(SinkSettings):
     """Options of the archive sink."""
 
     root: str = option(
-        "Folder or URL of the archive, as for dumps; the driver and all workers reach it.",
+        "Folder or URL of the archive, as for dumps; the driver and all workers reach it. A relative path starts at "
+        "the current folder of the process.",
         example="webhdfs://namenode:9870/archive",
     )
     table: str = option("Name of the table: its folder below the root.", example="customer")

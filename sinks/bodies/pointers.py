@@ -75,6 +75,13 @@ def cell_reference(row: bytes, column: bytes) -> bytes:
     return reference
 
 
+def cell_of(reference: bytes) -> tuple[bytes, bytes]:
+    """The row key and the column of a cell, from its reference: the inverse of `cell_reference`."""
+    start = len(CELL_REFERENCE) + _ROW_LENGTH.size
+    (length,) = _ROW_LENGTH.unpack_from(reference, len(CELL_REFERENCE))
+    return reference[start : start + length], reference[start + length :]
+
+
 class CellReferences:
     """
     The references of the cells of a table.
@@ -95,9 +102,7 @@ class CellReferences:
         Raises:
             NotFoundError: there is no such table.
         """
-        start = len(CELL_REFERENCE) + _ROW_LENGTH.size
-        (length,) = _ROW_LENGTH.unpack_from(reference, len(CELL_REFERENCE))
-        row, column = reference[start : start + length], reference[start + length :]
+        row, column = cell_of(reference)
         found = self._store.get(self._table, row, columns=[column], versions=_ALL_VERSIONS)
         pointers = () if found is None else (Pointer.of_value(cell.value) for cell in found.cells)
         return any(pointer is not None and pointer.body == body for pointer in pointers)

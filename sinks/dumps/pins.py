@@ -97,19 +97,15 @@ def pins(root: Root, on_unreadable: Callable[[str], None] = lambda _path: None) 
         root: that has them.
         on_unreadable: called with the path of each file that is no pin.
     """
-    try:
-        entries = root.entries(PINS)
-    except FileNotFoundError:
-        return []
     found = []
-    for entry in entries:
-        path = f"{PINS}/{entry.name}"
-        if entry.is_folder or not entry.name.endswith(_SUFFIX):
+    for name in root.file_names(PINS):
+        path = f"{PINS}/{name}"
+        if not name.endswith(_SUFFIX):
             continue
         try:
             content = orjson.loads(root.read(path))
             expires_ms = iso_milliseconds(content["expires"].encode())
-            found.append(Pin(entry.name.removesuffix(_SUFFIX), content["dump"], content["owner"], expires_ms))
+            found.append(Pin(name.removesuffix(_SUFFIX), content["dump"], content["owner"], expires_ms))
         except FileNotFoundError:
             continue
         except (ValueError, TypeError, KeyError, AttributeError):

@@ -130,6 +130,14 @@ class Root(ABC):
         with self.new_file(path) as file:
             file.write(content)
 
+    def file_names(self, folder: str) -> list[str]:
+        """The files of a folder, sorted, without those that are being written; none without the folder."""
+        try:
+            entries = self.entries(folder)
+        except FileNotFoundError:
+            return []
+        return [entry.name for entry in entries if not entry.is_folder and not entry.name.startswith(TEMPORARY)]
+
     def files_below(self, folder: str) -> Generator[tuple[str, Entry]]:
         """Path and entry of each file below a folder, at any depth, sorted within each folder; none without it."""
         try:

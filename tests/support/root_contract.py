@@ -13,7 +13,7 @@ from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.pins import create_pin, pins, remove_pin
 from sinks.dumps.reader import StashReader
 from sinks.dumps.verifying import verify_dump
-from sinks.files.root import Root
+from sinks.files.root import TEMPORARY, Root
 from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 
 HOUR_MS = 3_600_000
@@ -36,6 +36,16 @@ class RootContract:
         assert [(entry.name, entry.size) for entry in root.entries("a/b")] == [("f", 100_002)]
         root.write("a/b/f", b"new")
         assert root.read("a/b/f") == b"new"
+
+    def test_names_are_of_complete_files(self, root: Root) -> None:
+        assert root.file_names("a") == []
+        root.make_folder("a/b")
+        root.write("a/f", b"")
+        root.write("a/e", b"")
+        with root.new_file("a/g"):
+            assert root.file_names("a") == ["e", "f"]
+        root.write(f"a/{TEMPORARY}of-a-killed-process", b"")
+        assert root.file_names("a") == ["e", "f", "g"]
 
     def test_failed_file_does_not_appear(self, root: Root) -> None:
         root.make_folder("a")

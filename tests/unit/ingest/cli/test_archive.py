@@ -51,6 +51,15 @@ def test_history(ingest, partition):
     assert (text.code, "foreign" in text.out, "4 batches" in text.err) == (0, True, True)
 
 
+def test_relative_root_starts_at_the_current_folder(ingest, partition, folder, monkeypatch):
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    result = ingest("archive", "history", "../pipeline.yaml", "customer")
+    note = 'no partition at "./archive/customer"; a relative root starts at the current folder'
+    assert result.err.splitlines() == [note, "0 batches"]
+
+
 def test_3c12_point(ingest, partition):
     result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", SECOND_S, "--output", "json")
     assert result.json == {"partition": "20151210", "before": FIRST_S, "current": SECOND_S, "sql_changed": None}

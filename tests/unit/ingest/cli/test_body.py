@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
 from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import cell_reference
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
@@ -116,6 +118,14 @@ def test_references(body):
             assert result.json == {"id": ID, "reference": "report\\x00"}
     assert body("mark", "11" * 32, "report").code == 3
     assert body("mark", "xyz", "report").code == 2
+
+
+def test_stat_shows_the_cell_of_a_reference(ingest, body):
+    with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
+        store.open()
+        bodies = BodyStore(store, "events_bodies", BodyOptions())
+        bodies.mark_cell(bytes.fromhex(ID), cell_reference(b"key\xff", b"f:large"))
+    assert "  \\x00\\x00\\x04key\\xfff:large  row key\\xff, column f:large\n" in body("stat", ID).out
 
 
 def test_sweep_prints_what_it_deletes(ingest, file):

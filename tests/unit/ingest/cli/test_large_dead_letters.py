@@ -70,9 +70,9 @@ def references(configuration: Configuration) -> set[bytes]:
         return {reference for reference in found if reference.startswith(b"dead-letter/")}
 
 
-def test_list_shows_length_and_id(ingest, configuration, letters):
+def test_list_shows_length_and_the_whole_id(ingest, configuration, letters):
     shown = ingest("dead-letters", "list", FILE).out
-    assert f"in/a.log/0/0 (2,500 bytes, body {ID[:8]}…)" in shown
+    assert f"in/a.log/0/0 (2,500 bytes, body {ID})" in shown
     assert "in/a.log/0/1 " in shown
     found = ingest("dead-letters", "list", FILE, "--output", "json").lines
     assert [line.get("body") for line in found][:2] == [{"table": "events", "id": ID, "length": 2_500}, None]

@@ -13,6 +13,7 @@ from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.service import archive_streams
 from ingest.service.archive_join import join
+from ingest.service.archive_records import RecordsRead
 from ingest.service.archive_rerun import _RowsBefore
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
@@ -222,8 +223,10 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
 
 def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partition: Partition) -> None:
     first, second = event(1), replace(event(1), origin=Origin("t", 0, 1, 1))
+    read = RecordsRead()
+    read.add({("t", 0): (0, 9)})
     Stream(partition.root).run(FIRST_MS, [first])
-    rows = _RowsBefore({("t", 0): (0, 9)}, {("t", 0, 1): "bad"})
+    rows = _RowsBefore(read, {("t", 0, 1): "bad"})
     assert not rows.keeps(first.origin)
     with Rerun(partition, "test") as rerun:
         Stream(partition.root).run(SECOND_MS, [second])
