@@ -10,6 +10,7 @@ All names are relative to the root, with `/` between folders. Errors are those o
 
 import contextlib
 import re
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 
 from ingest.api import ConfigError
 from ingest.durable import unusable
+from sinks.dumps.layout import TEMPORARY
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -126,6 +128,28 @@ class Root(ABC):
         """Create or replace a file, completely or not at all; durable when it returns."""
         with self.new_file(path) as file:
             file.write(content)
+
+    def replace(self, path: str, old: bytes, new: bytes) -> bool:
+        """
+        Replace a file that still has the content `old`; of several processes, one succeeds.
+
+        Returns:
+            Whether it had; False also if there is no file.
+        """
+        folder, slash, name = path.rpartition("/")
+        aside = f"{folder}{slash}{TEMPORARY}{secrets.token_hex(8)}-{name}"
+        try:
+            self.rename(path, aside)
+        except FileNotFoundError:
+            return False
+        moved = self.read(aside)
+        try:
+            self.create(path, new if moved == old else moved)  # another process was faster: it gets its file back
+        except FileExistsError:
+            return False
+        finally:
+            self.remove_file(aside)
+        return moved == old
 
     def files_below(self, folder: str) -> Generator[tuple[str, Entry]]:
         """Path and entry of each file below a folder, at any depth, sorted within each folder; none without it."""
