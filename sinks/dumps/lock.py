@@ -3,8 +3,8 @@ The lock of a root: one process at a time makes a dump or removes some.
 
 It is the file `_LOCK` with the owner and the time of its last heartbeat. A lock without a heartbeat for a minute
 belongs to a process that has ended; the clocks of the machines may differ by less than that. Another process takes it
-over by renaming it, which one process can. An owner that was suspended for so long detects it with `check`, before each
-change that readers see.
+over with `Root.replace`, which one process can. An owner that was suspended for so long detects it with `check`, before
+each change that readers see.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from ingest.api import ConflictError, IngestError
 from ingest.clock import now_ms
 from ingest.formats.times import moment
 from sinks.dumps.layout import LOCK
-from sinks.files.root import TEMPORARY, Root, root_errors
+from sinks.files.root import Root, root_errors
 
 STALE_MS = 60_000
 """A lock without a heartbeat for so long may be taken over."""
@@ -90,14 +90,15 @@ class RootLock:
         """
         with root_errors(self._root):
             self._root.make_folder("")
+            content = self._holder().to_bytes()
             try:
-                self._root.create(LOCK, self._holder().to_bytes())
+                self._root.create(LOCK, content)
             except FileExistsError:
-                self._remove_stale()
-                try:
-                    self._root.create(LOCK, self._holder().to_bytes())
-                except FileExistsError:
-                    raise self._refused(self._stored()[1]) from None
+                self._take_over(content)
+                holder = self._stored()[1]
+                # it is this one if the answer to the first request was lost, and the client has repeated it
+                if holder is None or holder.id != self._id:
+                    raise self._refused(holder) from None
 
     def check(self) -> None:
         """
@@ -168,28 +169,14 @@ class RootLock:
             return b"", None
         return content, Holder.from_bytes(content)
 
-    def _remove_stale(self) -> None:
-        """
-        Remove the lock of a process that has ended.
-
-        Raises:
-            ConflictError: its owner may be alive, or another process was faster.
-        """
-        content, holder = self._stored()
+    def _take_over(self, content: bytes) -> None:
+        """Take the lock of a process that has ended; nothing if its owner may be alive, or another one was faster."""
+        stored, holder = self._stored()
         if holder is not None and self._clock_ms() - holder.heartbeat_ms <= STALE_MS:
-            raise self._refused(holder)
-        aside = f"{TEMPORARY}{secrets.token_hex(8)}-{LOCK}"
-        try:
-            self._root.rename(LOCK, aside)
-        except FileNotFoundError:
             return
-        moved = self._root.read(aside)
-        if moved != content:  # another process took it over in the meantime: give the lock back
+        if not self._root.replace(LOCK, stored, content):
             with contextlib.suppress(FileExistsError):
-                self._root.create(LOCK, moved)
-            self._root.remove_file(aside)
-            raise self._refused(Holder.from_bytes(moved))
-        self._root.remove_file(aside)
+                self._root.create(LOCK, content)  # it was released in the meantime
 
     def _refused(self, holder: Holder | None) -> ConflictError:
         who = "another process" if holder is None else str(holder)

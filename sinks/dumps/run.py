@@ -273,7 +273,7 @@ class DumpRun:
             failpoint.point("dump_renamed")()
             self._lock.check()
             success = Success(manifest.start_ms, manifest.end_ms, self.id)
-            self._root.create(f"{self.name}/{SUCCESS}", success.to_bytes())
+            self._create_success(success.to_bytes())
             move_latest(self._root)
         return manifest
 
@@ -282,6 +282,14 @@ class DumpRun:
         if self._plan is None:
             raise LifecycleError("a dump is used before it has started")
         return self._plan
+
+    def _create_success(self, content: bytes) -> None:
+        path = f"{self.name}/{SUCCESS}"
+        try:
+            self._root.create(path, content)
+        except FileExistsError:
+            if self._root.read(path) != content:  # else the answer was lost, and the client has repeated the request
+                raise
 
     def _keep_only(self, manifest: Manifest) -> None:
         """Check the files of the manifest, and remove those of attempts that were repeated or killed."""

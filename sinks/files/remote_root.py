@@ -3,8 +3,9 @@ Files in another file system, by fsspec: HDFS over WebHDFS, S3, and others that 
 
 - HDFS renames files and folders at once, so a dump becomes visible as on a disk.
 - On an object store, such as S3, a file appears when its upload ends. Folders cannot be renamed: the files of a dump
-  have their final names at once, and `_SUCCESS`, written last, makes the dump visible. `create` is not exclusive there.
-  This is tested with the file system in memory of fsspec, not with a server of S3.
+  have their final names at once, and `_SUCCESS`, written last, makes the dump visible. `create` and `replace` are
+  conditional writes (`If-None-Match`, `If-Match`): the server refuses all but one. A server that ignores the condition
+  is refused.
 """
 
 import contextlib
@@ -12,7 +13,6 @@ import errno
 import io
 import re
 import secrets
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 
 from ingest.api import ConfigError
+from sinks.files.remote_errors import CREDENTIALS_HINT, remote_errors
 from sinks.files.root import TEMPORARY, Entry, Root
 
 _READS = 4
@@ -30,9 +31,9 @@ _WAIT_S = 0.2
 _TIMEOUTS_S = (10.0, 120.0)
 """To connect to a server of HDFS, and to wait for its answer; requests waits for ever by default."""
 _BUFFER_BYTES = 1 << 20
-_SPOOLED_BYTES = 64 << 20  # of a file for an object store, in memory before it goes to a temporary file
 
-_PASSWORD = re.compile(r"^([a-z0-9+.-]+://[^/@:]*:)[^/@]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"^((s3a?)?[a-z0-9+.-]*://[^/@:]*:)(?(2).*|[^/@]*)@", re.IGNORECASE)
+"""In a URL; a secret key of S3 may have a slash."""
 _EXTRAS = {"webhdfs": "hdfs", "s3": "s3", "s3a": "s3"}
 """Scheme -> the extra of this package that installs what fsspec needs for it."""
 
@@ -56,6 +57,8 @@ class RemoteRoot(Root):
         self._wait = wait
         self._opened: tuple[Any, str] | None = None
         self._is_hdfs = url.lower().startswith("webhdfs:")
+        self._is_s3 = url.lower().startswith(("s3:", "s3a:"))
+        self._is_exclusive = False  # whether the server was seen to refuse a second `create`
         self.renames_folders = self._is_hdfs
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -64,9 +67,9 @@ class RemoteRoot(Root):
     def entries(self, folder: str) -> list[Entry]:
         """Files and folders of a folder."""
         path = self._path(folder)
-        with _errors(path):
+        with remote_errors(path):
             found = self._files.ls(path, detail=True)
-        if [each["name"].rstrip("/") for each in found] == [path] and found[0]["type"] != "directory":
+        if [each["name"] for each in found] == [path] and found[0]["type"] != "directory":
             raise NotADirectoryError(errno.ENOTDIR, "it is a file", path)
         names = {each["name"].rstrip("/").rpartition("/")[2]: each for each in found if each["name"] != f"{path}/"}
         return sorted(_entry(name, info) for name, info in names.items())
@@ -75,7 +78,7 @@ class RemoteRoot(Root):
         """Whether there is a file or a folder."""
         full = self._path(path)
         try:
-            with _errors(full):
+            with remote_errors(full):
                 self._files.info(full)  # `exists` of fsspec is also false if the server does not answer
         except FileNotFoundError:
             return False
@@ -90,10 +93,11 @@ class RemoteRoot(Root):
     def new_file(self, path: str) -> Iterator[BinaryIO]:
         """A file for writing, which appears at the end of the block."""
         if not self._is_hdfs:
-            with tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as spooled:
+            with tempfile.NamedTemporaryFile() as spooled:
                 yield cast("BinaryIO", spooled)
-                spooled.seek(0)
-                self._upload(path, cast("BinaryIO", spooled))
+                spooled.flush()
+                with remote_errors(self._path(path)):  # it is aborted as a whole, unlike an open file of fsspec
+                    self._files.put_file(spooled.name, self._path(path))
             return
         with self._written_beside(path) as (temporary, file):
             yield file
@@ -101,21 +105,34 @@ class RemoteRoot(Root):
             self._move(temporary, self._path(path), "OVERWRITE")
 
     def create(self, path: str, content: bytes) -> None:
-        """Create a file that does not exist; on an object store, of two processes at once both may succeed."""
+        """Create a file that does not exist; of several processes, one succeeds."""
         if not self._is_hdfs:
-            if self.exists(path):
-                raise FileExistsError(errno.EEXIST, "it exists", self._path(path))
-            self._upload(path, io.BytesIO(content))
+            self._create_object(self._path(path), content)
             return
         with self._written_beside(path) as (temporary, file):
             file.write(content)
             file.close()
             self._move(temporary, self._path(path), "NONE")
 
+    def replace(self, path: str, old: bytes, new: bytes) -> bool:
+        """Replace a file that still has the content `old`; whether it had."""
+        if not self._is_s3:
+            return super().replace(path, old, new)
+        full = self._path(path)
+        try:
+            with remote_errors(full):
+                tag = self._files.info(full)["ETag"]  # before the content, so it is not that of a newer one
+                if self.read(path) != old:
+                    return False
+                self._files.pipe_file(full, new, IfMatch=tag)
+        except (FileNotFoundError, FileExistsError):
+            return False
+        return True
+
     def make_folder(self, path: str) -> None:
         """Create a folder and its missing parents; nothing on an object store, which has none."""
         full = self._path(path)
-        with _errors(full):
+        with remote_errors(full):
             if self._is_hdfs:
                 self._files.makedirs(full, exist_ok=True)
 
@@ -126,19 +143,21 @@ class RemoteRoot(Root):
             return
         if self.exists(to):
             raise FileExistsError(errno.EEXIST, "it exists", self._path(to))
-        with _errors(self._path(path)):
+        with remote_errors(self._path(path)):
             self._files.mv(self._path(path), self._path(to))
 
     def remove_file(self, path: str) -> None:
         """Remove a file."""
-        with contextlib.suppress(FileNotFoundError), _errors(self._path(path)):
+        with contextlib.suppress(FileNotFoundError), remote_errors(self._path(path)):
             self._files.rm_file(self._path(path))
 
     def remove_folder(self, path: str) -> None:
-        """Remove an empty folder."""
+        """Remove an empty folder; of S3 the object that marks it, which some servers and tools make."""
         full = self._path(path)
-        if self._is_hdfs:
-            with contextlib.suppress(FileNotFoundError), _errors(full):
+        with contextlib.suppress(FileNotFoundError), remote_errors(full):
+            if self._is_s3:
+                self._files.rm_file(f"{full}/")
+            else:
                 self._files.rm(full, recursive=False)
 
     def free_bytes(self) -> int | None:
@@ -159,14 +178,14 @@ class RemoteRoot(Root):
         return f"{base}/{path}".rstrip("/") or "/"
 
     def _open(self, full: str) -> BinaryIO:
-        with _errors(full):
+        with remote_errors(full):
             return cast("BinaryIO", self._files.open(full, "rb"))
 
     @contextlib.contextmanager
     def _written_beside(self, path: str) -> Iterator[tuple[str, BinaryIO]]:
         folder, _, name = self._path(path).rpartition("/")
         temporary = f"{folder}/{TEMPORARY}{secrets.token_hex(4)}-{name}"
-        with _errors(temporary):
+        with remote_errors(temporary):
             file = _Written(self._files.open(temporary, "wb"), temporary)
         try:
             yield temporary, cast("BinaryIO", file)
@@ -183,13 +202,25 @@ class RemoteRoot(Root):
         `mv` of fsspec ignores whether the NameNode has done it, and moves into a folder that exists. With an option the
         NameNode reports the reason.
         """
-        with _errors(to):
+        with remote_errors(to):
             self._files._call("RENAME", method="put", path=path, destination=to, renameoptions=option)  # noqa: SLF001 - see above
 
-    def _upload(self, path: str, content: BinaryIO) -> None:
-        full = self._path(path)
-        with _errors(full), self._files.open(full, "wb") as file:
-            shutil.copyfileobj(content, file, _BUFFER_BYTES)
+    def _create_object(self, full: str, content: bytes) -> None:
+        with remote_errors(full):
+            self._files.pipe_file(full, content, mode="create")
+        if self._is_exclusive:
+            return
+        try:
+            with remote_errors(full):
+                self._files.pipe_file(full, content, mode="create")
+        except FileExistsError:
+            self._is_exclusive = True
+            return
+        self._files.rm_file(full)
+        raise ConfigError(
+            f'the server of "{self.url}" ignores the condition of a write (If-None-Match), so it cannot have a lock',
+            hint="update the server, or use another root",
+        )
 
 
 class _Written:
@@ -206,7 +237,7 @@ class _Written:
         return True
 
     def write(self, data: bytes) -> int:
-        with _errors(self._path):
+        with remote_errors(self._path):
             written = int(self._file.write(data))
         self._size += written
         return written
@@ -215,12 +246,12 @@ class _Written:
         return self._size
 
     def flush(self) -> None:
-        with _errors(self._path):
+        with remote_errors(self._path):
             self._file.flush()
 
     def close(self) -> None:
         self.closed = True
-        with _errors(self._path):
+        with remote_errors(self._path):
             self._file.close()
 
 
@@ -251,7 +282,7 @@ class _Reopening(io.RawIOBase):
         for attempt in range(1, _READS + 1):
             try:
                 self._file.seek(self._place)
-                with _errors(""):
+                with remote_errors(""):
                     data = self._file.read(len(buffer))
                 break
             except FileNotFoundError:
@@ -282,10 +313,12 @@ def _connect(url: str, shown: str, options: Mapping[str, object]) -> tuple[Any, 
         OSError: it does not answer.
     """
     scheme = url.partition(":")[0].lower()
+    if scheme in ("s3", "s3a") and url != shown:
+        raise ConfigError(f'"{shown}" has credentials, which S3 does not read from a URL', hint=CREDENTIALS_HINT)
     try:
         import fsspec
 
-        with _errors(shown):
+        with remote_errors(shown):
             # other processes change the files, so nothing is cached
             files, path = fsspec.core.url_to_fs(url, use_listings_cache=False, skip_instance_cache=True, **options)
     except ImportError as error:
@@ -313,28 +346,3 @@ def _entry(name: str, info: Mapping[str, Any]) -> Entry:
     if isinstance(changed, datetime):
         changed = changed.timestamp() * 1_000
     return Entry(name, is_folder, 0 if is_folder else int(info["size"] or 0), int(changed or 0))
-
-
-@contextlib.contextmanager
-def _errors(path: str) -> Iterator[None]:
-    """Give the errors of a block an errno; those of requests and of HDFS have none."""
-    try:
-        yield
-    except ImportError:
-        raise
-    except (OSError, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise _numbered(error, path) from error
-
-
-def _numbered(error: Exception, path: str) -> OSError:
-    text = str(error)
-    lowered = text.lower()
-    if isinstance(error, FileNotFoundError) or "filenotfound" in lowered:
-        return FileNotFoundError(errno.ENOENT, text, path)
-    if isinstance(error, FileExistsError) or "already exist" in lowered or "destination exists" in lowered:
-        return FileExistsError(errno.EEXIST, text, path)
-    if isinstance(error, PermissionError):
-        return PermissionError(errno.EACCES, text, path)
-    return OSError(errno.ENOSPC if "quota" in lowered else errno.EHOSTUNREACH, text, path)

@@ -10,6 +10,7 @@ All names are relative to the root, with `/` between folders. Errors are those o
 
 import contextlib
 import re
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
@@ -137,6 +138,28 @@ class Root(ABC):
         except FileNotFoundError:
             return []
         return [entry.name for entry in entries if not entry.is_folder and not entry.name.startswith(TEMPORARY)]
+
+    def replace(self, path: str, old: bytes, new: bytes) -> bool:
+        """
+        Replace a file that still has the content `old`; of several processes, one succeeds.
+
+        Returns:
+            Whether it had; False also if there is no file.
+        """
+        folder, slash, name = path.rpartition("/")
+        aside = f"{folder}{slash}{TEMPORARY}{secrets.token_hex(8)}-{name}"
+        try:
+            self.rename(path, aside)
+        except FileNotFoundError:
+            return False
+        moved = self.read(aside)
+        try:
+            self.create(path, new if moved == old else moved)  # another process was faster: it gets its file back
+        except FileExistsError:
+            return False
+        finally:
+            self.remove_file(aside)
+        return moved == old
 
     def files_below(self, folder: str) -> Generator[tuple[str, Entry]]:
         """Path and entry of each file below a folder, at any depth, sorted within each folder; none without it."""

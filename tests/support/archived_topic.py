@@ -9,7 +9,7 @@ from kafka import TopicPartition
 
 from sinks.archive.layout import PartitionRule
 from sinks.archive.partition import Partition
-from sinks.files.local_root import LocalRoot
+from sinks.files.root import open_root
 from tests.support.archives import DAY_MS, rows_in
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
@@ -25,18 +25,25 @@ class ArchivedTopic:
     """
     A topic of two partitions with records of several days, in turns.
 
+    Args:
+        kafka: that has it.
+        folder: of the pipeline file.
+        days: number of days.
+        archive: root of the archive; a folder beside the file by default.
+
     Attributes:
         count: number of records that were produced.
     """
 
-    def __init__(self, kafka: Kafka, folder: Path, *, days: int = 2) -> None:
+    def __init__(self, kafka: Kafka, folder: Path, *, days: int = 2, archive: str = "") -> None:
         self.kafka = kafka
         self.days = days
         self.topic = kafka.create_topic("archived", partitions=2)
         self.group = unique("group")
         self.folder = folder
         self.count = 0
-        self.root = LocalRoot(folder / "archive" / TABLE)
+        self._archive = archive or str(folder / "archive")
+        self.root = open_root(f"{self._archive}/{TABLE}")
 
     def content(self, label: str = "old", **spark: Any) -> dict[str, Any]:
         """The pipeline file; `label` is in the rows that it writes."""
@@ -46,7 +53,9 @@ class ArchivedTopic:
             "pipelines": {
                 PIPELINE: {
                     "source": {"kafka": {"brokers": self.kafka.brokers, "topics": [self.topic], "group": self.group}},
-                    "sinks": [{"archive": {"root": "./archive", "table": TABLE, "late": "36500d", "columns": columns}}],
+                    "sinks": [
+                        {"archive": {"root": self._archive, "table": TABLE, "late": "36500d", "columns": columns}}
+                    ],
                 }
             },
         }

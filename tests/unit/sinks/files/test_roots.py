@@ -1,16 +1,24 @@
 """Roots: on this machine, in memory, and in an object store as fsspec has it."""
 
+import errno
 import io
 import os
 import pickle
 import stat
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
-from ingest.api import ConfigError, StoreUnavailableError
+from ingest.api import ConfigError, ConflictError, StoreUnavailableError
+from sinks.dumps.layout import LOCK
+from sinks.dumps.lock import RootLock
+from sinks.dumps.reader import StashReader
 from sinks.files.local_root import LocalRoot
+from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
 from sinks.files.root import open_root, root_errors
+from tests.support.dumps import DUMP, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
 from tests.support.root_contract import RootContract
@@ -47,6 +55,72 @@ class TestObjectStore(RootContract):
     def root(self):
         pytest.importorskip("fsspec")
         return RemoteRoot(f"memory://{unique('bucket')}/dumps", {})
+
+
+class ForgetfulFiles(MemoryFileSystem):
+    """An object store that knows no conditional writes."""
+
+    protocol = "forgetful"
+
+    def pipe_file(self, path, value, **_conditions):
+        super().pipe_file(path, value)
+
+
+def test_object_store_without_conditional_writes_is_refused():
+    fsspec.register_implementation("forgetful", ForgetfulFiles, clobber=True)
+    root = RemoteRoot(f"forgetful://{unique('bucket')}/dumps", {})
+    with pytest.raises(ConfigError, match="ignores the condition of a write"):
+        RootLock(root, "one").acquire()
+    assert not root.exists(LOCK)
+
+
+class LossyRoot(MemoryRoot):
+    """A root whose client repeats requests, since it gets no answer to the first one."""
+
+    def create(self, path, content):
+        super().create(path, content)
+        super().create(path, content)
+
+
+def test_lock_is_acquired_if_the_answer_is_lost():
+    root = LossyRoot()
+    lock = RootLock(root, "one")
+    lock.acquire()
+    lock.check()
+    with pytest.raises(ConflictError, match="in use by one"):
+        RootLock(root, "two").acquire()
+
+
+def test_dump_is_complete_if_the_answer_is_lost():
+    root = LossyRoot()
+    make_dump(root, {"t": [rows_of(b"a")]})
+    assert StashReader(root).latest().name == DUMP
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_credentials_in_a_url_of_s3_are_refused_and_not_shown(scheme):
+    with pytest.raises(ConfigError, match=r"credentials, which S3 does not read") as refused:
+        StashReader(f"{scheme}://key:se/cret@bucket/dumps").dumps()
+    assert "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ({"HTTPStatusCode": 412}, FileExistsError),
+        ({"HTTPStatusCode": 409}, FileExistsError),  # beside another write
+        ({"HTTPStatusCode": 400}, PermissionError),
+        ({"HTTPStatusCode": 500}, OSError),
+    ],
+)
+def test_errors_of_s3_are_those_of_its_answer(answer, kind):
+    cause = RuntimeError()
+    cause.response = {"Error": {}, "ResponseMetadata": answer}
+    with pytest.raises(kind) as found, remote_errors("bucket/f"):
+        raise OSError(errno.EINVAL, "refused") from cause
+    assert type(found.value) is kind
+    assert found.value.errno != errno.EINVAL
+    assert found.value.filename == "bucket/f"
 
 
 def test_pickled_root_has_the_same_files(tmp_path):
