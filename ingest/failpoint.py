@@ -49,6 +49,8 @@ POINTS = {
     "changes_delivered": "feed consume: changes are written to their destination, and are not checkpointed",
     "changes_checkpointed": "feed consume: changes are checkpointed; one hit for each page",
     "drain": "the service was asked to stop, and running batches finish",
+    "reload": "a reload: one hit when the file is checked and nothing has ended, one when the pipelines that leave are "
+    "closed, one for each pipeline that is built, and one when all are, before they start",
     "recovery": "startup: for each pipeline one hit after its checkpoint was read, one after its stores were opened; "
     "then one hit before the queries start",
 }

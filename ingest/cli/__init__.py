@@ -10,6 +10,7 @@ exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         garbage_collector.collect_rarely()
         arguments = sys.argv[1:]
+        _hold_hang_ups(arguments)
     arguments = list(arguments)
     out = Output(sys.stdout, sys.stderr, is_plain="--no-color" in arguments or bool(os.environ.get("NO_COLOR")))
     try:
@@ -56,6 +58,13 @@ def _run(arguments: list[str], out: Output) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _hold_hang_ups(arguments: Sequence[str]) -> None:
+    """Let a SIGHUP wait until the service handles it, instead of ending a process that is about to be a service."""
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    if sys.platform != "win32" and command == "run":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
 
 def _check_system() -> None:

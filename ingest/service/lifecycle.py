@@ -60,6 +60,7 @@ class Stop:
         Handle SIGTERM, SIGINT and SIGHUP until the block ends; only in the main thread.
 
         The attributes change shortly after a signal. At the end of the block all received signals have been handled.
+        A SIGHUP that `ingest run` has held since its start counts.
         """
 
         def handle(number: int, _frame: FrameType | None) -> None:
@@ -68,6 +69,7 @@ class Stop:
         earlier = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
         thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
         thread.start()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         try:
             yield
         finally:

@@ -29,6 +29,7 @@ from ingest.service.retention import RetentionWatches
 from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables, replay_file
+from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -36,7 +37,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.reading import Session, record_frame
-from ingest.spark.streaming.timed_caller import TimedCaller
+from ingest.spark.streaming.timed_caller import JVM_GONE, TimedCaller
 
 _log = logger(__name__)
 
@@ -116,7 +117,8 @@ class LivePipeline:
     def attach(self, session: Session, ask: TimedCaller) -> None:
         """Attach the pipeline to a Spark session that has its `jars` and Java properties; nothing is read yet."""
         self._session = session
-        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session), ask)
+        self._cancelled, self._ask = CancelledTasks(session), ask
+        self._query = PipelineQuery(self.name, self._checkpoint, self._job(session, self._cancelled), ask)
 
     @property
     def query(self) -> PipelineQuery:
@@ -173,15 +175,23 @@ class LivePipeline:
         """
         Whether nothing of the pipeline runs any more, so it can be closed while the service runs.
 
-        A batch that waits for a hanging JVM outlives `stop` and may still write; it ends with the JVM.
+        Two things outlive `stop` and may still write: a batch that waits for a hanging JVM, which ends with the JVM,
+        and tasks of an abandoned batch, which Spark kills within seconds.
         """
-        return self._query is None or (self._query.ended() and self._query.is_idle())
+        if self._query is None:
+            return True
+        if not (self._query.ended() and self._query.is_idle()):
+            return False
+        try:
+            return not self._ask(self._cancelled.are_running, default=True)
+        except JVM_GONE:
+            return True
 
     def close(self) -> None:
         """Unlock the checkpoint, and release stores and dead letters; may be called twice."""
         self._opened.close()
 
-    def _job(self, session: Session) -> Job:
+    def _job(self, session: Session, cancelled: CancelledTasks) -> Job:
         back_pressure = BackPressure()
         self._shared.metrics.throttled(self.name, back_pressure.ratio)
         self._shared.activity.throttled(self.name, back_pressure.ratio)
@@ -201,6 +211,7 @@ class LivePipeline:
             max_tasks=max_tasks(session),
             limiter=RateLimiter(self._pipeline.max_rate),
             back_pressure=back_pressure,
+            watched=cancelled.watched,
             hide=self._shared.configuration.masks.hide,
         )
 

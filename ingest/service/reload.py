@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
+from ingest import failpoint
 from ingest.api import ConfigError, IngestError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
@@ -61,6 +62,7 @@ class Reloader:
         self._ask = ask
         self._unbuilt = unbuilt
         self._wait = wait
+        self._step = failpoint.point("reload")
         self._running: frozenset[str] = frozenset()
         self._next: tuple[Shared, dict[str, Plan]] | None = None
         self._thread: threading.Thread | None = None
@@ -155,6 +157,7 @@ class Reloader:
                 connect(check, f'sink "{sink.name}" of pipeline "{plan.pipeline}"', once=False)
         self._shared.stores.reconfigure(configuration, plans.values())
         self._next = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog), plans
+        self._step()
         self._control.reload_status = dataclasses.replace(
             self.status,
             phase=Phase.REPLACING,
@@ -186,6 +189,7 @@ class Reloader:
         assert self._next is not None  # noqa: S101 - for mypy: set by `_compare`
         shared, plans = self._next
         self._shared = shared
+        self._step()
         for name in self.status.removed:
             shared.health.remove(name)
             shared.metrics.remove(name)
@@ -210,6 +214,8 @@ class Reloader:
                 _log.error("pipeline failed", pipeline=name, reason=str(error))
             else:
                 self._built.append(pipeline)
+                self._step()
+        self._step()
         self._control.reload_status = dataclasses.replace(self.status, failed=failed)
 
     def _pipeline(self, plan: Plan) -> LivePipeline:

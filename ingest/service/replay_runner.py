@@ -22,6 +22,7 @@ from ingest.service.rolled_back_batches import UnfinishedPiece
 from ingest.service.stores import committers_of
 from ingest.service.tables import owned_tables
 from ingest.service.update_replay import UpdateReplay
+from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.reading import read_kafka_ranges
@@ -83,6 +84,9 @@ class ReplayRunner:
         self._session = host.session(pipeline.name, self._settings, stores, opened)
         self._group = JobGroup(self._session, f"replay {pipeline.name}")
         opened.enter_context(self._group)
+        cancelled = CancelledTasks(self._session)
+        # a reload may build the pipeline as soon as its replay has ended
+        opened.callback(cancelled.wait)
         self._observer = _Observer(pipeline.name, on_blocked)
         self._job = Job(
             pipeline=pipeline.name,
@@ -97,6 +101,7 @@ class ReplayRunner:
             needs_splits=plan.needs_splits,
             max_tasks=host.max_tasks(self._session),
             limiter=limiter,
+            watched=cancelled.watched,
             hide=configuration.masks.hide,
         )
 

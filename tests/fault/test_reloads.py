@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.killed_at import Failpoint
 from tests.support.ledger.fixture import LedgerRuns
+from tests.support.ledger.observed import rocksdb_rows
 from tests.support.ledger.pipeline import merged, with_neighbour
 from tests.support.ledger.run import LedgerRun
 from tests.support.waiting import reached
@@ -18,13 +20,19 @@ MINUTES = float(os.environ.get("RELOAD_MINUTES", "10"))
 EVERY_S = 20.0
 LOOK_S = 0.25
 KILLS = 8
+STEPS = 5  # hits of the failpoint "reload" with two pipelines to build
 UNCHANGED = "unchanged"
 ACTIVE = ("requested", "reading", "replacing", "building")
 
 
 def with_unchanged(run: LedgerRun, **source: object) -> dict[str, Any]:
     """The file of a run with a second pipeline that no reload changes; `source` changes the first."""
-    content = with_neighbour(run.content(), UNCHANGED, table=f"{run.table}_{UNCHANGED}")
+    return with_another(run, UNCHANGED, **source)
+
+
+def with_another(run: LedgerRun, name: str, **source: object) -> dict[str, Any]:
+    """The file of a run with a second pipeline of this name; `source` changes the first."""
+    content = with_neighbour(run.content(), name, table=f"{run.table}_{name}")
     return merged(content, {"pipelines": {run.pipeline: {"source": {"kafka": source}}}})
 
 
@@ -114,6 +122,39 @@ def test_killed_in_the_middle_of_a_reload(ledger_run: LedgerRuns) -> None:
     assert set(phases) & set(ACTIVE), f"every reload had ended before its kill: {phases}"
     run.proven(f"killed in the phases {', '.join(phases)}")
     run.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.seeds(1)
+def test_killed_at_each_step_of_a_reload(ledger_run: LedgerRuns) -> None:
+    """Whatever the reload had ended or built, the next start runs exactly the pipelines of the new file."""
+    run = ledger_run("killed steps of a reload", store="rocksdb", batch_size=500)
+    neighbours = ["first", "second"]
+    run.service.write(with_another(run, neighbours[0]))
+    run.produce(2_000)
+    with run.produce_in_background(rate=500):
+        for hit in range(1, STEPS + 1):
+            failpoint = Failpoint(run, "reload", hit=hit)
+            run.start(env=failpoint.environment)
+            run.service.wait_for_batches(1, run.pipeline)
+            run.service.wait_for_state("running", neighbours[0])
+            # one pipeline is changed, one removed, one added
+            neighbours.reverse()
+            run.service.write(with_another(run, neighbours[0], max_events_per_batch=400 + hit))
+            assert run.service.post("/reload")[0] == 202
+            failpoint.wait_killed()
+            run.check_while_dead()
+    run.start()
+    run.service.wait_for_state("running", neighbours[0])
+    assert run.service.states().keys() == {run.pipeline, neighbours[0]}
+    run.wait_acknowledged()
+    ends = run.service.checkpoint(run.pipeline).acknowledged(run.topic)
+    run.service.wait_for_offsets(ends, neighbours[0], run.topic)
+    run.finish()
+    stored = {name: rocksdb_rows(run.store_folder, f"{run.table}_{name}")[0] for name in neighbours}
+    expected = rocksdb_rows(run.store_folder, run.table)[0].keys()
+    assert stored[neighbours[0]].keys() == expected
+    assert stored[neighbours[1]].keys() <= expected
 
 
 @pytest.mark.slow

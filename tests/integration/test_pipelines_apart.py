@@ -1,11 +1,14 @@
 """Pipelines of one service are independent: one that cannot start, or is closed and rebuilt, does not affect others."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from ingest.catalog import Catalog
 from ingest.config import load
@@ -98,12 +101,17 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
         reasons = {each["name"]: each["reason"] for each in json.loads(service.get("/pipelines")[1])["pipelines"]}
         assert reasons["hangs"].startswith("start_slow: the start has run for over 20 s")
         assert "offsets/0" in reasons["damaged"]
-        assert str(tmp_path / "locked") in reasons["refused"]
+        assert f'the store "{tmp_path / "locked"}" is held by process {os.getpid()} on ' in reasons["refused"]
+        assert "wait for its end" in reasons["refused"]
         status, text = service.get("/readyz")
         assert status == 503
         assert "damaged: failed: the checkpoint is damaged" in text
         assert service.get("/livez")[0] == 200
         assert service.metric("ingest_pipeline_state", pipeline="damaged", state="failed") == 1
+        # as the reason says: the other process has ended
+        opened.close()
+        assert service.post("/reload")[0] == 202
+        service.wait_for_state("running", "refused")
         assert service.stop() == 5, service.last_lines()
     assert rocksdb_table(tmp_path / "shared", "g").keys() == {b"a", b"b"}
 
@@ -163,12 +171,14 @@ class Built:
 
 
 @contextmanager
-def spark() -> Iterator[Session]:
+def spark(**environment: str) -> Iterator[Session]:
+    """A session whose worker processes have these variables."""
     session = open_session(
         "test",
         master="local[2]",
         driver_memory_bytes=512 << 20,
-        conf={"spark.driver.extraJavaOptions": java_options()},
+        conf={"spark.driver.extraJavaOptions": java_options()}
+        | {f"spark.executorEnv.{name}": value for name, value in environment.items()},
         secret_names=(),
         jars=[],
         java_properties={},
@@ -181,7 +191,7 @@ def spark() -> Iterator[Session]:
 
 def close(one: LivePipeline) -> None:
     one.stop()
-    assert one.has_stopped()
+    assert reached(one.has_stopped, LIMIT_S)
     one.close()
 
 
@@ -213,6 +223,21 @@ def test_pipeline_is_closed_and_rebuilt_while_another_runs(tmp_path: Path) -> No
             assert one.query.wait_drained(LIMIT_S)
             close(one)
     assert built.rows() == {"a": {b"1", b"2"}, "b": {b"1", b"2", b"3"}}
+
+
+def test_pipeline_has_not_stopped_while_a_task_of_an_abandoned_batch_may_write(tmp_path: Path) -> None:
+    with spark(INGEST_FAILPOINT="after_last_send:1:hold", INGEST_FAILPOINT_FOLDER=str(tmp_path / "held")) as session:
+        built = Built(tmp_path, session)
+        built.write("a", 1)
+        one = built.start("a")
+        held = tmp_path / "held" / "after_last_send"
+        assert reached(lambda: held.exists() and held.read_text().endswith("\n"), LIMIT_S)
+        worker = int(held.read_text().split()[0])
+        one.stop()
+        assert reached(one.has_stopped, LIMIT_S)
+        assert not psutil.pid_exists(worker)
+        one.close()
+    assert built.rows()["a"] == set()
 
 
 def test_clock_set_back_hides_no_update_under_a_new_checkpoint_of_files(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ class MemoryFiles(RemoteFiles):
 
     Attributes:
         is_away: whether each call fails, as without a NameNode.
+        refused: set by the first call that fails because of that.
     """
 
     def __init__(self, url: str = "hdfs://memory") -> None:
         self.url = url
         self.is_away = False
+        self.refused = threading.Event()
         self._files: dict[str, bytes] = {}
         self._folders = {"/"}
         self._lock = threading.Lock()
@@ -72,6 +74,7 @@ class MemoryFiles(RemoteFiles):
 
     def _check(self, path: str) -> None:
         if self.is_away:
+            self.refused.set()
             raise _error(errno.EHOSTUNREACH, path)
 
 

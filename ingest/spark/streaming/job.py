@@ -10,7 +10,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -95,6 +95,7 @@ class Job(LoopHost):
             40 ms; None for one task for each partition.
         limiter: delays micro-batches, so that they observe a maximum rate; None without one.
         back_pressure: delays micro-batches while a store is overloaded.
+        watched: surrounds each Spark job; its tasks may outlive the job if an exception ends the block.
         hide: masks the secrets of the configuration.
         clock: monotonic seconds.
 
@@ -123,6 +124,7 @@ class Job(LoopHost):
         max_tasks: int | None = None,
         limiter: RateLimiter | None = None,
         back_pressure: BackPressure | None = None,
+        watched: Callable[[], AbstractContextManager[None]] = nullcontext,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -142,6 +144,7 @@ class Job(LoopHost):
         self._max_tasks = max_tasks
         self._limiter = limiter or RateLimiter(None)
         self._back_pressure = back_pressure or BackPressure()
+        self._watched = watched
         self._hide = hide
         self._clock = clock
         self._busy = BusyTime(clock)
@@ -334,7 +337,7 @@ class Job(LoopHost):
         while True:
             started = self._clock()
             try:
-                with self._stage():
+                with self._stage(), self._watched():
                     rows = frame.mapInArrow(task, RECEIPT_SCHEMA).collect()
             except (Py4JError, PySparkException) as error:
                 if self._stopping.is_set():

@@ -384,7 +384,7 @@ class TestTableApply:
         declare("tables: {mytable: {families: {cf: {}}}}")
         result = ingest(*APPLY)
         assert (result.code, "is held by process" in result.err) == (4, True)
-        assert "stop that process, then run this command again: only one at a time may write it" in result.err
+        assert "stop that process, or wait for its end, then run this command again" in result.err
 
 
 HASHED = "com.sematext.hbase.wd.RowKeyDistributorByHashPrefix$OneByteSimpleHash--16"

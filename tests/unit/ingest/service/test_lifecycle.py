@@ -106,3 +106,11 @@ def test_signals_while_the_main_thread_polls_the_events_cannot_block_it():
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"True True {count // 10} 0\n", "")
+
+
+def test_hang_up_before_the_handlers_counts():
+    stop = Stop()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # as `ingest run` does first
+    os.kill(os.getpid(), signal.SIGHUP)
+    with stop.on_signals():
+        assert reached(lambda: stop.hang_ups == 1, WAIT_S)

@@ -25,6 +25,7 @@ from tests.support.remote_files import MemoryFiles
 # PySpark does not clean up after a JVM that did not start
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
+WAIT_S = 30.0  # for the first look at the state; only a failing test waits so long
 PLAIN = {
     "version": 1,
     "state_dir": "state",
@@ -151,9 +152,10 @@ def test_start_waits_for_state_on_a_cluster(cluster: MemoryFiles, capsys: pytest
     cluster.is_away = True
 
     def answer() -> None:
+        cluster.refused.wait(WAIT_S)
         cluster.is_away = False
 
-    threading.Timer(0.5, answer).start()
+    threading.Thread(target=answer).start()
     with pytest.raises(IngestError, match="Java"):  # the start continued
         run_file(Stop())
     assert "the start waits for the state" in "".join(capsys.readouterr())
@@ -182,6 +184,11 @@ def test_signal_ends_a_start_that_waits_for_state(cluster: MemoryFiles):
     two_pipelines(damaged=())
     cluster.is_away = True
     stop = Stop()
-    threading.Timer(0.5, stop.request).start()
+
+    def end() -> None:
+        cluster.refused.wait(WAIT_S)
+        stop.request()
+
+    threading.Thread(target=end).start()
     outcome = run_file(stop)
     assert (list(outcome.totals), outcome.errors, outcome.exit_code) == (["p", "q"], [], 0)
