@@ -185,9 +185,10 @@ class ScanCounts:
     def touch(self, row: bytes, cells: Iterable[Cell] = ()) -> None:
         """Count a row, and the cells of it that were read."""
         self.rows_touched += 1
-        self.bytes_read += len(row) + sum(
-            len(cell.family) + 1 + len(cell.qualifier) + len(cell.value) for cell in cells
-        )
+        size = len(row)
+        for family, qualifier, _, value in cells:
+            size += len(family) + 1 + len(qualifier) + len(value)
+        self.bytes_read += size
 
 
 def next_key(row: bytes) -> bytes:

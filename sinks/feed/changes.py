@@ -19,6 +19,7 @@ Bytes are strings if they are UTF-8, else `{"b64": …}`. What is empty is left 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +32,7 @@ from sinks.updates.keys import UpdateKey, start_of
 
 SCHEMA_VERSION = 1
 """Version of the JSON of a change, and of the records that readers get."""
+_MOST_COLUMNS = 1_024  # whose names are kept in parts; a bound, since names come from the data
 
 
 class Op(StrEnum):
@@ -259,7 +261,16 @@ def _time(at: object) -> int:
 
 
 def _split(column: object) -> tuple[bytes, bytes]:
-    family, colon, qualifier = _bytes(column).partition(b":")
+    return _split_text(column) if type(column) is str else _split_bytes(_bytes(column))
+
+
+@lru_cache(_MOST_COLUMNS)
+def _split_text(column: str) -> tuple[bytes, bytes]:
+    return _split_bytes(column.encode())
+
+
+def _split_bytes(column: bytes) -> tuple[bytes, bytes]:
+    family, colon, qualifier = column.partition(b":")
     if not colon:
         raise ValueError("a column has no colon")
     return family, qualifier

@@ -329,7 +329,9 @@ class FeedClient:
         size, is_end = 0, True
         with closing(self._store.scan(feed_table(self.table), scan)) as rows:
             for row in rows:
-                size += len(row.key) + sum(len(cell.value) for cell in row.cells)
+                size += len(row.key)
+                for _, _, _, value in row.cells:
+                    size += len(value)
                 if len(records) == limit or (records and size > MAX_PAGE_BYTES):
                     is_end = False
                     break

@@ -61,6 +61,14 @@ def at_key(cursor: Cursor) -> bool:
     return False
 
 
+def key_at(cursor: Cursor) -> bytes:
+    """The key that a cursor is at, empty at the end; raises RocksDB's error if it stopped at a damaged block."""
+    if cursor.valid():
+        return cursor.key()
+    cursor.status()
+    return b""
+
+
 class Part(NamedTuple):
     """
     One family of a read.
@@ -118,7 +126,8 @@ def page_of(plan: ReadPlan, remaining: RemainingRange, wanted: int, counts: Scan
     size = 0
     for row in (_rows_backward if remaining.is_reverse else _rows_forward)(plan, remaining, counts):
         page.append(row)
-        size += sum(len(cell.value) for cell in row.cells)
+        for _, _, _, value in row.cells:
+            size += len(value)
         if len(page) >= wanted or size >= PAGE_BYTES:
             break
     else:
@@ -130,8 +139,9 @@ def _rows_forward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts)
     """Rows in byte order."""
     cursor = plan.cursor
     cursor.seek(_bound(remaining.start))
-    while at_key(cursor):
-        head = row_head(cursor.key())
+    key = key_at(cursor)
+    while key:
+        head = row_head(key)
         row = decode_text(head[: -len(END)])
         if row not in remaining:
             return
@@ -141,21 +151,23 @@ def _rows_forward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts)
                 return
             counts.seeks += 1
             cursor.seek(_bound(remaining.start))
+            key = key_at(cursor)
             continue
-        cells = tuple(_cells(plan, head))
+        cells, key = _cells(plan, head, key)
         counts.touch(row, cells)
         if cells:
-            yield Row(row, cells)
-        if at_key(cursor) and cursor.key().startswith(head):
+            yield Row(row, tuple(cells))
+        if key.startswith(head):
             cursor.seek(after(head))
+            key = key_at(cursor)
 
 
 def _rows_backward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts) -> Iterator[Row]:
     """Rows, the last one first."""
     cursor = plan.cursor
     _seek_before(cursor, remaining.stop)
-    while at_key(cursor):
-        head = row_head(cursor.key())
+    while key := key_at(cursor):
+        head = row_head(key)
         row = decode_text(head[: -len(END)])
         if row not in remaining:
             return
@@ -167,10 +179,10 @@ def _rows_backward(plan: ReadPlan, remaining: RemainingRange, counts: ScanCounts
             _seek_before(cursor, remaining.stop)
             continue
         cursor.seek(head)
-        cells = tuple(_cells(plan, head))
+        cells, _ = _cells(plan, head, key_at(cursor))
         counts.touch(row, cells)
         if cells:
-            yield Row(row, cells)
+            yield Row(row, tuple(cells))
         cursor.seek_for_prev(head)
 
 
@@ -178,14 +190,15 @@ def row_at(plan: ReadPlan, key: bytes) -> Row | None:
     """One row."""
     head = encode_text(key)
     plan.cursor.seek(head)
-    cells = tuple(_cells(plan, head))
-    return Row(key, cells) if cells else None
+    cells, _ = _cells(plan, head, key_at(plan.cursor))
+    return Row(key, tuple(cells)) if cells else None
 
 
 def last_row(cursor: Cursor) -> bytes:
     """The last row of a table as encoded in keys; empty if there is none."""
     cursor.seek_to_last()
-    return row_head(cursor.key()) if at_key(cursor) else b""
+    key = key_at(cursor)
+    return row_head(key) if key else b""
 
 
 def _seek_before(cursor: Cursor, stop: bytes | None) -> None:
@@ -201,45 +214,56 @@ def _bound(row: bytes) -> bytes:
     return encode_text(row)[: -len(END)]
 
 
-def _cells(plan: ReadPlan, head: bytes) -> Iterator[Cell]:
-    """The visible cells of one row; the cursor starts at the row's first key and ends in the row or after it."""
+# The functions below take and return the key that the cursor is at: RocksDB copies a key at each call.
+
+
+def _cells(plan: ReadPlan, head: bytes, key: bytes) -> tuple[list[Cell], bytes]:
+    """The visible cells of one row; `key` is the row's first one, and a key in the row or after it is returned."""
     cursor = plan.cursor
+    cells: list[Cell] = []
     for part in plan.parts:
         family = head + part.text
-        if not at_key(cursor):
-            return
-        if cursor.key() < family:
+        if not key:
+            break
+        if key < family:
             cursor.seek(family)
-        yield from _cells_of_family(cursor, part, family)
+            key = key_at(cursor)
+        if key.startswith(family):
+            key = _add_family(cells, cursor, part, family, key)
+    return cells, key
 
 
-def _cells_of_family(cursor: Cursor, part: Part, head: bytes) -> Iterator[Cell]:
-    """The visible cells of one family; the cursor starts at its first key, if it has any."""
+def _add_family(cells: list[Cell], cursor: Cursor, part: Part, head: bytes, key: bytes) -> bytes:
+    """Add the visible cells of one family; `key` is its first one."""
     start = len(head)
     floor = part.oldest_ms
-    if at_key(cursor) and (key := cursor.key()).startswith(head) and key[start] != COLUMNS:
+    if key[start] != COLUMNS:
         floor = max(floor, decode_time(key) + 1)
         cursor.seek(head + b"\x01")
-    read = _column if part.newest is None else _column_in_range
+        key = key_at(cursor)
+    add = _add_column if part.newest is None else _add_column_in_range
     if part.qualifiers is not None:
         for qualifier in sorted(part.qualifiers):
             column = head + b"\x01" + encode_text(qualifier)
             cursor.seek(column)
-            yield from read(cursor, part, column, qualifier, floor)
-        return
-    while at_key(cursor) and (key := cursor.key()).startswith(head):
+            key = add(cells, cursor, part, column, qualifier, floor, key_at(cursor))
+        return key
+    while key.startswith(head):
         column = head + column_head(key[start:])
         qualifier = decode_text(column[start + 1 : -len(END)])
-        yield from read(cursor, part, column, qualifier, floor)
+        key = add(cells, cursor, part, column, qualifier, floor, key)
+    return key
 
 
-def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
-    """Visible versions of one column; the cursor starts at its first key, if it has any, and ends after its last."""
+def _add_column(
+    cells: list[Cell], cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int, key: bytes
+) -> bytes:
+    """Add the visible versions of one column; `key` is its first one, if it has any, and the one after is returned."""
     kind_at = len(column)
     cell_bytes = kind_at + CELL_TAIL_BYTES
     deleted_ms = -1
     found = passed = 0
-    while at_key(cursor) and (key := cursor.key()).startswith(column):
+    while key.startswith(column):
         at = decode_time(key)
         if key[kind_at] != CELL:
             floor = max(floor, at + 1)
@@ -247,26 +271,32 @@ def _column(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: 
             deleted_ms = at
         elif found < part.versions and at >= floor and at != deleted_ms:
             found += 1
-            yield Cell(part.spec.name, qualifier, at, cursor.value())
+            cells.append(Cell(part.spec.name, qualifier, at, cursor.value()))
         passed += 1
         if passed % NEXTS_BEFORE_SEEK == 0 and (found == part.versions or at < floor):
             # the kind is 0 or 1, so the column has no key after \x02
             cursor.seek(column + (b"\x01" if key[kind_at] != CELL else b"\x02"))
         else:
             cursor.next()
+        key = key_at(cursor)
+    return key
 
 
-def _column_in_range(cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int) -> Iterator[Cell]:
+def _add_column_in_range(
+    cells: list[Cell], cursor: Cursor, part: Part, column: bytes, qualifier: bytes, floor: int, key: bytes
+) -> bytes:
     """The same with a time range that has an end: moves past the later cells first."""
     assert part.newest is not None  # noqa: S101 - for mypy: the caller has checked it
     newest = column + part.newest
     for _ in range(NEXTS_BEFORE_SEEK):
-        if not at_key(cursor) or (key := cursor.key()) >= newest:
+        if not key or key >= newest:
             break
         if key[len(column)] != CELL:
             # the newest delete is the column's first key, so a seek passes none that counts
             floor = max(floor, decode_time(key) + 1)
         cursor.next()
+        key = key_at(cursor)
     else:
         cursor.seek(newest)
-    return _column(cursor, part, column, qualifier, floor)
+        key = key_at(cursor)
+    return _add_column(cells, cursor, part, column, qualifier, floor, key)
