@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import orjson
@@ -112,8 +112,8 @@ class ArchiveCommitter(Committer):
             with contextlib.suppress(FileNotFoundError):
                 path = self._record_path
                 self._last = LastCommit.from_bytes(self._root.read(path), path)
-        # it may run again, and was then written to no batch of a re-run
-        self._first_twice_ms = self._last.time_ms
+        # the last one may run again: it stays in the batches that it has, and a re-run waits for it
+        self._first_twice_ms = self._last.time_ms + 1
         self._answers = {}
         self.answer_reruns()
         if self._poller is None and not self._is_replay:
@@ -131,19 +131,23 @@ class ArchiveCommitter(Committer):
             reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}
+            earlier = set(self._last.files) if self._last.batch == batch.name else set()
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
                 for part in staged_in(result):
                     partition = Partition(self._root, part.partition)
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
-                    if self._is_replay and not self._has_new_rows(partition, current, part.path, batch):
-                        continue
+                    if self._is_replay:
+                        # the record is that of the last replay alone; these records may have run before it
+                        own = {name for name in parts_of(partition, current) if name.writer == digits}
+                        earlier |= {partition.path(current, str(each)) for each in own}
+                        if not self._has_new_rows(partition, current, part.path, own):
+                            continue
                     ids = [current, *_rerun_ids(partition, reruns)]
                     targets[part.path] = [partition.path(each, name) for each in dict.fromkeys(ids)]
             files = tuple(sorted(path for paths in targets.values() for path in paths))
-            earlier = self._last.files if self._last.batch == batch.name else ()
             self._record(LastCommit(batch.name, batch.time_ms, tuple(sorted({*files, *earlier}))))
-            for path in sorted(set(earlier) - set(files)):
+            for path in sorted(earlier - set(files)):
                 self._root.remove_file(path)
             for path, paths in targets.items():
                 place(self._root, path, paths)
@@ -187,9 +191,10 @@ class ArchiveCommitter(Committer):
         """
         with self._lock:
             found = list(leases(self._root, self._clock_ms()))
-            self._first_twice_ms = batch.time_ms
+            # not lower: a call that failed has moved files, for which a re-run since then has to wait
+            self._first_twice_ms = max(self._first_twice_ms, batch.time_ms)
             chosen = [lease for lease in found if self._answer(lease) <= batch.time_ms or self._is_replay]
-            self._first_twice_ms = batch.time_ms + 1
+            self._first_twice_ms = max(self._first_twice_ms, batch.time_ms + 1)
         return chosen
 
     def _answer(self, lease: RerunLease) -> int:
@@ -203,10 +208,10 @@ class ArchiveCommitter(Committer):
         self._answers[lease.id] = answer.from_ms
         return answer.from_ms
 
-    def _has_new_rows(self, partition: Partition, current: int, path: str, batch: Batch) -> bool:
+    def _has_new_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
-        Remove the rows from a staged file whose events the current batch has: a re-run of the partition may have
-        written the rows of dead letters. Returns whether rows are left.
+        Remove the rows from a staged file whose events the current batch has in files that are not of this micro-batch:
+        a re-run of the partition may have written the rows of dead letters. Returns whether rows are left.
         """
         if path in self._repeated:
             return False
@@ -214,9 +219,8 @@ class ArchiveCommitter(Committer):
             return True  # an earlier call of this commit has moved it
         staged = set(origins_in(self._root, path))
         records = {origin[:3] for origin in staged}
-        own = self._last.files if self._last.batch == batch.name else ()
-        paths = [partition.path(current, str(name)) for name in parts_of(partition, current)]
-        known = {origin for each in paths if each not in own for origin in origins_in(self._root, each, records)}
+        paths = [partition.path(current, str(name)) for name in parts_of(partition, current) if name not in own]
+        known = {origin for each in paths for origin in origins_in(self._root, each, records)}
         if not known & staged:
             return True
         if copy_rows(self._root, [path], path, lambda origin: origin not in known):
@@ -256,19 +260,21 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
         IntegrityError: `staged_file_lost`: it is at none of the paths.
         OSError: of the file system.
     """
-    if not root.exists(path):
-        if all(map(root.exists, targets)):
-            return  # an earlier call has moved it
+    if not root.exists(path) and all(map(root.exists, targets)):
+        return  # an earlier call has moved it
+    try:
+        for target in targets[1:]:
+            with root.open(path) as source, root.new_file(target) as file:
+                shutil.copyfileobj(source, file, _COPIED_BYTES)
+        root.move(path, targets[0])  # in place of that of an earlier run of the micro-batch
+    except FileNotFoundError as error:
+        if root.exists(path):
+            raise
         raise IntegrityError(
             f'the staged file "{path}" in "{root}" is gone',
             code="staged_file_lost",
             hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
-        )
-    for target in targets[1:]:
-        with root.open(path) as source, root.new_file(target) as file:
-            shutil.copyfileobj(source, file, _COPIED_BYTES)
-    root.remove_file(targets[0])  # of an earlier run of the micro-batch
-    root.rename(path, targets[0])
+        ) from error
 
 
 def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
