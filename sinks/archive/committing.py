@@ -101,12 +101,14 @@ class ArchiveCommitter(Committer):
         self._answers: dict[str, int] = {}
         self._repeated: set[str] = set()  # staged files that had no new row
         self._lock = threading.Lock()  # between reading the leases for a commit, and answering the re-runs
+        # a commit that a pause has abandoned may go on after the file system answers: `recover` waits for it
+        self._runs = threading.Lock()
         self._ending = threading.Event()
         self._poller: threading.Thread | None = None
 
     def recover(self) -> None:
         """Remove what an earlier process staged, and begin to answer re-runs."""
-        with root_errors(self._root):
+        with root_errors(self._root), self._runs:
             self._check()
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
@@ -127,7 +129,7 @@ class ArchiveCommitter(Committer):
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
-        with root_errors(self._root):
+        with root_errors(self._root), self._runs:
             reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -356,6 +357,31 @@ class TestKills:
         with pytest.raises(IntegrityError) as caught:
             stream.committer.commit(*flushed)
         assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
+
+    def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
+        files = MemoryRoot()
+        stream = Stream(files)
+        flushed = stream.flush(TIME_MS, [event(1)])
+        recovered = threading.Event()
+
+        def start() -> None:
+            stream.committer.recover()
+            recovered.set()
+
+        starting = threading.Thread(target=start)
+
+        class Slow(CrashingRoot):
+            def move(self, path: str, to: str) -> None:
+                starting.start()
+                assert not recovered.wait(0.2)
+                super().move(path, to)
+
+        stream.committer._root = Slow(files, 1_000)
+        stream.committer.commit(*flushed)
+        starting.join()
+        assert recovered.is_set()
+        assert visible(files) == {"20151210": [1]}
+        stream.committer.close()
 
     def test_aborted_attempt_leaves_nothing(self, root: Root) -> None:
         stream = Stream(root)
