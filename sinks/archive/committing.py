@@ -1,14 +1,13 @@
 """The driver's half of the sink: it moves the files of a micro-batch into place, and answers re-runs."""
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import orjson
 
-from ingest.api import Batch, Committer, IngestError, IntegrityError
+from ingest.api import Batch, Committer, IngestError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from sinks.archive.copying import copy_rows, origins_in, parts_of
@@ -16,12 +15,11 @@ from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
-from sinks.archive.task_writer import StagedPart
+from sinks.archive.staging import place, unpack
 from sinks.files.root import Root, root_errors
 
 POLL_S = 3.0
 """Between looks for re-runs, which are answered within ten seconds."""
-_COPIED_BYTES = 1 << 20
 _log = logger(__name__)
 
 
@@ -30,17 +28,18 @@ class LastCommit(NamedTuple):
     The micro-batch that a sink committed last, or was about to.
 
     Attributes:
-        batch: its name; "" if there is none.
+        batch_name: "" if there is none.
+        time_ms: the batch time.
         files: paths below the root that it, or an earlier run of it, may have written.
     """
 
-    batch: str = ""
+    batch_name: str = ""
     time_ms: int = 0
     files: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        return orjson.dumps(self._asdict())
+        return orjson.dumps({"batch": self.batch_name, "time_ms": self.time_ms, "files": self.files})
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str) -> Self:
@@ -133,10 +132,10 @@ class ArchiveCommitter(Committer):
             reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}
-            earlier = set(self._last.files) if self._last.batch == batch.name else set()
+            earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
-                for part in staged_in(result):
+                for part in unpack(result):
                     partition = Partition(self._root, part.partition)
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
                     if self._is_replay:
@@ -247,36 +246,6 @@ def recorded_writers(root: Root) -> list[str]:
     """The streams that have written to a table, sorted; not replays, which have a record of their own."""
     found = [name.removesuffix(".json") for name in root.file_names(WRITERS) if name.endswith(".json")]
     return sorted(name for name in found if not name.endswith("+replay"))
-
-
-def staged_in(result: bytes) -> Iterable[StagedPart]:
-    """The files in the result of a task."""
-    return [StagedPart(*each) for each in orjson.loads(result)]
-
-
-def place(root: Root, path: str, targets: Sequence[str]) -> None:
-    """
-    Move a staged file to the first of its targets, after it was copied to the others; may be repeated.
-
-    Raises:
-        IntegrityError: `staged_file_lost`: it is at none of the paths.
-        OSError: of the file system.
-    """
-    if not root.exists(path) and all(map(root.exists, targets)):
-        return  # an earlier call has moved it
-    try:
-        for target in targets[1:]:
-            with root.open(path) as source, root.new_file(target) as file:
-                shutil.copyfileobj(source, file, _COPIED_BYTES)
-        root.move(path, targets[0])  # in place of that of an earlier run of the micro-batch
-    except FileNotFoundError as error:
-        if root.exists(path):
-            raise
-        raise IntegrityError(
-            f'the staged file "{path}" in "{root}" is gone',
-            code="staged_file_lost",
-            hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
-        ) from error
 
 
 def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
