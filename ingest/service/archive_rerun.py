@@ -7,7 +7,7 @@ events the pipeline drops now, or whose times are of another partition now.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,7 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
 from sinks.archive.copying import origins_in, parts_of
+from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import leases
@@ -231,12 +232,27 @@ class _RowsBefore:
 
 
 def _is_empty(partition: Partition) -> bool:
-    return not any(parts_of(partition, each) for each in partition.batch_ids())
+    """Whether it has nothing but markers of batches, none of them kept; files of other programs may have rows."""
+    return not partition.foreign() and all(
+        kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.MARKER and entry.name != KEEP
+        for each in partition.batch_ids()
+        for entry in partition.root.entries(partition.path(each))
+    )
 
 
 def _remove_empty(partition: Partition) -> None:
-    """Remove a partition whose batches have no rows, unless another process writes one too; no stream may run."""
-    with root_errors(partition.root):
-        writes = [marker for marker in leases(partition.root, now_ms()) if marker.partition == partition.folder]
-        if len(writes) <= 1 and _is_empty(partition):
-            partition.root.remove_tree(partition.folder)
+    """Remove the markers of an empty partition, unless another process writes a batch of it; no stream may run."""
+    root = partition.root
+    with root_errors(root):
+        writes = [marker for marker in leases(root, now_ms()) if marker.partition == partition.folder]
+        if len(writes) > 1 or not _is_empty(partition):
+            return
+        root.remove_file(f"{partition.folder}/{CURRENT}")
+        folders = [partition.path(each) for each in partition.batch_ids()]
+        for folder in folders:
+            for name in (SUCCESS, SUPERSEDED, STARTED):
+                root.remove_file(f"{folder}/{name}")
+        for folder in (*folders, partition.folder):
+            with suppress(FileNotFoundError):  # an object store has no empty folders
+                if not root.entries(folder):
+                    root.remove_folder(folder)

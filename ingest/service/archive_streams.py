@@ -12,8 +12,9 @@ from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.committing import recorded_writers
-from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of
-from sinks.archive.layout import WRITERS, PartName, writer_digits
+from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of, types_in
+from sinks.archive.layout import WRITERS, ArchiveFormat, PartName, writer_digits
+from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.files.root import root_errors
 
@@ -193,4 +194,24 @@ def copy_current(
             code="archive_unacknowledged",
             hint="start the service, then run the command again beside it",
         )
-    return copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)
+    copied = copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)
+    _check_types(partition, rerun.batch_id)
+    return copied
+
+
+def _check_types(partition: Partition, batch_id: int) -> None:
+    """Refuse a batch in which rows that were copied have a column with another type than those that were written."""
+    first: dict[str, tuple[str, str]] = {}
+    for name in parts_of(partition, batch_id):
+        if name.suffix != ArchiveFormat.PARQUET.suffix:
+            continue
+        path = partition.path(batch_id, str(name))
+        for column, kind in types_in(partition.root, path).items():
+            known, where = first.setdefault(column, (kind, path))
+            if kind != known:
+                raise ConflictError(
+                    f'column "{column}" would be {known} in "{where}", and {kind} in "{path}" of "{partition.root}"',
+                    code="archive_columns_differ",
+                    hint="set the former type; or, if the topics still have all records of the partition, write it "
+                    "again without --from and --to while the service is stopped",
+                )

@@ -1,14 +1,13 @@
 """The driver's half of the sink: it moves the files of a micro-batch into place, and answers re-runs."""
 
 import contextlib
-import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import orjson
 
-from ingest.api import Batch, Committer, IngestError, IntegrityError
+from ingest.api import Batch, Committer, IngestError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
 from sinks.archive.copying import copy_rows, origins_in, parts_of
@@ -16,12 +15,11 @@ from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
-from sinks.archive.task_writer import StagedPart
+from sinks.archive.staging import place, unpack
 from sinks.files.root import Root, root_errors
 
 POLL_S = 3.0
 """Between looks for re-runs, which are answered within ten seconds."""
-_COPIED_BYTES = 1 << 20
 _log = logger(__name__)
 
 
@@ -30,17 +28,18 @@ class LastCommit(NamedTuple):
     The micro-batch that a sink committed last, or was about to.
 
     Attributes:
-        batch: its name; "" if there is none.
+        batch_name: "" if there is none.
+        time_ms: the batch time.
         files: paths below the root that it, or an earlier run of it, may have written.
     """
 
-    batch: str = ""
+    batch_name: str = ""
     time_ms: int = 0
     files: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        return orjson.dumps(self._asdict())
+        return orjson.dumps({"batch": self.batch_name, "time_ms": self.time_ms, "files": self.files})
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str) -> Self:
@@ -101,19 +100,21 @@ class ArchiveCommitter(Committer):
         self._answers: dict[str, int] = {}
         self._repeated: set[str] = set()  # staged files that had no new row
         self._lock = threading.Lock()  # between reading the leases for a commit, and answering the re-runs
+        # a commit that a pause has abandoned may go on after the file system answers: `recover` waits for it
+        self._runs = threading.Lock()
         self._ending = threading.Event()
         self._poller: threading.Thread | None = None
 
     def recover(self) -> None:
         """Remove what an earlier process staged, and begin to answer re-runs."""
-        with root_errors(self._root):
+        with root_errors(self._root), self._runs:
             self._check()
             self._root.remove_tree(staging_folder(self._writer))
             with contextlib.suppress(FileNotFoundError):
                 path = self._record_path
                 self._last = LastCommit.from_bytes(self._root.read(path), path)
-        # it may run again, and was then written to no batch of a re-run
-        self._first_twice_ms = self._last.time_ms
+        # the last one may run again: it stays in the batches that it has, and a re-run waits for it
+        self._first_twice_ms = self._last.time_ms + 1
         self._answers = {}
         self.answer_reruns()
         if self._poller is None and not self._is_replay:
@@ -127,23 +128,27 @@ class ArchiveCommitter(Committer):
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
-        with root_errors(self._root):
+        with root_errors(self._root), self._runs:
             reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}
+            earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
-                for part in staged_in(result):
+                for part in unpack(result):
                     partition = Partition(self._root, part.partition)
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
-                    if self._is_replay and not self._has_new_rows(partition, current, part.path, batch):
-                        continue
+                    if self._is_replay:
+                        # the record is that of the last replay alone; these records may have run before it
+                        own = {name for name in parts_of(partition, current) if name.writer == digits}
+                        earlier |= {partition.path(current, str(each)) for each in own}
+                        if not self._has_new_rows(partition, current, part.path, own):
+                            continue
                     ids = [current, *_rerun_ids(partition, reruns)]
                     targets[part.path] = [partition.path(each, name) for each in dict.fromkeys(ids)]
             files = tuple(sorted(path for paths in targets.values() for path in paths))
-            earlier = self._last.files if self._last.batch == batch.name else ()
             self._record(LastCommit(batch.name, batch.time_ms, tuple(sorted({*files, *earlier}))))
-            for path in sorted(set(earlier) - set(files)):
+            for path in sorted(earlier - set(files)):
                 self._root.remove_file(path)
             for path, paths in targets.items():
                 place(self._root, path, paths)
@@ -187,9 +192,10 @@ class ArchiveCommitter(Committer):
         """
         with self._lock:
             found = list(leases(self._root, self._clock_ms()))
-            self._first_twice_ms = batch.time_ms
+            # not lower: a call that failed has moved files, for which a re-run since then has to wait
+            self._first_twice_ms = max(self._first_twice_ms, batch.time_ms)
             chosen = [lease for lease in found if self._answer(lease) <= batch.time_ms or self._is_replay]
-            self._first_twice_ms = batch.time_ms + 1
+            self._first_twice_ms = max(self._first_twice_ms, batch.time_ms + 1)
         return chosen
 
     def _answer(self, lease: RerunLease) -> int:
@@ -203,10 +209,10 @@ class ArchiveCommitter(Committer):
         self._answers[lease.id] = answer.from_ms
         return answer.from_ms
 
-    def _has_new_rows(self, partition: Partition, current: int, path: str, batch: Batch) -> bool:
+    def _has_new_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
-        Remove the rows from a staged file whose events the current batch has: a re-run of the partition may have
-        written the rows of dead letters. Returns whether rows are left.
+        Remove the rows from a staged file whose events the current batch has in files that are not of this micro-batch:
+        a re-run of the partition may have written the rows of dead letters. Returns whether rows are left.
         """
         if path in self._repeated:
             return False
@@ -214,9 +220,8 @@ class ArchiveCommitter(Committer):
             return True  # an earlier call of this commit has moved it
         staged = set(origins_in(self._root, path))
         records = {origin[:3] for origin in staged}
-        own = self._last.files if self._last.batch == batch.name else ()
-        paths = [partition.path(current, str(name)) for name in parts_of(partition, current)]
-        known = {origin for each in paths if each not in own for origin in origins_in(self._root, each, records)}
+        paths = [partition.path(current, str(name)) for name in parts_of(partition, current) if name not in own]
+        known = {origin for each in paths for origin in origins_in(self._root, each, records)}
         if not known & staged:
             return True
         if copy_rows(self._root, [path], path, lambda origin: origin not in known):
@@ -241,34 +246,6 @@ def recorded_writers(root: Root) -> list[str]:
     """The streams that have written to a table, sorted; not replays, which have a record of their own."""
     found = [name.removesuffix(".json") for name in root.file_names(WRITERS) if name.endswith(".json")]
     return sorted(name for name in found if not name.endswith("+replay"))
-
-
-def staged_in(result: bytes) -> Iterable[StagedPart]:
-    """The files in the result of a task."""
-    return [StagedPart(*each) for each in orjson.loads(result)]
-
-
-def place(root: Root, path: str, targets: Sequence[str]) -> None:
-    """
-    Move a staged file to the first of its targets, after it was copied to the others; may be repeated.
-
-    Raises:
-        IntegrityError: `staged_file_lost`: it is at none of the paths.
-        OSError: of the file system.
-    """
-    if not root.exists(path):
-        if all(map(root.exists, targets)):
-            return  # an earlier call has moved it
-        raise IntegrityError(
-            f'the staged file "{path}" in "{root}" is gone',
-            code="staged_file_lost",
-            hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
-        )
-    for target in targets[1:]:
-        with root.open(path) as source, root.new_file(target) as file:
-            shutil.copyfileobj(source, file, _COPIED_BYTES)
-    root.remove_file(targets[0])  # of an earlier run of the micro-batch
-    root.rename(path, targets[0])
 
 
 def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:

@@ -12,7 +12,8 @@ from typing import Self
 from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.durable.lock import this_process
-from sinks.archive.cleanup import keep
+from sinks.archive.cleanup import keep, unkeep
+from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, put_lease, remove_lease
 from sinks.archive.switching import switch
@@ -95,6 +96,13 @@ class Rerun:
         """
         Complete the batch and make it current, unless a newer one is.
 
+        Of a process that is suspended meanwhile, the streams may see a stale lease and write to the older batch alone.
+        So the heartbeat is looked up right before the pointer is moved, and again right after: if there was none for
+        minutes, the pointer returns, and the batch counts as not complete. Two cases remain, both only after such a
+        suspension between these looks: a kill before the pointer has returned leaves the batch current without those
+        rows; and a micro-batch that is committed between the two moves of the pointer is in this batch alone.
+        'ingest archive rerun' writes the rows of both again.
+
         Args:
             is_kept: no cleanup removes it.
 
@@ -107,12 +115,7 @@ class Rerun:
         """
         root = self.partition.root
         with root_errors(root):
-            if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
-                raise ConflictError(
-                    f'the lease of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
-                    code="lease_lost",
-                    hint="this process was suspended; start the command again",
-                )
+            self._check_lease()
             if self.source is not None and self.partition.current() != self.source:
                 raise ConflictError(
                     f'another batch of "{self.partition.folder}" became current while its rows were copied',
@@ -125,8 +128,30 @@ class Rerun:
             newest = max(each.id for each in self.partition.batches() if each.is_complete)
             if newest > self.batch_id and self.partition.current() == newest:
                 return False
-            self.before = switch(self.partition, self.batch_id, self._clock_ms())
+            try:
+                self._check_lease()
+                self.before = switch(self.partition, self.batch_id, self._clock_ms())
+                if self.before is not None:  # else no stream could write
+                    self._check_lease()
+            except ConflictError:
+                self._withdraw()
+                raise
         return True
+
+    def _check_lease(self) -> None:
+        if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
+            raise ConflictError(
+                f'the lease of batch {self.batch_id} of "{self.partition.folder}" had no heartbeat for minutes',
+                code="lease_lost",
+                hint="this process was suspended; start the command again",
+            )
+
+    def _withdraw(self) -> None:
+        """Undo `finish`: the batch may lack rows, so nobody may point at it."""
+        if self.before is not None and self.partition.current() == self.batch_id:
+            switch(self.partition, self.before, self._clock_ms())
+        self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
+        unkeep(self.partition, self.batch_id)
 
     def _check_others(self) -> None:
         if not self._exclusive:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
 from sinks.archive.columns import columns_of, row_maker
-from sinks.archive.committing import place, staged_in
 from sinks.archive.event_times import NO_LIMIT_MS, EventTimes
 from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
+from sinks.archive.staging import place, unpack
 from sinks.archive.task_writer import ArchiveWriter
 from sinks.files.root import Root, root_errors
 
@@ -120,7 +120,7 @@ class RerunCommitter(Committer):
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
                 target = self._partition.path(self._batch_id, name)
-                for staged in staged_in(result):
+                for staged in unpack(result):
                     place(root, staged.path, [target])
             root.remove_tree(staging_folder(self._writer, batch.attempt))
 

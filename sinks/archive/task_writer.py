@@ -3,9 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO, NamedTuple
-
-import orjson
+from typing import BinaryIO
 
 from ingest.api import (
     Event,
@@ -20,25 +18,13 @@ from sinks.archive.columns import Column, Row
 from sinks.archive.event_times import EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule
 from sinks.archive.row_files import RowFile, new_row_file
+from sinks.archive.staging import StagedPart, pack
 from sinks.files.root import Root, root_errors
 
 _ROWS = 16_384
 """Of a row group; a task has one in memory for each partition."""
 _BYTES = 32 << 20
 """Of all rows in memory."""
-
-
-class StagedPart(NamedTuple):
-    """
-    A file of rows that a task has staged.
-
-    Attributes:
-        partition: the folder of its partition.
-        path: below the root.
-    """
-
-    partition: str
-    path: str
 
 
 class _Pending:
@@ -126,7 +112,7 @@ class ArchiveWriter(SinkWriter):
                 part.opened.close()
             staged.append(StagedPart(folder, part.path))
         self._parts = {}
-        return SinkResult(orjson.dumps([list(part) for part in staged]))
+        return SinkResult(pack(staged))
 
     def close(self) -> None:
         """Discard what is not flushed."""

@@ -78,10 +78,15 @@ class LocalRoot(Root):
 
     def rename(self, path: str, to: str) -> None:
         """Move a file or a folder."""
-        source, target = self._path(path), self._path(to)
+        target = self._path(to)
         if target.exists():  # os.rename replaces a file, and an empty folder
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        source.rename(target)
+        self.move(path, to)
+
+    def move(self, path: str, to: str) -> None:
+        """Move a file, in place of an older one."""
+        source, target = self._path(path), self._path(to)
+        source.replace(target)
         for folder in {source.parent, target.parent}:
             sync_folder(folder)
 

@@ -143,6 +143,13 @@ class RemoteRoot(Root):
             return
         if self.exists(to):
             raise FileExistsError(errno.EEXIST, "it exists", self._path(to))
+        self.move(path, to)
+
+    def move(self, path: str, to: str) -> None:
+        """Move a file, in place of an older one; on an object store it is copied, which replaces at once too."""
+        if self._is_hdfs:
+            self._move(self._path(path), self._path(to), "OVERWRITE")
+            return
         with remote_errors(self._path(path)):
             self._files.mv(self._path(path), self._path(to))
 

@@ -110,6 +110,15 @@ class Root(ABC):
         """
 
     @abstractmethod
+    def move(self, path: str, to: str) -> None:
+        """
+        Move a file, in place of an older one, so that the new path always has a complete file. Durable when it returns.
+
+        Raises:
+            FileNotFoundError: there is nothing at the path; an older file stays.
+        """
+
+    @abstractmethod
     def remove_file(self, path: str) -> None:
         """Remove a file, durably; it may be missing."""
 

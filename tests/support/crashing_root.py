@@ -53,6 +53,10 @@ class CrashingRoot(Root):
         self._change(f"rename {path} {to}")
         self._root.rename(path, to)
 
+    def move(self, path: str, to: str) -> None:
+        self._change(f"move {path} {to}")
+        self._root.move(path, to)
+
     def remove_file(self, path: str) -> None:
         self._change(f"remove {path}")
         self._root.remove_file(path)

@@ -76,6 +76,11 @@ class MemoryRoot(Root):
                     names.remove(name)
                     names.add(moved)
 
+    def move(self, path: str, to: str) -> None:
+        if path not in self.files:
+            raise FileNotFoundError(2, "no such file", path)
+        self.files[to] = self.files.pop(path)
+
     def remove_file(self, path: str) -> None:
         self.files.pop(path, None)
 

@@ -87,6 +87,18 @@ class RootContract:
         root.rename("f", "h")
         assert (root.exists("f"), root.read("g"), root.read("h")) == (False, b"2", b"1")
 
+    def test_move_replaces_a_file_unless_there_is_none_to_move(self, root: Root) -> None:
+        for folder in ("a", "b"):
+            root.make_folder(folder)
+            root.write(f"{folder}/f", folder.encode())
+        with pytest.raises(FileNotFoundError):
+            root.move("a/none", "b/f")
+        assert root.read("b/f") == b"b"
+        root.move("a/f", "b/f")
+        root.move("b/f", "b/g")
+        assert [path for folder in ("a", "b") for path, _ in root.files_below(folder)] == ["b/g"]
+        assert root.read("b/g") == b"a"
+
     def test_what_is_missing(self, root: Root) -> None:
         root.make_folder("")
         assert not root.exists("x")

@@ -1,13 +1,13 @@
 """A batch written beside the stream: what is left to the stream, and what is copied."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, IngestError, NotFoundError, Origin
+from ingest.api import Batch, ConflictError, IngestError, NotFoundError, Origin, TaskSpec, WriteCounts
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -23,7 +23,9 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.copying import parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
+from sinks.archive.rerun_sink import RerunCommitter
 from sinks.archive.reruns import Answer, leases, put_answer
+from sinks.archive.sink import ArchiveSettings
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
 from tests.support.checkpoint import acknowledge
 
@@ -219,6 +221,32 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
         assert copy_current(rerun, streams).rows == 1
         assert rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
+
+
+def test_rows_with_another_type_than_those_that_are_copied_are_refused(
+    configuration: Configuration, table: ArchivedTable, partition: Partition
+) -> None:
+    def settings(kind: str) -> ArchiveSettings:
+        columns = {"n": {"value": "%{body}", "type": kind}}
+        return ArchiveSettings.model_validate({"root": "unused", "table": "customer", "columns": columns})
+
+    Stream(table.root, settings=settings("float64")).run(FIRST_MS, [event(1)], [event(2)])
+
+    def copy(keeps: Callable[[Origin], bool]) -> int:
+        with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+            committer = RerunCommitter(partition, rerun.batch_id, "w+rerun", "parquet")
+            batch = Batch("1", SECOND_MS, "a")
+            writer = Stream(table.root, settings=settings("int64")).writer()
+            writer.begin(TaskSpec(batch, task_id="0"), committer.prepare(batch, ()), WriteCounts())
+            writer.write(event(2))
+            committer.commit(batch, [writer.flush().payload])
+            return copy_current(rerun, streams, keeps).rows
+
+    table.root.remove_tree("_writers")  # it has no checkpoint
+    with pytest.raises(ConflictError, match=r'column "n" would be float64 in .* and int64') as caught:
+        copy(lambda origin: origin.offset != 2)
+    assert caught.value.code == "archive_columns_differ"
+    assert copy(lambda _origin: False) == 0
 
 
 def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partition: Partition) -> None:

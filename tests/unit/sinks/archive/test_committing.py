@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from ingest.api import (
     Batch,
+    Event,
     EventError,
     IntegrityError,
     MappingError,
@@ -159,6 +161,18 @@ class TestFiles:
         again = Stream(root, settings=settings, is_replay=True)
         again.run(TIME_MS - 1, [event(2)], [event(1), event(3), fanned_out])
         assert visible(root) == {"20151210": [1, 2, 2, 3]}
+
+    def test_replay_of_the_same_dead_letters_after_other_ones_replaces_its_own_rows(self, root: Root) -> None:
+        Stream(root).run(TIME_MS, [event(0)])
+
+        def replay(*batches: tuple[int, str, list[list[Event]]]) -> None:
+            stream = Stream(root, is_replay=True)
+            for time_ms, name, parts in batches:
+                stream.committer.commit(*stream.flush(time_ms, *parts, name=name))
+
+        replay((TIME_MS - 2, "a", [[event(1)], [event(2)]]), (TIME_MS - 1, "b", [[event(4)]]))
+        replay((TIME_MS - 2, "a", [[event(1), event(2), event(3)]]))
+        assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
 
     def test_columns(self, root: Root, partition: Partition) -> None:
         columns = {
@@ -318,6 +332,57 @@ class TestKills:
             stream.committer.commit(*flushed)
         assert caught.value.code == "staged_file_lost"
 
+    def test_process_that_has_lost_its_pipeline_removes_no_file(self, root: Root) -> None:
+        stream = Stream(root)
+        acknowledged: list[int] = []
+        flushed = stream.flush(TIME_MS, [event(1)])
+
+        class Suspended(CrashingRoot):
+            """Another process runs and acknowledges the micro-batch just before this one moves its file."""
+
+            def remove_file(self, path: str) -> None:
+                self._suspend()
+                super().remove_file(path)
+
+            def move(self, path: str, to: str) -> None:
+                self._suspend()
+                super().move(path, to)
+
+            def _suspend(self) -> None:
+                if not acknowledged:
+                    acknowledged.append(TIME_MS)
+                    Stream(root).run(TIME_MS, [event(1)])
+
+        stream.committer._root = Suspended(root, 1_000)
+        with pytest.raises(IntegrityError) as caught:
+            stream.committer.commit(*flushed)
+        assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
+
+    def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
+        files = MemoryRoot()
+        stream = Stream(files)
+        flushed = stream.flush(TIME_MS, [event(1)])
+        recovered = threading.Event()
+
+        def start() -> None:
+            stream.committer.recover()
+            recovered.set()
+
+        starting = threading.Thread(target=start)
+
+        class Slow(CrashingRoot):
+            def move(self, path: str, to: str) -> None:
+                starting.start()
+                assert not recovered.wait(0.2)
+                super().move(path, to)
+
+        stream.committer._root = Slow(files, 1_000)
+        stream.committer.commit(*flushed)
+        starting.join()
+        assert recovered.is_set()
+        assert visible(files) == {"20151210": [1]}
+        stream.committer.close()
+
     def test_aborted_attempt_leaves_nothing(self, root: Root) -> None:
         stream = Stream(root)
         batch, _ = stream.flush(TIME_MS, [event(1)])
@@ -383,7 +448,7 @@ class TestReruns:
         committer = ArchiveCommitter(root, WRITER, "parquet", clock_ms=lambda: START_S * 1000, poll_s=0.01)
         committer.recover()
         begin_rerun(partition)
-        assert reached(lambda: answers(root, "r1") == [Answer(WRITER, 0)], 30)
+        assert reached(lambda: answers(root, "r1") == [Answer(WRITER, 1)], 30)
         committer.close()
         committer.close()
 
@@ -395,14 +460,37 @@ class TestReruns:
         assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 5)]
         assert offsets_in(root, partition, lease.batch_id) == [2]
 
-    def test_3c8_stream_that_starts_answers_with_the_batch_that_may_run_again(self, partition: Partition) -> None:
+    def test_3c8_stream_that_starts_leaves_the_batch_that_may_run_again_to_the_rerun(
+        self, partition: Partition
+    ) -> None:
         root = partition.root
         Stream(root).run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
         again = Stream(root)
-        assert answers(root, "r1") == [Answer(WRITER, TIME_MS)]
+        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
         again.run(TIME_MS, [event(1)])
-        assert offsets_in(root, partition, START_S) == offsets_in(root, partition, lease.batch_id) == [1]
+        again.run(TIME_MS + 1, [event(2)])
+        assert offsets_in(root, partition, START_S) == [1, 2]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+
+    def test_3c8_rerun_that_begins_within_a_commit_waits_for_it(self) -> None:
+        for most in itertools.count():
+            files = MemoryRoot()
+            stream = Stream(files)
+            flushed = stream.flush(TIME_MS, [event(1)], [event(2)])
+            stream.committer._root = CrashingRoot(files, most)
+            try:
+                stream.committer.commit(*flushed)
+            except CrashError:
+                stream.committer._root = files
+                partition = Partition(files, "dt=20151210")
+                lease = begin_rerun(partition)
+                stream.committer.commit(*flushed)
+                assert answers(files, "r1") == [Answer(WRITER, TIME_MS + 1)]
+                assert visible(files) == {"20151210": [1, 2]}
+                assert offsets_in(files, partition, lease.batch_id) == []
+            else:
+                break
 
     def test_3c8_batch_before_the_answer_stays_in_the_old_batch_after_a_restart(self, partition: Partition) -> None:
         root = partition.root

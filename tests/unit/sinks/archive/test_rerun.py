@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError
+from sinks.archive.layout import CURRENT, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import STALE_MS, Answer, leases, put_answer
 from sinks.files.local_root import LocalRoot
+from tests.support.archives import DAY_MS, Stream, event, visible
+from tests.support.crashing_root import CrashingRoot
+from tests.support.memory_root import MemoryRoot
 
 NOW_S = 1449847129
 FIRST_S = NOW_S - 60
@@ -100,3 +104,29 @@ class TestRerun:
             with pytest.raises(ConflictError) as caught:
                 rerun.finish()
         assert (caught.value.code, partition.current()) == ("lease_lost", FIRST_S)
+
+    @pytest.mark.parametrize("marker", [SUCCESS, SUPERSEDED, CURRENT])
+    def test_process_that_is_suspended_at_the_switch_hides_no_rows(self, clock: Clock, marker: str) -> None:
+        files = MemoryRoot()
+        stream = Stream(files, FIRST_S)
+        stream.run(DAY_MS + 1, [event(1)])
+
+        class Suspended(CrashingRoot):
+            """The process stands still before it writes the marker, and the stream goes on."""
+
+            def write(self, path: str, content: bytes) -> None:
+                if path.endswith(f"/{marker}") and clock.now_ms == NOW_S * 1000:
+                    clock.now_ms += STALE_MS + 60_000
+                    stream.clock.now = clock.now_ms
+                    stream.run(DAY_MS + 3, [event(3)])
+                super().write(path, content)
+
+        partition = Partition(Suspended(files, 1_000), "dt=20151210")
+        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+            stream.clock.now = clock.now_ms
+            stream.run(DAY_MS + 2, [event(2)])
+            with pytest.raises(ConflictError) as caught:
+                rerun.finish(is_kept=True)
+        assert (caught.value.code, partition.current()) == ("lease_lost", FIRST_S)
+        assert visible(files) == {"20151210": [1, 2, 3]}
+        assert partition.batch(rerun.batch_id) == (rerun.batch_id, False, False)

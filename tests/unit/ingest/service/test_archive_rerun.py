@@ -1,0 +1,65 @@
+"""The partition that a re-run leaves if no event belongs to it."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.service.archive_rerun import _is_empty, _remove_empty
+from sinks.archive.layout import KEEP, SUPERSEDED
+from sinks.archive.partition import Partition
+from sinks.archive.rerun import Rerun
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
+from tests.support.archives import DAY_MS, START_S, Stream, event
+from tests.support.memory_root import MemoryRoot
+
+
+@pytest.fixture(params=["local", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
+    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
+
+
+@pytest.fixture
+def partition(root: Root) -> Partition:
+    return Partition(root, "dt=20151210")
+
+
+def left(partition: Partition) -> list[str]:
+    return sorted(path.removeprefix(f"{partition.folder}/") for path, _ in partition.root.files_below(partition.folder))
+
+
+def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> None:
+    assert _is_empty(partition)
+    with Rerun(partition, "rerun") as rerun:
+        partition.root.write(partition.path(rerun.batch_id, SUPERSEDED), b"")
+        _remove_empty(partition)
+    assert not partition.root.exists(partition.folder)
+
+
+def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
+    with Rerun(partition, "rerun"), Rerun(partition, "other"):
+        _remove_empty(partition)
+    assert len(partition.batch_ids()) == 3
+
+
+def test_partition_with_rows_stays(partition: Partition) -> None:
+    Stream(partition.root).run(DAY_MS, [event(1)])
+    before = left(partition)
+    _remove_empty(partition)
+    assert left(partition) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["000000_0", f"batch_id={START_S}/{KEEP}", f"batch_id={START_S}/part-00000-3f.c000.snappy.parquet", "old/data"],
+)
+def test_partition_with_files_of_others_or_a_kept_batch_stays(partition: Partition, name: str) -> None:
+    partition.ensure_current(START_S, "w")
+    path = f"{partition.folder}/{name}"
+    partition.root.make_folder(path.rpartition("/")[0])
+    partition.root.write(path, b"rows")
+    before = left(partition)
+    assert name in before
+    assert not _is_empty(partition)
+    _remove_empty(partition)
+    assert left(partition) == before
