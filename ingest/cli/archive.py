@@ -170,17 +170,16 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
 def _note_later_files(out: Output, partition: "Partition", before: int | None) -> None:
     """Tell if the batch before has rows of micro-batches that are later than all of the current one."""
     from sinks.archive.committing import recorded_writers
-    from sinks.archive.copying import parts_of
     from sinks.archive.layout import writer_digits
 
     current = partition.current()
     if before is None or current is None or before == current:
         return
-    newest_ms = max((name.time_ms for name in parts_of(partition, current)), default=0)
+    newest_ms = max((name.time_ms for name in partition.parts(current)), default=0)
     writers = recorded_writers(partition.root)
     later = sum(
         name.time_ms > newest_ms and any(name.writer == writer_digits(each, str(name.time_ms)) for each in writers)
-        for name in parts_of(partition, before)
+        for name in partition.parts(before)
     )
     if later:
         files = counted(later, "file")
@@ -192,22 +191,14 @@ def _note_later_files(out: Output, partition: "Partition", before: int | None) -
 
 
 def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:
-    from ingest.api import NotFoundError
     from ingest.service.archived_tables import batch_id_from
-    from sinks.archive.cleanup import keep, unkeep
     from sinks.files.root import root_errors
 
     _, archived = _opened(out, file, table)
     batch_id = batch_id_from(batch)
     with root_errors(archived.root):
         partition = archived.partition(dt)
-        if batch_id not in partition.batch_ids():
-            raise NotFoundError(
-                f'"{partition.folder}" has no batch {batch_id}',
-                code="no_archive_batch",
-                hint="'ingest archive history' lists the batches",
-            )
-        (keep if is_kept else unkeep)(partition, batch_id)
+        (partition.keep if is_kept else partition.unkeep)(batch_id)
     if out.is_json:
         out.json({"partition": dt, "batch": batch_id, "kept": is_kept})
     out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")

@@ -15,8 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest import failpoint
-from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
+from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import leases
 from sinks.archive.switching import superseded_ms
@@ -88,7 +87,7 @@ class CleanupPlan:
 
 def entries_of(partition: Partition, now_ms: int) -> list[PartitionEntry]:
     """The entries of a partition, foreign ones last; a damaged pointer makes no batch current."""
-    current = _current(partition)
+    current = partition.readable_current()
     written = _written(partition, now_ms)
     found = []
     for batch in partition.batches():
@@ -190,7 +189,7 @@ def clean_up(
         root.remove_file(f"{folder}/{SUCCESS}")
         failpoint.point("archive_hidden")()
         is_kept = root.exists(f"{folder}/{KEEP}")
-        if is_kept or _pointed(partition) == entry.name or entry.batch_id in _written(partition, now_ms):
+        if is_kept or partition.pointed() == entry.batch_id or entry.batch_id in _written(partition, now_ms):
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
@@ -212,22 +211,12 @@ def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
         yield from _files(partition, entry.batch_id)
 
 
-def keep(partition: Partition, batch_id: int) -> None:
-    """Keep a batch from being removed, until `unkeep`."""
-    partition.root.write(partition.path(batch_id, KEEP), b"")
-
-
-def unkeep(partition: Partition, batch_id: int) -> None:
-    """The inverse of `keep`."""
-    partition.root.remove_file(partition.path(batch_id, KEEP))
-
-
 def _may_be_removed(partition: Partition, entry: PartitionEntry, *, incomplete: bool) -> bool:
     """Whether the kind of a batch is removed; one without `_SUCCESS` was hidden by a cleanup that was then killed."""
     if entry.state is not BatchState.INCOMPLETE:
         return entry.state is BatchState.COMPLETE
     is_hidden = entry.batch_id is not None and partition.root.exists(partition.path(entry.batch_id, SUPERSEDED))
-    return (incomplete or is_hidden) and _pointed(partition) != entry.name
+    return (incomplete or is_hidden) and partition.pointed() != entry.batch_id
 
 
 def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> str:
@@ -254,21 +243,6 @@ def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
     for entry in partition.root.entries(folder):
         if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
             yield f"{folder}/{entry.name}"
-
-
-def _current(partition: Partition) -> int | None:
-    try:
-        return partition.current()
-    except ArchiveCorruptError:
-        return None
-
-
-def _pointed(partition: Partition) -> str:
-    """The name in the pointer, also of a batch whose `_SUCCESS` is hidden."""
-    try:
-        return partition.root.read(f"{partition.folder}/{CURRENT}", 64).decode(errors="replace").strip()
-    except FileNotFoundError:
-        return ""
 
 
 def _written(partition: Partition, now_ms: int) -> set[int]:

@@ -11,7 +11,7 @@ import orjson
 from ingest.api import Batch, Committer, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
-from sinks.archive.copying import copy_rows, origins_in, parts_of
+from sinks.archive.copying import copy_rows, origins_in
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
@@ -215,7 +215,7 @@ class ArchiveCommitter(Committer):
         staged = set(origins_in(self._root, path))
         records = {origin[:3] for origin in staged}
         own = self._last.files if self._last.batch == batch.name else ()
-        paths = [partition.path(current, str(name)) for name in parts_of(partition, current)]
+        paths = [partition.path(current, str(name)) for name in partition.parts(current)]
         known = {origin for each in paths if each not in own for origin in origins_in(self._root, each, records)}
         if not known & staged:
             return True

@@ -12,7 +12,6 @@ from typing import Self
 from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.durable.lock import this_process
-from sinks.archive.cleanup import keep
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, put_lease, remove_lease
 from sinks.archive.switching import switch
@@ -120,7 +119,7 @@ class Rerun:
                     hint="start the command again",
                 )
             if is_kept:
-                keep(self.partition, self.batch_id)
+                self.partition.keep(self.batch_id)
             self.partition.complete(self.batch_id)
             newest = max(each.id for each in self.partition.batches() if each.is_complete)
             if newest > self.batch_id and self.partition.current() == newest:

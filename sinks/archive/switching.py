@@ -8,10 +8,9 @@ Moves the pointer of a partition to another complete batch, so that readers neve
 """
 
 from ingest import failpoint
-from ingest.api import NotFoundError
 from ingest.formats.times import iso_milliseconds, moment
-from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import SUCCESS, SUPERSEDED, batch_folder
+from sinks.archive.errors import NoArchiveBatchError
+from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 
 
@@ -28,14 +27,11 @@ def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
         The batch that was current before; None for none, or one that cannot be read.
 
     Raises:
-        NotFoundError: `no_archive_batch`: the batch is not complete or not there; the pointer is unchanged.
+        NoArchiveBatchError: the batch is not complete or not there; the pointer is unchanged.
         OSError: of the file system.
     """
     _check_complete(partition, batch_id)
-    try:
-        before = partition.current()
-    except ArchiveCorruptError:
-        before = None
+    before = partition.readable_current()
     if before == batch_id:
         return before
     if before is not None:
@@ -67,8 +63,5 @@ def superseded_ms(partition: Partition, batch_id: int) -> int | None:
 
 def _check_complete(partition: Partition, batch_id: int) -> None:
     if not partition.batch(batch_id).is_complete:
-        raise NotFoundError(
-            f'"{partition.folder}/{batch_folder(batch_id)}" in "{partition.root}" is no complete batch',
-            code="no_archive_batch",
-            hint="'ingest archive history' lists the batches",
-        )
+        path = partition.path(batch_id)
+        raise NoArchiveBatchError(f'"{path}" in "{partition.root}" is no complete batch')

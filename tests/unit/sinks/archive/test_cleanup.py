@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, keep, plan_cleanup, unkeep
+from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, plan_cleanup
 from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
@@ -80,10 +80,10 @@ class TestCleanup:
 
     def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         assert (plan.batches, plan.kept) == ((), {f"dt=20151210/batch_id={FIRST_S}": "it has _KEEP"})
-        unkeep(partition, FIRST_S)
+        partition.unkeep(FIRST_S)
         assert removed(partition, NOW_MS + WEEK_MS) == [f"batch_id={FIRST_S}"]
 
     def test_3c7_location_of_sql_keeps_a_batch(self, partition: Partition) -> None:
@@ -100,7 +100,7 @@ class TestCleanup:
     def test_batch_that_was_kept_since_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         assert clean_up(plan, NOW_MS + WEEK_MS) == []
         assert partition.batch(FIRST_S).is_complete
 
@@ -115,7 +115,7 @@ class TestCleanup:
         late = partition.create(SECOND_S, "re-run 1")
         now_ms = (partition.root.entries(partition.path(late))[0].modified_ms) + WEEK_MS
         partition.point(SECOND_S)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
         status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, now_ms)}
