@@ -193,7 +193,8 @@ def clean_up(
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
-        on_removed(f"{folder}/{SUCCESS}")
+        if was_complete:
+            on_removed(f"{folder}/{SUCCESS}")
         for path in _files(partition, entry.batch_id):
             root.remove_file(path)
             on_removed(path)
@@ -207,7 +208,6 @@ def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
     """The paths of the files that `clean_up` removes, in its order."""
     for partition, entry in plan.batches:
         assert entry.batch_id is not None  # noqa: S101 - for mypy, as above
-        yield partition.path(entry.batch_id, SUCCESS)
         yield from _files(partition, entry.batch_id)
 
 
@@ -228,14 +228,14 @@ def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> 
 
 
 def _files(partition: Partition, batch_id: int) -> list[str]:
-    """The files of this product in a batch without `_SUCCESS`; `_STARTED`, which shows whose it is, comes last."""
+    """The files of this product in a batch; `_SUCCESS` is first, and `_STARTED`, which shows whose it is, last."""
     folder = partition.path(batch_id)
     names = [
         entry.name
         for entry in partition.root.entries(folder)
-        if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN and entry.name != SUCCESS
+        if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN
     ]
-    return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name == STARTED, name))]
+    return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name != SUCCESS, name == STARTED, name))]
 
 
 def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:

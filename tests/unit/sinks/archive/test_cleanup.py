@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, plan_cleanup
-from sinks.archive.layout import SUCCESS, SUPERSEDED
+from sinks.archive.cleanup import BatchState, CleanupPlan, clean_up, entries_of, files_to_remove, plan_cleanup
+from sinks.archive.layout import STARTED, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import superseded_ms, switch
@@ -32,6 +32,16 @@ def partition(tmp_path: Path) -> Partition:
 
 def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
     return [entry.name for _, entry in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+
+
+def reported(plan: CleanupPlan) -> list[str]:
+    """The files that a cleanup reports as removed; those that it has announced."""
+    announced = list(files_to_remove(plan))
+    assert all(partition.root.exists(path) for path in announced for partition, _ in plan.batches)
+    found: list[str] = []
+    assert clean_up(plan, NOW_MS, found.append) == [entry for _, entry in plan.batches]
+    assert found == announced
+    return found
 
 
 class TestSwitch:
@@ -70,12 +80,7 @@ class TestCleanup:
         switch(partition, SECOND_S, NOW_MS)
         assert removed(partition, NOW_MS + WEEK_MS - 1) == []
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        planned = list(files_to_remove(plan))
-        assert partition.root.exists(planned[0])
-        found: list[str] = []
-        assert [entry.name for entry in clean_up(plan, NOW_MS, found.append)] == [f"batch_id={FIRST_S}"]
-        assert found == planned
-        assert found[0] == partition.path(FIRST_S, SUCCESS)
+        assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUCCESS, SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
 
     def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
@@ -108,7 +113,7 @@ class TestCleanup:
         switch(partition, SECOND_S, NOW_MS)
         partition.root.remove_file(partition.path(FIRST_S, SUCCESS))
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        clean_up(plan, NOW_MS + WEEK_MS)
+        assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
 
     def test_3c4_incomplete_batch_stays_unless_requested(self, partition: Partition) -> None:
@@ -120,6 +125,7 @@ class TestCleanup:
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
         status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, now_ms)}
         assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
+        assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
