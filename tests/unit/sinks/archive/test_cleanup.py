@@ -1,15 +1,16 @@
 """The pointer of a partition, and which batches a cleanup removes."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ingest.api import NotFoundError
 from sinks.archive.cleanup import BatchState, CleanupPlan, clean_up, entries_of, files_to_remove, plan_cleanup
-from sinks.archive.layout import STARTED, SUCCESS, SUPERSEDED
+from sinks.archive.layout import STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
-from sinks.archive.switching import superseded_ms, switch
+from sinks.archive.switching import later_files, superseded_ms, switch
 from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
@@ -20,8 +21,13 @@ PART = "part-0001449784612345-00000-5f0c9a31.parquet"
 
 
 @pytest.fixture
-def partition(tmp_path: Path) -> Partition:
-    partition = Partition(LocalRoot(tmp_path), "dt=20151210")
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "customer"
+
+
+@pytest.fixture
+def partition(root: Path) -> Partition:
+    partition = Partition(LocalRoot(root), "dt=20151210")
     for now_s in (FIRST_S, SECOND_S):
         batch_id = partition.create(now_s, "test")
         partition.root.write(partition.path(batch_id, PART), b"rows")
@@ -73,6 +79,21 @@ class TestSwitch:
         partition.root.write(f"{partition.folder}/_CURRENT", b"junk")
         assert switch(partition, SECOND_S, NOW_MS) is None
         assert partition.current() == SECOND_S
+
+    def test_later_files_are_those_after_the_batch_before_was_complete(self, partition: Partition, root: Path) -> None:
+        os.utime(root / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
+        switch(partition, SECOND_S, NOW_MS)
+        first_name = str(NOW_MS - 2)
+        written = [("p+archive+rerun+1449847129", NOW_MS - 1), ("copy", NOW_MS), ("p+archive", NOW_MS + 1)]
+        for writer, time_ms in [*written, ("p+archive", NOW_MS + 2)]:  # of micro-batches that ran again
+            name = PartName(time_ms, 0, writer_digits(writer, first_name), "parquet")
+            partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
+        switch(partition, FIRST_S, NOW_MS + 3)
+        assert later_files(partition, SECOND_S, FIRST_S) == 2
+        both = PartName(NOW_MS + 1, 0, writer_digits("p+archive", first_name), "parquet")
+        partition.root.write(partition.path(FIRST_S, str(both)), b"rows")
+        assert later_files(partition, SECOND_S, FIRST_S) == 1
+        assert later_files(partition, FIRST_S, SECOND_S) == 0
 
 
 class TestCleanup:
