@@ -11,7 +11,6 @@ from ingest.cli.output import Output
 if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.service.archived_tables import ArchivedTable
-    from sinks.archive.partition import Partition
 
 ArchiveTableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the archived table.")]
 DtOption = Annotated[
@@ -100,17 +99,24 @@ def point(
     from ingest.clock import now_ms
     from ingest.service.archive_sql import current_paths, follow
     from ingest.service.archived_tables import batch_id_from
-    from sinks.archive.switching import switch
+    from sinks.archive.switching import later_files, switch
     from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
         partition = archived.partition(dt)
-        before = None
+        before, later = None, 0
         if batch is not None:
-            before = switch(partition, batch_id_from(batch), now_ms())
-            _note_later_files(out, partition, before)
+            batch_id = batch_id_from(batch)
+            before = switch(partition, batch_id, now_ms())
+            later = 0 if before is None else later_files(partition, before, batch_id)
         current = current_paths(archived, dt)
+    if later:
+        out.note(
+            f"the batch before has {counted(later, 'file')} of later micro-batches, which readers do not see now; "
+            "'ingest archive rerun' writes their events again, if the topics still have them",
+            "yellow",
+        )
     changed = follow(configuration, archived, current)
     if out.is_json:
         out.json({"partition": dt, "before": before, "current": partition.current(), "sql_changed": changed})
@@ -167,47 +173,15 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     out.done(f"{counted(len(current), 'partition')}, {counted(changed, 'location')} changed")
 
 
-def _note_later_files(out: Output, partition: "Partition", before: int | None) -> None:
-    """Tell if the batch before has rows of micro-batches that are later than all of the current one."""
-    from sinks.archive.committing import recorded_writers
-    from sinks.archive.copying import parts_of
-    from sinks.archive.layout import writer_digits
-
-    current = partition.current()
-    if before is None or current is None or before == current:
-        return
-    newest_ms = max((name.time_ms for name in parts_of(partition, current)), default=0)
-    writers = recorded_writers(partition.root)
-    later = sum(
-        name.time_ms > newest_ms and any(name.writer == writer_digits(each, str(name.time_ms)) for each in writers)
-        for name in parts_of(partition, before)
-    )
-    if later:
-        files = counted(later, "file")
-        out.note(
-            f"the batch before has {files} of later micro-batches, which readers do not see now; 'ingest archive rerun'"
-            " writes their events again, if the topics still have them",
-            "yellow",
-        )
-
-
 def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:
-    from ingest.api import NotFoundError
     from ingest.service.archived_tables import batch_id_from
-    from sinks.archive.cleanup import keep, unkeep
     from sinks.files.root import root_errors
 
     _, archived = _opened(out, file, table)
     batch_id = batch_id_from(batch)
     with root_errors(archived.root):
         partition = archived.partition(dt)
-        if batch_id not in partition.batch_ids():
-            raise NotFoundError(
-                f'"{partition.folder}" has no batch {batch_id}',
-                code="no_archive_batch",
-                hint="'ingest archive history' lists the batches",
-            )
-        (keep if is_kept else unkeep)(partition, batch_id)
+        (partition.keep if is_kept else partition.unkeep)(batch_id)
     if out.is_json:
         out.json({"partition": dt, "batch": batch_id, "kept": is_kept})
     out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")

@@ -1,7 +1,7 @@
 """Error codes of archives: what raises them, and their meaning."""
 
-from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError, NotFoundError
-from sinks.archive.errors import ArchiveSqlBehindError
+from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError
+from sinks.archive.errors import ArchiveSqlBehindError, NoArchiveBatchError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_columns_differ": (
@@ -50,7 +50,7 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "late_event": (MappingError, "The time of an event is further before its micro-batch than `late` of the archive."),
     "metastore_in_use": (ConflictError, "Another process has Derby's database of the metastore open."),
     "no_archive_batch": (
-        NotFoundError,
+        NoArchiveBatchError,
         "The archive has no such table or partition, or the batch is not complete or not there.",
     ),
     "no_event_time": (MappingError, "An event for an archive has no time after 1970 that names a partition."),

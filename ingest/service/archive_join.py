@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ingest.api import NotFoundError
 from ingest.config.model import Configuration
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.copying import Copied
+from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.rerun import Rerun
 from sinks.files.root import root_errors
 
@@ -54,7 +54,7 @@ def join(
         on_wait: called with what the join waits for.
 
     Raises:
-        NotFoundError: there is no such partition, or it has no current batch.
+        NoArchiveBatchError: there is no such partition, or it has no current batch.
         ConflictError: another process writes a batch, with `exclusive`; a replay of a pipeline runs; or a stream does
             not answer.
         ArchiveCorruptError: the pointer or a file is damaged.
@@ -62,7 +62,7 @@ def join(
     with root_errors(table.root):
         partition = table.partition(value)
         if partition.current() is None:
-            raise NotFoundError(f'"{partition.folder}" of "{table.root}" has no current batch', code="no_archive_batch")
+            raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
     with streams_of(configuration, table) as streams, Rerun(partition, "archive join", exclusive=exclusive) as rerun:
         for stream in streams:
             stream.start_ms(rerun, on_wait)

@@ -23,7 +23,8 @@ from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
-from sinks.archive.copying import origins_in, parts_of
+from sinks.archive.copying import origins_in
+from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
@@ -119,8 +120,9 @@ class ArchiveRerun:
         Raises:
             ConflictError: with `exclusive`, another process writes a batch of the partition; or a replay of the
                 pipeline runs, the stream does not answer, or a topic was recreated.
-            NotFoundError: the pipeline has acknowledged no record of the range; or `no_archive_batch`: the partition
-                has no rows, and gets none. Unless the service runs, it does not exist then.
+            NotFoundError: the pipeline has acknowledged no record of the range.
+            NoArchiveBatchError: the partition has no rows, and gets none. Unless the service runs, it does not exist
+                then.
             IngestError: a micro-batch cannot be written, or events of rows fail now; the pointer is unchanged.
         """
         request, pipeline = self._request, self._sink.pipeline
@@ -152,10 +154,9 @@ class ArchiveRerun:
             with root_errors(partition.root):
                 copied = copy_current(rerun, streams, rows.keeps)
                 rows.check_failed(partition, rerun.batch_id)
-                if was_empty and not parts_of(partition, rerun.batch_id):
-                    raise NotFoundError(
+                if was_empty and not partition.parts(rerun.batch_id):
+                    raise NoArchiveBatchError(
                         f'no event of pipeline "{pipeline.name}" is of the partition {partition.folder}',
-                        code="no_archive_batch",
                         hint="choose another value of --dt, or correct the event times; 'ingest archive history' lists "
                         "the partitions",
                     )
@@ -218,7 +219,7 @@ class _RowsBefore:
         if not missing:
             return
         records = {origin[:3] for origin in missing}
-        for name in parts_of(partition, batch_id):
+        for name in partition.parts(batch_id):
             missing.difference_update(origins_in(partition.root, partition.path(batch_id, str(name)), records))
         lost = sorted({origin[:3] for origin in missing})
         if lost:

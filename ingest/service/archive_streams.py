@@ -12,7 +12,7 @@ from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.committing import recorded_writers
-from sinks.archive.copying import Copied, Keeps, copy_parts, parts_of, types_in
+from sinks.archive.copying import Copied, Keeps, copy_parts, types_in
 from sinks.archive.layout import WRITERS, ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
@@ -185,8 +185,8 @@ def copy_current(
     rerun.source = current
     # in this order: a micro-batch that runs again meanwhile is written to both batches, to the new one first
     run_again = [stream.is_unacknowledged() for stream in streams]
-    parts = parts_of(partition, current)
-    written = parts_of(partition, rerun.batch_id)
+    parts = partition.parts(current)
+    written = partition.parts(rerun.batch_id)
     chosen = [(name, entry) for name, entry in parts.items() if name not in written]
     if any(test(name) for name, _ in chosen for test in run_again):
         raise ConflictError(
@@ -202,7 +202,7 @@ def copy_current(
 def _check_types(partition: Partition, batch_id: int) -> None:
     """Refuse a batch in which rows that were copied have a column with another type than those that were written."""
     first: dict[str, tuple[str, str]] = {}
-    for name in parts_of(partition, batch_id):
+    for name in partition.parts(batch_id):
         if name.suffix != ArchiveFormat.PARQUET.suffix:
             continue
         path = partition.path(batch_id, str(name))

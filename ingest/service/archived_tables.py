@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ingest.api import ConfigError, NotFoundError
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.formats.times import milliseconds_of
+from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.layout import NO_TIME, PartitionRule, batch_id_of
 from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import ArchiveSettings
@@ -54,14 +55,13 @@ class ArchivedTable(NamedTuple):
         A partition that exists.
 
         Raises:
-            NotFoundError: `no_archive_batch`: there is none of this value.
+            NoArchiveBatchError: there is none of this value.
             OSError: of the file system.
         """
         found = partitions(self.root, self.rule).get(value)
         if found is None:
-            raise NotFoundError(
+            raise NoArchiveBatchError(
                 f'the archive "{self.root}" has no partition {self.rule.column}={value}',
-                code="no_archive_batch",
                 hint="'ingest archive history' lists the partitions",
             )
         return found

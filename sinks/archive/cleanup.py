@@ -15,8 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest import failpoint
-from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
+from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import leases
 from sinks.archive.switching import superseded_ms
@@ -88,7 +87,7 @@ class CleanupPlan:
 
 def entries_of(partition: Partition, now_ms: int) -> list[PartitionEntry]:
     """The entries of a partition, foreign ones last; a damaged pointer makes no batch current."""
-    current = _current(partition)
+    current = partition.readable_current()
     written = _written(partition, now_ms)
     found = []
     for batch in partition.batches():
@@ -190,11 +189,12 @@ def clean_up(
         root.remove_file(f"{folder}/{SUCCESS}")
         failpoint.point("archive_hidden")()
         is_kept = root.exists(f"{folder}/{KEEP}")
-        if is_kept or _pointed(partition) == entry.name or entry.batch_id in _written(partition, now_ms):
+        if is_kept or partition.pointed() == entry.batch_id or entry.batch_id in _written(partition, now_ms):
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
-        on_removed(f"{folder}/{SUCCESS}")
+        if was_complete:
+            on_removed(f"{folder}/{SUCCESS}")
         for path in _files(partition, entry.batch_id):
             root.remove_file(path)
             on_removed(path)
@@ -208,18 +208,7 @@ def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
     """The paths of the files that `clean_up` removes, in its order."""
     for partition, entry in plan.batches:
         assert entry.batch_id is not None  # noqa: S101 - for mypy, as above
-        yield partition.path(entry.batch_id, SUCCESS)
         yield from _files(partition, entry.batch_id)
-
-
-def keep(partition: Partition, batch_id: int) -> None:
-    """Keep a batch from being removed, until `unkeep`."""
-    partition.root.write(partition.path(batch_id, KEEP), b"")
-
-
-def unkeep(partition: Partition, batch_id: int) -> None:
-    """The inverse of `keep`."""
-    partition.root.remove_file(partition.path(batch_id, KEEP))
 
 
 def _may_be_removed(partition: Partition, entry: PartitionEntry, *, incomplete: bool) -> bool:
@@ -227,7 +216,7 @@ def _may_be_removed(partition: Partition, entry: PartitionEntry, *, incomplete: 
     if entry.state is not BatchState.INCOMPLETE:
         return entry.state is BatchState.COMPLETE
     is_hidden = entry.batch_id is not None and partition.root.exists(partition.path(entry.batch_id, SUPERSEDED))
-    return (incomplete or is_hidden) and _pointed(partition) != entry.name
+    return (incomplete or is_hidden) and partition.pointed() != entry.batch_id
 
 
 def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> str:
@@ -239,14 +228,14 @@ def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> 
 
 
 def _files(partition: Partition, batch_id: int) -> list[str]:
-    """The files of this product in a batch without `_SUCCESS`; `_STARTED`, which shows whose it is, comes last."""
+    """The files of this product in a batch; `_SUCCESS` is first, and `_STARTED`, which shows whose it is, last."""
     folder = partition.path(batch_id)
     names = [
         entry.name
         for entry in partition.root.entries(folder)
-        if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN and entry.name != SUCCESS
+        if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN
     ]
-    return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name == STARTED, name))]
+    return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name != SUCCESS, name == STARTED, name))]
 
 
 def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
@@ -254,21 +243,6 @@ def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
     for entry in partition.root.entries(folder):
         if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
             yield f"{folder}/{entry.name}"
-
-
-def _current(partition: Partition) -> int | None:
-    try:
-        return partition.current()
-    except ArchiveCorruptError:
-        return None
-
-
-def _pointed(partition: Partition) -> str:
-    """The name in the pointer, also of a batch whose `_SUCCESS` is hidden."""
-    try:
-        return partition.root.read(f"{partition.folder}/{CURRENT}", 64).decode(errors="replace").strip()
-    except FileNotFoundError:
-        return ""
 
 
 def _written(partition: Partition, now_ms: int) -> set[int]:

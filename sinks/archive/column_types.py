@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ingest.api import ConflictError
 from sinks.archive.columns import Column
-from sinks.archive.copying import parts_of, types_in
+from sinks.archive.copying import types_in
 from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
 from sinks.archive.partition import partitions
 from sinks.files.root import Root
@@ -46,7 +46,7 @@ def _newest(root: Root, rule: PartitionRule) -> str | None:
     for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
         partition = found[value]
         current = partition.current()
-        parts = [] if current is None else [str(name) for name in parts_of(partition, current)]
+        parts = [] if current is None else [str(name) for name in partition.parts(current)]
         files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
         if current is not None and files:
             return partition.path(current, files[-1])

@@ -1,9 +1,9 @@
 """The columns of an archive: from an event to a row."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ingest.api import Event, MappingError, Model, option
 from ingest.api.notation import to_notation
@@ -84,11 +84,11 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
         try:
             for render, read in parts:
                 text = render(event)
-                if text is not None:
-                    size += len(text)
-                    values.append(read(text))
-                else:
+                if text is None:
                     values.append(None)
+                    continue
+                size += len(text)
+                values.append(text if read is None else read(text))
         except ValueError as error:
             raise MappingError(
                 f'column "{names[len(values) - len(PLACE)]}": {error}',
@@ -100,11 +100,19 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
     return row_of
 
 
-def plain(column: Column, value: object) -> object:
-    """A value of a row as JSON has it."""
-    if column.column_type is ColumnType.TIME and isinstance(value, int):
-        return moment(value)
-    return to_notation(value) if isinstance(value, bytes) else value
+def plain_row_maker(columns: Sequence[Column]) -> Callable[[Row], dict[str, object]]:
+    """The function that makes the object of JSON from a row: column -> value."""
+    names = [column.name for column in columns]
+    converted = [(name, _PLAIN[column_type]) for name, column_type in columns if column_type in _PLAIN]
+
+    def plain_row_of(row: Row) -> dict[str, object]:
+        values = dict(zip(names, row, strict=True))
+        for name, plain in converted:
+            if (value := values[name]) is not None:
+                values[name] = plain(value)
+        return values
+
+    return plain_row_of
 
 
 def _whole_number(bits: int) -> Callable[[bytes], int]:
@@ -126,11 +134,14 @@ def _float(text: bytes) -> float:
     return number
 
 
-_READ: Mapping[ColumnType, Callable[[bytes], object]] = {
+_READ: Mapping[ColumnType, Callable[[bytes], object] | None] = {
     ColumnType.UTF8: bytes.decode,
-    ColumnType.BINARY: bytes,
+    ColumnType.BINARY: None,
     ColumnType.INT32: _whole_number(32),
     ColumnType.INT64: _whole_number(64),
     ColumnType.FLOAT64: _float,
     ColumnType.TIME: _whole_number(64),
 }
+"""From the text of a template to the value; None if that is the value."""
+_PLAIN: Mapping[ColumnType, Callable[[Any], object]] = {ColumnType.BINARY: to_notation, ColumnType.TIME: moment}
+"""From a value to that of JSON, if it is another."""

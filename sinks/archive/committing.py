@@ -10,7 +10,7 @@ import orjson
 from ingest.api import Batch, Committer, IngestError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
-from sinks.archive.copying import copy_rows, origins_in, parts_of
+from sinks.archive.copying import copy_rows, origins_in
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
@@ -140,7 +140,7 @@ class ArchiveCommitter(Committer):
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
                     if self._is_replay:
                         # the record is that of the last replay alone; these records may have run before it
-                        own = {name for name in parts_of(partition, current) if name.writer == digits}
+                        own = {name for name in partition.parts(current) if name.writer == digits}
                         earlier |= {partition.path(current, str(each)) for each in own}
                         if not self._has_new_rows(partition, current, part.path, own):
                             continue
@@ -220,7 +220,7 @@ class ArchiveCommitter(Committer):
             return True  # an earlier call of this commit has moved it
         staged = set(origins_in(self._root, path))
         records = {origin[:3] for origin in staged}
-        paths = [partition.path(current, str(name)) for name in parts_of(partition, current) if name not in own]
+        paths = [partition.path(current, str(name)) for name in partition.parts(current) if name not in own]
         known = {origin for each in paths for origin in origins_in(self._root, each, records)}
         if not known & staged:
             return True

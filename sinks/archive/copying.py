@@ -49,13 +49,6 @@ class Copied(NamedTuple):
     written: int = 0
 
 
-def parts_of(partition: Partition, batch_id: int) -> dict[PartName, Entry]:
-    """The files of rows of a batch, sorted by batch time."""
-    entries = partition.root.entries(partition.path(batch_id))
-    found = {name: entry for entry in entries if not entry.is_folder and (name := PartName.parsed(entry.name))}
-    return dict(sorted(found.items()))
-
-
 def copy_parts(
     partition: Partition,
     source: int,

@@ -11,8 +11,10 @@ from sinks.archive.layout import NO_TIME, PartitionRule
 _TIME = [column.name for column in PLACE].index("_time")
 _HOUR_MS = 3_600_000
 """Patterns of partitions have nothing shorter than an hour."""
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999; later times name no partition."""
 _MOST_HOURS = 10_000
-"""Cached partitions; a bound, since times come from the data."""
+"""Cached folders; a bound, since times come from the data."""
 NO_LIMIT_MS = 1 << 62
 """Of events that are late or early."""
 
@@ -32,6 +34,33 @@ class EventTimes(NamedTuple):
     keeps_no_time: bool
 
 
+class FoldersByHour:
+    """
+    The folders of partitions by event time, cached by the hour.
+
+    Args:
+        rule: names the partitions.
+    """
+
+    def __init__(self, rule: PartitionRule) -> None:
+        self._rule = rule
+        self._no_time = rule.folder_of(NO_TIME)
+        self._folders: dict[int, str] = {}
+
+    def folder_of(self, time_ms: int) -> str:
+        """The folder of the partition of a time; that of `NO_TIME` if it is not after 1970, or after 9999."""
+        if not 0 < time_ms <= _LAST_MS:
+            return self._no_time
+        hour = time_ms // _HOUR_MS
+        folder = self._folders.get(hour)
+        if folder is None:
+            folder = self._rule.folder_of(self._rule.value_of(time_ms))
+            if len(self._folders) >= _MOST_HOURS:
+                self._folders.clear()
+            self._folders[hour] = folder
+        return folder
+
+
 class EventPartitions:
     """
     The partitions of the events of a micro-batch; `begin` comes first.
@@ -39,68 +68,52 @@ class EventPartitions:
     Args:
         rule: names the partitions.
         times: which events fail because of their times.
+        row_of: makes the row of an event, and tells its size.
     """
 
-    def __init__(self, rule: PartitionRule, times: EventTimes) -> None:
-        self._rule = rule
+    def __init__(self, rule: PartitionRule, times: EventTimes, row_of: Callable[[Event], tuple[Row, int]]) -> None:
+        self._folders = FoldersByHour(rule)
         self._times = times
-        self._no_time = rule.folder_of(NO_TIME)
-        self._folders: dict[int, str] = {}
+        self._row_of = row_of
         self._oldest_ms = self._newest_ms = 0
 
     def begin(self, batch_time_ms: int) -> None:
         """Start a micro-batch."""
         self._oldest_ms = max(1, batch_time_ms - self._times.late_ms)  # before it is no event time
-        self._newest_ms = batch_time_ms + self._times.early_ms
+        self._newest_ms = min(_LAST_MS, batch_time_ms + self._times.early_ms)  # nor is it after this
 
-    def placed(self, event: Event, row_of: Callable[[Event], tuple[Row, int]]) -> tuple[str, Row, int]:
+    def placed(self, event: Event) -> tuple[str, Row, int]:
         """
         The folder of the partition of an event, its row there, without `_time` if the event has no time, and its size.
 
         Args:
             event: of the micro-batch.
-            row_of: makes its row, and tells its size.
 
         Raises:
             MappingError: the archive does not accept the time; or as `row_of`.
         """
         time_ms = event.timestamp_ms
-        folder = self._folders.get(time_ms // _HOUR_MS) if self._oldest_ms <= time_ms <= self._newest_ms else None
-        if folder is None:
-            folder = self._folder_of(time_ms)
-        row, size = row_of(event)
-        if folder == self._no_time:
-            row = (*row[:_TIME], None, *row[_TIME + 1 :])
-        return folder, row, size
+        if self._oldest_ms <= time_ms <= self._newest_ms:
+            row, size = self._row_of(event)
+            return self._folders.folder_of(time_ms), row, size
+        self._check_no_time(time_ms)
+        row, size = self._row_of(event)
+        return self._folders.folder_of(time_ms), (*row[:_TIME], None, *row[_TIME + 1 :]), size
 
-    def _folder_of(self, time_ms: int) -> str:
-        if time_ms <= 0:
-            return self._without_time(time_ms)
+    def _check_no_time(self, time_ms: int) -> None:
+        """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
+        if not 0 < time_ms <= _LAST_MS:
+            if not self._times.keeps_no_time:
+                raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
+            return
         if time_ms < self._oldest_ms:
             raise MappingError(
                 f"the time of the event, {moment(time_ms)}, is before the earliest allowed, {moment(self._oldest_ms)}",
                 code="late_event",
                 hint="raise `late` of the sink, then replay the dead letter",
             )
-        hour = time_ms // _HOUR_MS
-        folder = self._folders.get(hour)
-        if folder is None:
-            try:
-                folder = self._rule.folder_of(self._rule.value_of(time_ms))
-            except (ValueError, OverflowError, OSError):
-                return self._without_time(time_ms)
-            if len(self._folders) >= _MOST_HOURS:
-                self._folders.clear()
-            self._folders[hour] = folder
-        if time_ms > self._newest_ms:
-            raise MappingError(
-                f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
-                code="early_event",
-                hint="raise `early` of the sink, then replay the dead letter",
-            )
-        return folder
-
-    def _without_time(self, time_ms: int) -> str:
-        if self._times.keeps_no_time:
-            return self._no_time
-        raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
+        raise MappingError(
+            f"the time of the event, {moment(time_ms)}, is after the latest allowed, {moment(self._newest_ms)}",
+            code="early_event",
+            hint="raise `early` of the sink, then replay the dead letter",
+        )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.layout import (
     CURRENT,
     KEEP,
@@ -11,6 +11,7 @@ from sinks.archive.layout import (
     SUCCESS,
     EntryKind,
     PartitionRule,
+    PartName,
     batch_folder,
     batch_id_of,
     kind_in_partition,
@@ -65,6 +66,12 @@ class Partition:
         exists = self.root.exists
         return ArchiveBatch(batch_id, exists(self.path(batch_id, SUCCESS)), exists(self.path(batch_id, KEEP)))
 
+    def parts(self, batch_id: int) -> dict[PartName, Entry]:
+        """The files of rows of a batch, sorted by batch time."""
+        entries = self.root.entries(self.path(batch_id))
+        found = {name: entry for entry in entries if not entry.is_folder and (name := PartName.parsed(entry.name))}
+        return dict(sorted(found.items()))
+
     def foreign(self) -> list[str]:
         """Names in its folder that this product has not written."""
         return [
@@ -80,17 +87,28 @@ class Partition:
         Raises:
             ArchiveCorruptError: `_CURRENT` names no batch, or one that is not complete.
         """
-        try:
-            content = self.root.read(f"{self.folder}/{CURRENT}", _MOST_POINTER_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
+        content = self._pointer()
+        if content is None:
             return None
-        found = batch_id_of(content.decode(errors="replace").removesuffix("\n"))
+        found = _batch_in(content)
         if found is None or not self.root.exists(self.path(found, SUCCESS)):
             raise ArchiveCorruptError(
                 f'"{self.folder}/{CURRENT}" in "{self.root}" names no complete batch: {content!r}',
                 hint="'ingest archive history' lists the batches; 'ingest archive point' selects one",
             )
         return found
+
+    def readable_current(self) -> int | None:
+        """The batch that readers read; None if the partition has none, or the pointer is damaged."""
+        try:
+            return self.current()
+        except ArchiveCorruptError:
+            return None
+
+    def pointed(self) -> int | None:
+        """The batch that `_CURRENT` names, complete or not; None if there is none, or the pointer is damaged."""
+        content = self._pointer()
+        return None if content is None else _batch_in(content)
 
     def ensure_current(self, now_s: int, owner: str) -> int:
         """
@@ -151,13 +169,43 @@ class Partition:
         """Make a complete batch the one that readers read."""
         self.root.write(f"{self.folder}/{CURRENT}", pointer(batch_id))
 
+    def keep(self, batch_id: int) -> None:
+        """
+        Keep a batch from being removed, until `unkeep`.
+
+        Raises:
+            NoArchiveBatchError: it is not there.
+        """
+        self._check_exists(batch_id)
+        self.root.write(self.path(batch_id, KEEP), b"")
+
+    def unkeep(self, batch_id: int) -> None:
+        """
+        The inverse of `keep`.
+
+        Raises:
+            NoArchiveBatchError: it is not there.
+        """
+        self._check_exists(batch_id)
+        self.root.remove_file(self.path(batch_id, KEEP))
+
     def _point_first(self, batch_id: int) -> int:
-        """The same, unless the partition has a current batch already; returns the current batch."""
+        """As `point`, unless the partition has a current batch already; returns the current batch."""
         try:
             self.root.create(f"{self.folder}/{CURRENT}", pointer(batch_id))
         except FileExistsError:
             return self.current() or batch_id
         return batch_id
+
+    def _check_exists(self, batch_id: int) -> None:
+        if batch_id not in self.batch_ids():
+            raise NoArchiveBatchError(f'"{self.folder}" in "{self.root}" has no batch {batch_id}')
+
+    def _pointer(self) -> bytes | None:
+        try:
+            return self.root.read(f"{self.folder}/{CURRENT}", _MOST_POINTER_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def _names(self) -> list[str]:
         return [entry.name for entry in self._entries() if entry.is_folder]
@@ -182,3 +230,8 @@ def partitions(root: Root, rule: PartitionRule) -> dict[str, Partition]:
 def pointer(batch_id: int) -> bytes:
     """The content of `_CURRENT`."""
     return f"{batch_folder(batch_id)}\n".encode()
+
+
+def _batch_in(content: bytes) -> int | None:
+    """The inverse of `pointer`; None for another content."""
+    return batch_id_of(content.decode(errors="replace").removesuffix("\n"))

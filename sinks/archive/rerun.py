@@ -12,7 +12,6 @@ from typing import Self
 from ingest.api import ConflictError
 from ingest.clock import now_ms
 from ingest.durable.lock import this_process
-from sinks.archive.cleanup import keep, unkeep
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, put_lease, remove_lease
@@ -123,7 +122,7 @@ class Rerun:
                     hint="start the command again",
                 )
             if is_kept:
-                keep(self.partition, self.batch_id)
+                self.partition.keep(self.batch_id)
             self.partition.complete(self.batch_id)
             newest = max(each.id for each in self.partition.batches() if each.is_complete)
             if newest > self.batch_id and self.partition.current() == newest:
@@ -151,7 +150,7 @@ class Rerun:
         if self.before is not None and self.partition.current() == self.batch_id:
             switch(self.partition, self.before, self._clock_ms())
         self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
-        unkeep(self.partition, self.batch_id)
+        self.partition.unkeep(self.batch_id)
 
     def _check_others(self) -> None:
         if not self._exclusive:

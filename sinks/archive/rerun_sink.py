@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ingest.api import Batch, Committer, Event, Sink, SinkContext, SinkResult, SinkWriter, TaskSpec, WriteCounts
 from sinks.archive.columns import columns_of, row_maker
-from sinks.archive.event_times import NO_LIMIT_MS, EventTimes
-from sinks.archive.layout import NO_TIME, PartitionRule, PartName, staging_folder, writer_digits
+from sinks.archive.event_times import NO_LIMIT_MS, EventTimes, FoldersByHour
+from sinks.archive.layout import PartitionRule, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
 from sinks.archive.staging import place, unpack
@@ -62,8 +62,8 @@ class PartitionWriter(SinkWriter):
 
     def __init__(self, inner: ArchiveWriter, rule: PartitionRule, value: str) -> None:
         self._inner = inner
-        self._rule = rule
-        self._value = value
+        self._folders = FoldersByHour(rule)
+        self._folder = rule.folder_of(value)
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         """Start the file of a task."""
@@ -71,7 +71,7 @@ class PartitionWriter(SinkWriter):
 
     def write(self, event: Event) -> str | None:
         """Buffer the row of an event, unless it is of another partition."""
-        if self._value_of(event.timestamp_ms) != self._value:
+        if self._folders.folder_of(event.timestamp_ms) != self._folder:
             return OTHER_PARTITION
         self._inner.write(event)
         return None
@@ -83,12 +83,6 @@ class PartitionWriter(SinkWriter):
     def close(self) -> None:
         """Discard what is not flushed."""
         self._inner.close()
-
-    def _value_of(self, time_ms: int) -> str:
-        try:
-            return self._rule.value_of(time_ms) if time_ms > 0 else NO_TIME
-        except (ValueError, OverflowError, OSError):
-            return NO_TIME
 
 
 class RerunCommitter(Committer):

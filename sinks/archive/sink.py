@@ -18,7 +18,7 @@ from ingest.api import (
     SinkWriter,
     option,
 )
-from sinks.archive.columns import ColumnOptions, columns_of, plain, row_maker
+from sinks.archive.columns import ColumnOptions, columns_of, plain_row_maker, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
 from sinks.files.root import Root, open_root, root_errors
@@ -184,20 +184,16 @@ class Archive(Sink[ArchiveSettings]):
     def dry_run(self) -> DryWrite:
         """The partition and the columns of an event."""
         settings = self.settings
-        columns, row_of = columns_of(settings.columns), row_maker(settings.columns)
-        partitions = EventPartitions(settings.rule, settings.times)
-        at_any_time = EventPartitions(settings.rule, settings.times._replace(late_ms=NO_LIMIT_MS, early_ms=NO_LIMIT_MS))
+        row_of, plain_row_of = row_maker(settings.columns), plain_row_maker(columns_of(settings.columns))
+        no_limit = settings.times._replace(late_ms=NO_LIMIT_MS, early_ms=NO_LIMIT_MS)
+        partitions = EventPartitions(settings.rule, settings.times, row_of)
+        at_any_time = EventPartitions(settings.rule, no_limit, row_of)
 
         def row(event: Event, batch_time_ms: int) -> dict[str, object]:
             chosen = partitions if batch_time_ms else at_any_time
             chosen.begin(batch_time_ms)
-            folder, values, _ = chosen.placed(event, row_of)
-            named = zip(columns, values, strict=True)
-            return {
-                "table": settings.table,
-                "partition": folder,
-                "columns": {column.name: plain(column, value) for column, value in named},
-            }
+            folder, values, _ = chosen.placed(event)
+            return {"table": settings.table, "partition": folder, "columns": plain_row_of(values)}
 
         return row
 

@@ -8,10 +8,9 @@ Moves the pointer of a partition to another complete batch, so that readers neve
 """
 
 from ingest import failpoint
-from ingest.api import NotFoundError
 from ingest.formats.times import iso_milliseconds, moment
-from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import SUCCESS, SUPERSEDED, batch_folder
+from sinks.archive.errors import NoArchiveBatchError
+from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 
 
@@ -28,14 +27,11 @@ def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
         The batch that was current before; None for none, or one that cannot be read.
 
     Raises:
-        NotFoundError: `no_archive_batch`: the batch is not complete or not there; the pointer is unchanged.
+        NoArchiveBatchError: the batch is not complete or not there; the pointer is unchanged.
         OSError: of the file system.
     """
     _check_complete(partition, batch_id)
-    try:
-        before = partition.current()
-    except ArchiveCorruptError:
-        before = None
+    before = partition.readable_current()
     if before == batch_id:
         return before
     if before is not None:
@@ -51,6 +47,28 @@ def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
     return before
 
 
+def later_files(partition: Partition, before: int, current: int) -> int:
+    """
+    How many files only the batch before has, of micro-batches that were committed when it was current.
+
+    These are later than each file of the current batch, and than the `_SUCCESS` of the batch before: a re-run or a join
+    has written its earlier files, and streams wrote those to both batches. Names do not tell the writer: they depend
+    on the first batch time of a micro-batch, also if it ran again at a later one.
+
+    Args:
+        partition: that has both batches.
+        before: the batch that was current; complete.
+        current: the batch that readers read now.
+
+    Raises:
+        OSError: of the file system.
+    """
+    parts = partition.parts(before)
+    completed_ms = _times(partition, before).get(SUCCESS, 0)
+    since_ms = max([completed_ms, *(name.time_ms for name in partition.parts(current))])
+    return sum(name.time_ms > since_ms for name in parts)
+
+
 def superseded_ms(partition: Partition, batch_id: int) -> int | None:
     """
     When a batch stopped being current, ms since the epoch; of one that never was, when it was completed.
@@ -61,14 +79,16 @@ def superseded_ms(partition: Partition, batch_id: int) -> int | None:
         return iso_milliseconds(partition.root.read(partition.path(batch_id, SUPERSEDED)).strip())
     except (FileNotFoundError, ValueError):
         pass
-    times = {entry.name: entry.modified_ms for entry in partition.root.entries(partition.path(batch_id))}
+    times = _times(partition, batch_id)
     return times.get(SUCCESS, max(times.values(), default=0)) or None
+
+
+def _times(partition: Partition, batch_id: int) -> dict[str, int]:
+    """When each file of a batch was last changed, ms since the epoch; 0 if the file system has no times."""
+    return {entry.name: entry.modified_ms for entry in partition.root.entries(partition.path(batch_id))}
 
 
 def _check_complete(partition: Partition, batch_id: int) -> None:
     if not partition.batch(batch_id).is_complete:
-        raise NotFoundError(
-            f'"{partition.folder}/{batch_folder(batch_id)}" in "{partition.root}" is no complete batch',
-            code="no_archive_batch",
-            hint="'ingest archive history' lists the batches",
-        )
+        path = partition.path(batch_id)
+        raise NoArchiveBatchError(f'"{path}" in "{partition.root}" is no complete batch')

@@ -71,8 +71,7 @@ class ArchiveWriter(SinkWriter):
         self._root = root
         self._format = file_format
         self._columns = columns
-        self._row_of = row_of
-        self._partitions = EventPartitions(rule, times)
+        self._partitions = EventPartitions(rule, times, row_of)
         self._counts = WriteCounts()
         self._folder = ""
         self._task = ""
@@ -89,7 +88,7 @@ class ArchiveWriter(SinkWriter):
 
     def write(self, event: Event) -> None:
         """Buffer the row of an event."""
-        folder, row, size = self._partitions.placed(event, self._row_of)
+        folder, row, size = self._partitions.placed(event)
         pending = self._pending.get(folder)
         if pending is None:
             pending = self._pending[folder] = _Pending()

@@ -177,7 +177,7 @@ class Root(ABC):
         except (FileNotFoundError, NotADirectoryError):
             return
         for entry in entries:
-            path = f"{folder}/{entry.name}"
+            path = _below(folder, entry.name)
             if entry.is_folder:
                 yield from self.files_below(path)
             else:
@@ -190,7 +190,7 @@ class Root(ABC):
         except FileNotFoundError:
             return
         for entry in entries:
-            path = f"{folder}/{entry.name}"
+            path = _below(folder, entry.name)
             if entry.is_folder:
                 self.remove_tree(path)
             else:
@@ -223,6 +223,11 @@ def open_root(url: str) -> Root:
     from sinks.files.remote_root import RemoteRoot
 
     return RemoteRoot(url, {})
+
+
+def _below(folder: str, name: str) -> str:
+    """The path of a name in a folder; "" is the root."""
+    return f"{folder}/{name}" if folder else name
 
 
 @contextlib.contextmanager

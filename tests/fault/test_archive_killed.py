@@ -11,7 +11,6 @@ from typing import Self
 import pyarrow.parquet as pq
 import pytest
 
-from sinks.archive.copying import parts_of
 from tests.support.archived_topic import PIPELINE, TABLE, ArchivedTopic, rerun
 from tests.support.servers import Kafka
 from tests.support.service import Service, environment
@@ -54,7 +53,7 @@ class Readers(threading.Thread):
         if current is None:
             return []
         found: list[int] = []
-        for name in parts_of(partition, current):
+        for name in partition.parts(current):
             with partition.root.open(partition.path(current, str(name))) as file:
                 places = pq.read_table(file, columns=["_partition", "_offset"])
             numbers = zip(places["_partition"].to_pylist(), places["_offset"].to_pylist(), strict=True)
@@ -91,7 +90,7 @@ def killed_while_it_writes(service: Service, archived: ArchivedTopic) -> None:
             def writes() -> bool:
                 assert child.poll() is None
                 started = set(partition.batch_ids()) - before
-                return any(parts_of(partition, batch_id) for batch_id in started)
+                return any(partition.parts(batch_id) for batch_id in started)
 
             assert reached(writes, RERUN_S)
         finally:

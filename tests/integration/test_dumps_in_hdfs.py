@@ -4,7 +4,7 @@ import pytest
 
 from ingest.api import StoreUnavailableError
 from sinks.archive.cleanup import clean_up, plan_cleanup
-from sinks.archive.copying import copy_parts, parts_of
+from sinks.archive.copying import copy_parts
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.sink import ArchiveSettings
@@ -39,7 +39,7 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
     stream.run(DAY_MS, [event(1), event(2)], [event(3)])
     partition = Partition(root, "dt=20151210")
     with Rerun(partition, "join") as rerun:
-        parts = parts_of(partition, START_S).items()
+        parts = partition.parts(START_S).items()
         assert copy_parts(partition, START_S, rerun.batch_id, parts, lambda origin: origin.offset != 2).rows == 2
         stream.run(DAY_MS + 1, [event(4)])
         assert rerun.finish()

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sinks.archive.layout import SUCCESS, PartName, writer_digits
+from sinks.archive.layout import SUCCESS, PartName
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import switch
@@ -72,12 +72,9 @@ def test_3c12_point(ingest, partition):
 
 def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partition):
     partition.point(SECOND_S)
-    time_ms = SECOND_S * 1000
-    partition.root.make_folder("_writers")
-    partition.root.write("_writers/logs+archive.json", b"{}")
-    for writer in ("logs+archive", "a re-run"):
-        name = PartName(time_ms, 0, writer_digits(writer, str(time_ms)), "parquet")
-        partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
+    os.utime(partition.root._folder / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
+    name = PartName(SECOND_S * 1000 + 1, 0, "5f0c9a31", "parquet")
+    partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
     result = ingest("archive", "point", *OF_TABLE, "--dt", "20151210", "--batch", FIRST_S)
     assert (result.code, partition.current()) == (0, FIRST_S)
     assert "the batch before has 1 file of later micro-batches" in result.err

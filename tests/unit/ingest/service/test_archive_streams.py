@@ -20,7 +20,6 @@ from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.archive.copying import parts_of
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
 from sinks.archive.rerun_sink import RerunCommitter
@@ -217,7 +216,7 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
     acknowledged(folder, 0, FIRST_MS)
     with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
         stream.run(SECOND_MS, [event(2)])
-        assert len(parts_of(partition, rerun.batch_id)) == 1
+        assert len(partition.parts(rerun.batch_id)) == 1
         assert copy_current(rerun, streams).rows == 1
         assert rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}

@@ -1,15 +1,16 @@
 """The pointer of a partition, and which batches a cleanup removes."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchState, clean_up, entries_of, files_to_remove, keep, plan_cleanup, unkeep
-from sinks.archive.layout import SUCCESS, SUPERSEDED
+from sinks.archive.cleanup import BatchState, CleanupPlan, clean_up, entries_of, files_to_remove, plan_cleanup
+from sinks.archive.layout import STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
-from sinks.archive.switching import superseded_ms, switch
+from sinks.archive.switching import later_files, superseded_ms, switch
 from sinks.files.local_root import LocalRoot
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
@@ -20,8 +21,13 @@ PART = "part-0001449784612345-00000-5f0c9a31.parquet"
 
 
 @pytest.fixture
-def partition(tmp_path: Path) -> Partition:
-    partition = Partition(LocalRoot(tmp_path), "dt=20151210")
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "customer"
+
+
+@pytest.fixture
+def partition(root: Path) -> Partition:
+    partition = Partition(LocalRoot(root), "dt=20151210")
     for now_s in (FIRST_S, SECOND_S):
         batch_id = partition.create(now_s, "test")
         partition.root.write(partition.path(batch_id, PART), b"rows")
@@ -32,6 +38,16 @@ def partition(tmp_path: Path) -> Partition:
 
 def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
     return [entry.name for _, entry in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+
+
+def reported(plan: CleanupPlan) -> list[str]:
+    """The files that a cleanup reports as removed; those that it has announced."""
+    announced = list(files_to_remove(plan))
+    assert all(partition.root.exists(path) for path in announced for partition, _ in plan.batches)
+    found: list[str] = []
+    assert clean_up(plan, NOW_MS, found.append) == [entry for _, entry in plan.batches]
+    assert found == announced
+    return found
 
 
 class TestSwitch:
@@ -64,26 +80,36 @@ class TestSwitch:
         assert switch(partition, SECOND_S, NOW_MS) is None
         assert partition.current() == SECOND_S
 
+    def test_later_files_are_those_after_the_batch_before_was_complete(self, partition: Partition, root: Path) -> None:
+        os.utime(root / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
+        switch(partition, SECOND_S, NOW_MS)
+        first_name = str(NOW_MS - 2)
+        written = [("p+archive+rerun+1449847129", NOW_MS - 1), ("copy", NOW_MS), ("p+archive", NOW_MS + 1)]
+        for writer, time_ms in [*written, ("p+archive", NOW_MS + 2)]:  # of micro-batches that ran again
+            name = PartName(time_ms, 0, writer_digits(writer, first_name), "parquet")
+            partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
+        switch(partition, FIRST_S, NOW_MS + 3)
+        assert later_files(partition, SECOND_S, FIRST_S) == 2
+        both = PartName(NOW_MS + 1, 0, writer_digits("p+archive", first_name), "parquet")
+        partition.root.write(partition.path(FIRST_S, str(both)), b"rows")
+        assert later_files(partition, SECOND_S, FIRST_S) == 1
+        assert later_files(partition, FIRST_S, SECOND_S) == 0
+
 
 class TestCleanup:
     def test_3c10_age_counts_since_the_batch_was_superseded(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         assert removed(partition, NOW_MS + WEEK_MS - 1) == []
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        planned = list(files_to_remove(plan))
-        assert partition.root.exists(planned[0])
-        found: list[str] = []
-        assert [entry.name for entry in clean_up(plan, NOW_MS, found.append)] == [f"batch_id={FIRST_S}"]
-        assert found == planned
-        assert found[0] == partition.path(FIRST_S, SUCCESS)
+        assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUCCESS, SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
 
     def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         assert (plan.batches, plan.kept) == ((), {f"dt=20151210/batch_id={FIRST_S}": "it has _KEEP"})
-        unkeep(partition, FIRST_S)
+        partition.unkeep(FIRST_S)
         assert removed(partition, NOW_MS + WEEK_MS) == [f"batch_id={FIRST_S}"]
 
     def test_3c7_location_of_sql_keeps_a_batch(self, partition: Partition) -> None:
@@ -100,7 +126,7 @@ class TestCleanup:
     def test_batch_that_was_kept_since_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         assert clean_up(plan, NOW_MS + WEEK_MS) == []
         assert partition.batch(FIRST_S).is_complete
 
@@ -108,18 +134,19 @@ class TestCleanup:
         switch(partition, SECOND_S, NOW_MS)
         partition.root.remove_file(partition.path(FIRST_S, SUCCESS))
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        clean_up(plan, NOW_MS + WEEK_MS)
+        assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
 
     def test_3c4_incomplete_batch_stays_unless_requested(self, partition: Partition) -> None:
         late = partition.create(SECOND_S, "re-run 1")
         now_ms = (partition.root.entries(partition.path(late))[0].modified_ms) + WEEK_MS
         partition.point(SECOND_S)
-        keep(partition, FIRST_S)
+        partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
         status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, now_ms)}
         assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
+        assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)

@@ -233,13 +233,13 @@ class TestFiles:
 
 
 class TestTimes:
-    @pytest.mark.parametrize("time_ms", [0, -1, 10**18])
+    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
     def test_3c15_event_without_a_time_fails_by_default(self, root: Root, time_ms: int) -> None:
         with pytest.raises(EventError) as caught:
             Stream(root).flush(TIME_MS, [event(1, time_ms=time_ms)])
         assert caught.value.code == "no_event_time"
 
-    @pytest.mark.parametrize("time_ms", [0, -1, 10**18])
+    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
     def test_3c15_event_without_a_time_goes_to_the_default_partition_by_setting(self, root: Root, time_ms: int) -> None:
         settings = SETTINGS.model_copy(
             update=dict(ArchiveSettings.model_validate({"root": "r", "table": "t", "on_no_time": "default_partition"}))

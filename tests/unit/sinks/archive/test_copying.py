@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, Event, Origin
-from sinks.archive.copying import copy_parts, copy_rows, origins_in, parts_of
+from sinks.archive.copying import copy_parts, copy_rows, origins_in
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName
 from sinks.archive.partition import Partition
@@ -62,36 +62,36 @@ class TestParts:
         source = written(partition, settings, [event(2), event(1)], [event(3)], [event(4)])
         target = partition.create(START_S, "test")
         seen: list[int] = []
-        copied = copy_parts(partition, source, target, parts_of(partition, source).items(), on_rows=seen.append)
+        copied = copy_parts(partition, source, target, partition.parts(source).items(), on_rows=seen.append)
         assert (copied.files, copied.rows, copied.written, seen) == (3, 4, 1, [4])
         assert rows_in(partition.root, partition, target) == rows_in(partition.root, partition, source)
-        ((name, _),) = parts_of(partition, target).items()
+        ((name, _),) = partition.parts(target).items()
         assert (name.time_ms, name.suffix) == (DAY_MS + 2, settings.format.suffix)
 
     def test_files_of_the_target_size_stay_files(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(1)], [event(2)])
         target = partition.create(START_S, "test")
-        copied = copy_parts(partition, source, target, parts_of(partition, source).items(), target_bytes=1)
+        copied = copy_parts(partition, source, target, partition.parts(source).items(), target_bytes=1)
         assert (copied.written, offsets_in(partition.root, partition, target)) == (2, [1, 2])
 
     def test_rows_are_selected_by_their_origins(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(number) for number in range(10)], [event(10)])
         target = partition.create(START_S, "test")
-        parts = parts_of(partition, source).items()
+        parts = partition.parts(source).items()
         copied = copy_parts(partition, source, target, parts, lambda origin: origin.offset % 3 == 0)
         assert (copied.rows, offsets_in(partition.root, partition, target)) == (4, [0, 3, 6, 9])
 
     def test_no_row_leaves_no_file(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(1)])
         target = partition.create(START_S, "test")
-        copied = copy_parts(partition, source, target, parts_of(partition, source).items(), lambda _origin: False)
-        assert (copied.rows, copied.written, parts_of(partition, target)) == (0, 0, {})
+        copied = copy_parts(partition, source, target, partition.parts(source).items(), lambda _origin: False)
+        assert (copied.rows, copied.written, partition.parts(target)) == (0, 0, {})
 
     def test_column_that_a_file_lacks_is_null(self, partition: Partition, tmp_path: Path) -> None:
         source = batch_of(partition, parquet_of(a=[1, 2]), parquet_of(a=[3], b=["x"]), parquet_of(a=[4]))
         target = partition.create(START_S, "test")
-        copy_parts(partition, source, target, parts_of(partition, source).items())
-        (name,) = parts_of(partition, target)
+        copy_parts(partition, source, target, partition.parts(source).items())
+        (name,) = partition.parts(target)
         table = pq.ParquetFile(tmp_path / partition.path(target, str(name))).read()
         assert table.to_pydict() == {"a": [1, 2, 3, 4], "b": [None, None, "x", None]}
 
@@ -99,14 +99,14 @@ class TestParts:
         source = batch_of(partition, parquet_of(a=[1]), parquet_of(a=["x"]))
         target = partition.create(START_S, "test")
         with pytest.raises(ConflictError) as caught:
-            copy_parts(partition, source, target, parts_of(partition, source).items())
-        assert (caught.value.code, parts_of(partition, target)) == ("archive_columns_differ", {})
+            copy_parts(partition, source, target, partition.parts(source).items())
+        assert (caught.value.code, partition.parts(target)) == ("archive_columns_differ", {})
 
     @pytest.mark.parametrize("damaged", [0, 1])
     def test_damaged_file_is_named(self, partition: Partition, settings: ArchiveSettings, damaged: int) -> None:
         source = written(partition, settings, [event(1)], [event(2)])
         target = partition.create(START_S, "test")
-        parts = parts_of(partition, source)
+        parts = partition.parts(source)
         path = partition.path(source, str(list(parts)[damaged]))
         partition.root.write(path, partition.root.read(path)[:-9])
         with pytest.raises(ArchiveCorruptError, match="is damaged") as caught:
@@ -117,7 +117,7 @@ class TestParts:
 class TestOrigins:
     def test_all_rows_or_those_of_some_records(self, partition: Partition, settings: ArchiveSettings) -> None:
         source = written(partition, settings, [event(1), event(2), event(3)])
-        ((name, _),) = parts_of(partition, source).items()
+        ((name, _),) = partition.parts(source).items()
         path = partition.path(source, str(name))
         assert list(origins_in(partition.root, path)) == [Origin("t", 0, offset) for offset in (1, 2, 3)]
         some = {("t", 0, 3), ("other", 0, 1), ("t", 1, 2)}
@@ -135,7 +135,7 @@ def test_copy_in_place_keeps_the_selected_rows(offsets: list[int], kept: frozens
     if not offsets:
         return
     partition = Partition(root, "dt=20151210")
-    ((name, _),) = parts_of(partition, START_S).items()
+    ((name, _),) = partition.parts(START_S).items()
     root.write(path, root.read(partition.path(START_S, str(name))))
     assert copy_rows(root, [path], path, lambda origin: origin.offset in kept) == len(expected)
     assert root.exists(path) == bool(expected)
@@ -146,8 +146,8 @@ def test_copy_in_place_keeps_the_selected_rows(offsets: list[int], kept: frozens
 def test_lines_are_compressed_once(partition: Partition) -> None:
     source = written(partition, JSON, [event(1)], [event(2)])
     target = partition.create(START_S, "test")
-    copy_parts(partition, source, target, parts_of(partition, source).items())
-    ((name, _),) = parts_of(partition, target).items()
+    copy_parts(partition, source, target, partition.parts(source).items())
+    ((name, _),) = partition.parts(target).items()
     content = partition.root.read(partition.path(target, str(name)))
     assert gzip.decompress(content).count(b"\n") == 2
     assert content.count(b"\x1f\x8b\x08") == 1

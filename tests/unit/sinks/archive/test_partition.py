@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
 from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answer_of, answers, leases, put_answer, put_lease
@@ -82,6 +82,24 @@ class TestPartition:
         partition.root.write(f"{partition.folder}/{CURRENT}", content)
         with pytest.raises(ArchiveCorruptError, match="_CURRENT"):
             partition.current()
+
+    def test_pointer_to_a_batch_that_is_not_complete(self, partition: Partition) -> None:
+        assert (partition.pointed(), partition.readable_current()) == (None, None)
+        batch_id = partition.create(NOW_S, "a")
+        partition.point(batch_id)
+        assert (partition.pointed(), partition.readable_current()) == (batch_id, None)
+        partition.complete(batch_id)
+        assert partition.readable_current() == batch_id
+        partition.root.write(f"{partition.folder}/{CURRENT}", b"junk")
+        assert (partition.pointed(), partition.readable_current()) == (None, None)
+
+    def test_3c11_batch_that_is_not_there_is_not_kept(self, partition: Partition) -> None:
+        partition.create(NOW_S, "a")
+        for mark in (partition.keep, partition.unkeep):
+            with pytest.raises(NoArchiveBatchError, match=f"has no batch {NOW_S + 1}") as caught:
+                mark(NOW_S + 1)
+            assert caught.value.code == "no_archive_batch"
+        assert partition.batch_ids() == [NOW_S]
 
     def test_foreign_names(self, partition: Partition) -> None:
         for name in ("batch_id= 1449847129", "batchid=1", "batch_id=abc"):

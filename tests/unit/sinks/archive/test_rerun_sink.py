@@ -3,12 +3,15 @@
 import pytest
 
 from ingest.api import Batch, IntegrityError, SinkContext, TaskSpec, WriteCounts
+from sinks.archive.layout import NO_TIME
 from sinks.archive.partition import Partition
 from sinks.archive.rerun_sink import OTHER_PARTITION, RerunSettings, RerunSink
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, START_S, event, offsets_in
 
 DAY = 24 * 3_600_000
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999."""
 BATCH = Batch("b", DAY_MS + 40 * DAY, "a")
 """Long after the event times: late events are accepted."""
 
@@ -48,6 +51,14 @@ def test_rows_of_the_partition_go_into_the_batch(sink, context, partition):
     committer.commit(BATCH, [result])
     committer.commit(BATCH, [result])
     assert (offsets_in(partition.root, partition, START_S), partition.current()) == ([1], None)
+
+
+def test_partition_of_events_without_a_time_is_written_again(tmp_path, context):
+    settings = {"root": str(tmp_path), "table": "customer", "value": NO_TIME, "batch_id": START_S}
+    sink = RerunSink(RerunSettings.model_validate(settings))
+    events = [event(number, time_ms=time_ms) for number, time_ms in enumerate((0, LAST_MS, LAST_MS + 1, 10**18))]
+    reasons, _ = flushed(sink, context, sink.committer(context).prepare(BATCH, ()), *events)
+    assert reasons == [None, OTHER_PARTITION, None, None]
 
 
 def test_staged_file_that_is_gone_is_reported(sink, context, partition):
