@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from ingest.formats.times import moment
@@ -83,6 +84,28 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
         expected = made.expected(service.checkpoint(OLD), OLD)
         assert service.stop() == 0, service.last_lines()
     assert_same_table(table_of(expected, OLD, versions=10), rocksdb_table(store, OLD))
+
+
+def test_cancelled_replay_ends_after_its_tasks(kafka: Kafka, tmp_path: Path) -> None:
+    made = Ticks.produced(kafka, 100, partitions=2)
+    content = {
+        "stores": {"embedded": ticks.rocksdb(tmp_path / "store")},
+        "tables": {OLD: ticks.table("embedded")},
+        "pipelines": {OLD: ticks.pipeline(kafka, made.topic, "embedded", OLD, group=unique("group"), replay=KEPT)},
+    }
+    held = tmp_path / "held" / "after_last_send"
+    with Service(tmp_path / "service", content) as service:
+        with_lost_batches(service, OLD, made.topic, [50])
+        service.start(env={"INGEST_FAILPOINT": "after_last_send:1:hold", "INGEST_FAILPOINT_FOLDER": str(held.parent)})
+        service.wait_for_state("running", OLD)
+        request = {"start": moment(ticks.FIRST_MS), "end": moment(ticks.FIRST_MS + HOUR_MS)}
+        status, text = service.post(f"/pipelines/{OLD}/replay", json.dumps(request).encode())
+        assert status == 202, text
+        service.wait_for(lambda: held.exists() and held.read_text().endswith("\n"), "a task of the replay", 120)
+        assert service.post(f"/duties/{duty(service)['id']}/cancel")[0] == 202
+        service.wait_for(lambda: duty(service)["state"] == "cancelled", "cancelled")
+        assert not psutil.pid_exists(int(held.read_text().split()[0]))
+        assert service.stop() == 0, service.last_lines()
 
 
 def duty(service: Service) -> dict[str, Any]:
