@@ -40,10 +40,15 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     located = sql_paths(configuration, archived)
     rows: list[tuple[str, ...]] = []
     differing: list[str] = []
+    unread: list[tuple[str, str]] = []  # value of a partition, and its newest complete batch
     with root_errors(archived.root):
         for partition in archived.partitions(dt):
             value = archived.rule.value_in(partition.folder) or ""
-            for entry in entries_of(partition, now_ms()):
+            entries = entries_of(partition, now_ms())
+            complete = [str(each.batch_id) for each in entries if each.state is BatchState.COMPLETE]
+            if complete and all(each.state is not BatchState.CURRENT for each in entries):
+                unread.append((value, complete[-1]))
+            for entry in entries:
                 path = f"{partition.folder}/{entry.name}"
                 is_located = located.get(value) == path
                 if entry.state is BatchState.CURRENT and value in located and not is_located:
@@ -73,7 +78,11 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
         out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
     for each in differing:
         out.note(f"differs: {each}", "yellow")
+    for value, batch in unread:
+        out.note(f"{value}: no batch is current, so readers see no rows; batch {batch} is complete", "yellow")
     out.done(counted(len(rows), "batch", "batches"))
+    for value, batch in unread[:1]:
+        out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch}")
     if differing:
         out.next(f"ingest archive point {file} {table} --dt {differing[0].partition('=')[2].partition(':')[0]}")
 
@@ -158,7 +167,13 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
 
     configuration, archived = _opened(out, file, table)
     with root_errors(archived.root):
+        archived.settings.refuse_other_types(archived.root)
         current = current_paths(archived)
+        unread = len(archived.partitions(None)) - len(current)
+    if unread:
+        out.note(
+            f"{counted(unread, 'partition')} without a current batch: 'ingest archive history' names them", "yellow"
+        )
     changed = follow(configuration, archived, current)
     if changed is None:
         for statement in statements(archived, current):

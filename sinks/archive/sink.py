@@ -125,6 +125,20 @@ class ArchiveSettings(SinkSettings):
         """
         return open_root(f"{self.root.rstrip('/')}/{self.table}")
 
+    def refuse_other_types(self, root: Root) -> None:
+        """
+        Refuse columns that the files of the table have with other types.
+
+        Raises:
+            ConflictError: `archive_columns_differ`.
+            ArchiveCorruptError: the pointer or the file is damaged.
+            OSError: of the file system.
+        """
+        from sinks.archive.column_types import refuse_other_types
+
+        if self.format is ArchiveFormat.PARQUET:
+            refuse_other_types(root, self.rule, columns_of(self.columns))
+
 
 class Archive(Sink[ArchiveSettings]):
     """
@@ -169,7 +183,7 @@ class Archive(Sink[ArchiveSettings]):
         from sinks.archive.committing import ArchiveCommitter
 
         root, suffix = self.settings.open_table(), self.settings.format.suffix
-        check = partial(self._refuse_other_types, root)
+        check = partial(self.settings.refuse_other_types, root)
         return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay, check=check)
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - the same for every pipeline
@@ -178,7 +192,7 @@ class Archive(Sink[ArchiveSettings]):
 
         root = self.settings.open_table()
         with root_errors(root):
-            self._refuse_other_types(root)
+            self.settings.refuse_other_types(root)
             return f"partitions: {len(partitions(root, self.settings.rule))}"
 
     def dry_run(self) -> DryWrite:
@@ -196,9 +210,3 @@ class Archive(Sink[ArchiveSettings]):
             return {"table": settings.table, "partition": folder, "columns": plain_row_of(values)}
 
         return row
-
-    def _refuse_other_types(self, root: Root) -> None:
-        from sinks.archive.column_types import refuse_other_types
-
-        if self.settings.format is ArchiveFormat.PARQUET:
-            refuse_other_types(root, self.settings.rule, columns_of(self.settings.columns))

@@ -2,6 +2,8 @@
 
 import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sinks.archive.layout import SUCCESS, PartName
@@ -34,6 +36,12 @@ def partition(folder) -> Partition:
         partition.complete(batch_id)
     partition.point(FIRST_S)
     return partition
+
+
+def write_rows(partition: Partition, columns: dict[str, list[object]]) -> None:
+    """Replace the file of the first batch."""
+    with partition.root.new_file(partition.path(FIRST_S, PART)) as file:
+        pq.write_table(pa.table(columns), file)
 
 
 def test_history(ingest, partition):
@@ -108,7 +116,27 @@ def test_3c10_cleanup(ingest, partition):
     assert partition.batch_ids() == [SECOND_S]
 
 
+def test_batch_that_nobody_reads_is_told(ingest, partition):
+    partition.root.remove_file(f"{partition.folder}/_CURRENT")
+    note = f"20151210: no batch is current, so readers see no rows; batch {SECOND_S} is complete"
+    command = f"next: ingest archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
+    assert ingest("archive", "history", *OF_TABLE).err.splitlines() == [note, "2 batches", command]
+    registered = ingest("archive", "register", *OF_TABLE)
+    assert (registered.code, registered.err.splitlines()[0]) == (
+        0,
+        "1 partition without a current batch: 'ingest archive history' names them",
+    )
+
+
+def test_register_refuses_a_column_of_another_type(ingest, partition, folder):
+    write_rows(partition, {"amount": [1.5]})
+    refused = ingest("archive", "register", *OF_TABLE)
+    assert (refused.code, refused.out) == (4, "")
+    assert 'column "amount" is int64 in the file, and float64 in' in refused.err
+
+
 def test_register_prints_statements_without_a_metastore(ingest, partition, folder):
+    write_rows(partition, {"amount": [1]})
     result = ingest("archive", "register", *OF_TABLE)
     location = f"{folder.as_uri()}/archive/customer"
     columns = "`_topic` string, `_partition` int, `_offset` bigint, `_fan_out` bigint, `_time` timestamp, `user` string"
