@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteCounts, WriteRejectedError
-from ingest.api.bodies import BodyCounts
 from ingest.clock import now_ms
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
@@ -55,9 +54,8 @@ class MovedValues:
 
     def add(self, table: str, stored: StoredBody) -> None:
         """Count a value of a table."""
-        counts = BodyCounts(1, stored.length) if stored.is_new else BodyCounts(deduplicated=1)
         with self._lock:
-            self._counts.add_bodies(table, counts)
+            self._counts.add_bodies(table, stored.counts)
 
     def take_into(self, counts: WriteCounts) -> None:
         """Add what was counted since the last call of this method to the counts of a task."""
