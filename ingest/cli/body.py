@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sinks.bodies.horizon import Copy
     from sinks.bodies.reading import BodyReader
 
-DAMAGED = 5  # the exit code for stored data that is damaged
-
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the body: its SHA-256, 64 hex digits.")]
 ReferenceArgument = Annotated[
     str, typer.Argument(metavar="REFERENCE", help=r"Any text that says what refers to it, with \xNN for other bytes.")
@@ -256,6 +254,7 @@ def fsck(
 
     Example: ingest body fsck pipeline.yaml events
     """
+    from ingest.api import IntegrityError
     from ingest.cli.loading import loaded
     from ingest.plan.bodies import body_store
     from ingest.service.letter_references import LetterReferences
@@ -276,8 +275,14 @@ def fsck(
                 block = "" if finding.block is None else f" block {finding.block}"
                 text = f"{finding.body.hex()}{block}: {finding.kind.value.replace('_', ' ')}: {finding.detail}"
                 out.line(text, "red" if finding.kind.is_damage else "yellow")
+    for name, topics in letters.earlier_topics.items():
+        shown = ", ".join(f'"{topic}"' for topic in topics)
+        out.note(
+            f'the references of pipeline "{name}" stay: dead letters may wait in its earlier topic {shown}', "yellow"
+        )
+        out.note(f'once they are replayed, remove the topic from "dead-letters/{name}/topics" in `state_dir`')
     if damaged:
-        raise typer.Exit(DAMAGED)
+        raise typer.Exit(IntegrityError.exit_code)
     out.done(f"no body is damaged; {counted(sum(kinds.values()), 'other finding')}")
 
 

@@ -11,11 +11,13 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
-from ingest.durable import StatePath, file_errors
+from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
 
 OVERHEAD_BYTES = 512  # of a record batch with one record: 61 for the batch, about 20 for the record, rounded up
+_TOPICS = "topics"
+"""File with the names of the topics, one in a line: another topic in the file of the pipeline must not hide them."""
 
 _log = logger(__name__)
 
@@ -80,6 +82,13 @@ def loss_of_dead_letters(topic: str, settings: TopicSettings) -> Loss | None:
     )
 
 
+def noted_topics(state: StatePath, pipeline: str) -> frozenset[str]:
+    """The topics into which a pipeline has published dead letters whose values are in a body store."""
+    path = folder_of(state, pipeline) / _TOPICS
+    with file_errors(path):
+        return frozenset(path.read_text().split()) if path.exists() else frozenset()
+
+
 class KafkaDeadLetters(DeadLetterQueue):
     """
     Dead letters in a topic, which several pipelines may share.
@@ -108,6 +117,7 @@ class KafkaDeadLetters(DeadLetterQueue):
     ) -> None:
         self._topic = topic
         self._pipeline = pipeline
+        self._state = state
         self._files = FileDeadLetters(state, pipeline)
         folder = folder_of(state, pipeline)
         self._marks = Marks(folder / "topic.replayed")
@@ -131,6 +141,8 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._files.publish(large, batch_id, batch_time_ms)  # first, so that each pointer has its file
         if not dead_letters:
             return
+        if any(dead_letter.body is not None for dead_letter in parsed):
+            self._note_topic()
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
         if self._producer is None:
             self._producer = self._make_producer()
@@ -184,6 +196,13 @@ class KafkaDeadLetters(DeadLetterQueue):
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()
+
+    def _note_topic(self) -> None:
+        noted = noted_topics(self._state, self._pipeline)
+        if self._topic not in noted:
+            with file_errors(self._folder):
+                make_folder(self._folder)
+                write_durably(self._folder / _TOPICS, "\n".join(sorted({self._topic} | noted)).encode() + b"\n")
 
     def _load_marks(self) -> dict[str, Mark]:
         """Marks by position, for the present topic of this name."""

@@ -56,7 +56,8 @@ class DeadLetterReplay:
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
         self._recount = recount
-        self._unacknowledged_ms: int | None = None
+        self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
+        self._run_again: tuple[int, bool] | None = None
         self._runs: LaterRuns | None = None
         self._bodies = OpenLetterBodies(configuration, catalog)
         self._values: Mapping[RecordPlace, LetterBody] = {}
@@ -69,8 +70,6 @@ class DeadLetterReplay:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             opened.enter_context(self._lock)
-            checkpoint = Checkpoint(checkpoint_folder(self._configuration, self._pipeline.name))
-            self._unacknowledged_ms = checkpoint.uncommitted_ms()
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
@@ -153,10 +152,11 @@ class DeadLetterReplay:
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
-            StoreError: the store of the value is unavailable.
+            CheckpointError: a stored time is damaged.
+            StoreError: the store of the value, or the checkpoint, is unavailable.
         """
         dead_letter = entry.dead_letter
-        if dead_letter.batch_time_ms == self._unacknowledged_ms:
+        if self._runs_again(dead_letter.batch_time_ms):
             return SkipReason.RUNS_AGAIN
         components = self.components
         alone = dead_letter.component in components.alone
@@ -165,6 +165,16 @@ class DeadLetterReplay:
         if reasons.keys() != sinks or None in reasons.values():
             return None if self._bodies.keep(entry) else SkipReason.NO_BODY
         return max(reason for reason in reasons.values() if reason is not None)
+
+    def _runs_again(self, batch_time_ms: int) -> bool:
+        """
+        Whether a micro-batch is not acknowledged.
+
+        It is asked after the dead letters of the micro-batch were read: the pipeline may publish some during a replay.
+        """
+        if self._run_again is None or self._run_again[0] != batch_time_ms:
+            self._run_again = batch_time_ms, batch_time_ms == self._checkpoint.uncommitted_ms()
+        return self._run_again[1]
 
     def _skip_reasons(
         self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int

@@ -9,7 +9,6 @@ from ingest.api import ConfigError, ConflictError, NotFoundError, Record, Record
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
-from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.queue import Entry, ReplayOutcome
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
@@ -91,7 +90,7 @@ class OpenLetterBodies:
             ConflictError: another process writes a store that only one process may write.
             StoreError: the store is unavailable.
         """
-        for table in sorted({letter.body.table for letter in _with_bodies(entries) if letter.body is not None}):
+        for table in sorted({body.table for body, _ in _bodies_of(entries)}):
             try:
                 with self._held(table):
                     pass
@@ -113,11 +112,10 @@ class OpenLetterBodies:
             ConflictError: as `check`.
             StoreError: the store is unavailable; the references of some stay.
         """
-        for letter in _with_bodies(entries):
-            assert letter.body is not None  # noqa: S101 - for mypy
+        for body, reference in _bodies_of(entries):
             try:
-                with self._held(letter.body.table) as bodies:
-                    bodies.unmark(bytes.fromhex(letter.body.id), letter.body_reference)
+                with self._held(body.table) as bodies:
+                    bodies.unmark(bytes.fromhex(body.id), reference)
             except (ConfigError, NotFoundError):
                 continue  # released before, or the file declares no such body store any more
 
@@ -156,5 +154,8 @@ class RecordsWithValues:
             yield record if body is None else record._replace(value=self._bodies.read(body))
 
 
-def _with_bodies(entries: Iterable[Entry]) -> Iterator[DeadLetter]:
-    return (entry.dead_letter for entry in entries if entry.dead_letter.body is not None)
+def _bodies_of(entries: Iterable[Entry]) -> Iterator[tuple[LetterBody, bytes]]:
+    """The bodies of dead letters, each with its reference."""
+    for entry in entries:
+        if entry.dead_letter.body is not None:
+            yield entry.dead_letter.body, entry.dead_letter.body_reference

@@ -5,8 +5,10 @@ from typing import Self
 
 from ingest.api import ConflictError
 from ingest.config.model import Configuration
+from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.bodies import pipeline_of
 from ingest.dead_letters.files import FileDeadLetters
+from ingest.dead_letters.kafka import noted_topics
 from ingest.dead_letters.queue import ReplayOutcome
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.pipeline import checkpoint_folder
@@ -19,17 +21,22 @@ class LetterReferences:
     """
     Compares references with the dead letters of the pipelines; in a block, which holds the locks of pipelines.
 
-    Nothing is said about a pipeline that has no checkpoint in the state folder: its dead letters are elsewhere.
+    Nothing is said about a pipeline whose dead letters are elsewhere: it has no checkpoint in the state folder, or it
+    has published dead letters into another topic than the file names now.
 
     Args:
         configuration: of the pipelines.
         is_repair: lock the pipelines, so that none publishes dead letters meanwhile. A micro-batch that was not
             acknowledged runs again after that, and marks its bodies again.
+
+    Attributes:
+        earlier_topics: name of a pipeline -> other topics that may have its dead letters.
     """
 
     def __init__(self, configuration: Configuration, *, is_repair: bool = False) -> None:
         self._configuration = configuration
         self._is_repair = is_repair
+        self.earlier_topics: dict[str, list[str]] = {}
         self._waiting: dict[str, frozenset[bytes] | None] = {}
         self._locked: set[str] = set()
         self._opened = ExitStack()
@@ -76,8 +83,15 @@ class LetterReferences:
                 except ConflictError:
                     pass  # it runs, so its references are only reported
                 self._opened.push(opened.pop_all())
+        state = state_of(self._configuration)
+        settings = pipeline.dead_letters.settings
+        present = {settings.topic} if isinstance(settings, DeadLetterTopic) else set()
+        if earlier := noted_topics(state, name) - present:
+            # they may be on another cluster, of which the file has neither address nor login any more
+            self.earlier_topics[name] = sorted(earlier)
+            return None
         # those in files wait, too, if the file has named a topic since
-        files = FileDeadLetters(state_of(self._configuration), name)
+        files = FileDeadLetters(state, name)
         with closing(dead_letter_queue(self._configuration, pipeline)) as queue:
             return frozenset(
                 entry.dead_letter.body_reference

@@ -110,8 +110,7 @@ class StoredLetters(LetterSink):
             stored = self._put(store, value)
         body = stored.id.hex()
         self._kept.append((body, base64.b64encode(reference).decode()))
-        counts = BodyCounts(1, stored.length) if stored.is_new else BodyCounts(deduplicated=1)
-        self._counts.add_bodies(self.table, counts)
+        self._counts.add_bodies(self.table, stored.counts)
         return body
 
     def flush(self) -> SinkResult:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteCounts, WriteRejectedError
-from ingest.api.bodies import BodyCounts
 from ingest.clock import now_ms
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.options import BodyOptions
@@ -55,9 +54,8 @@ class MovedValues:
 
     def add(self, table: str, stored: StoredBody) -> None:
         """Count a value of a table."""
-        counts = BodyCounts(1, stored.length) if stored.is_new else BodyCounts(deduplicated=1)
         with self._lock:
-            self._counts.add_bodies(table, counts)
+            self._counts.add_bodies(table, stored.counts)
 
     def take_into(self, counts: WriteCounts) -> None:
         """Add what was counted since the last call of this method to the counts of a task."""
@@ -70,8 +68,9 @@ class BodyMovingStore:
     """
     A store that several processes may write, for the tasks and probes of a pipeline.
 
-    A body is durable and has the reference of its cell before the pointer is written. A call that is repeated, or a
-    micro-batch that runs again, stores nothing twice and writes the same pointer.
+    A body is durable and has the reference of its cell before the pointer is written; after a call that lasted longer
+    than half of `sweep_after`, it has a new one. A call that is repeated, or a micro-batch that runs again, stores
+    nothing twice and writes the same pointer.
 
     Args:
         store: not yet open.
@@ -125,8 +124,13 @@ class BodyMovingStore:
         rule = self._tables.get(table)
         if rule is None:
             self._store.apply(table, mutations)
-        else:
-            self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table, rule)))
+            return
+        move = partial(self._move, table, rule)
+        begun_ms = self._clock_ms()
+        self._store.apply(table, with_pointers(mutations, rule.threshold, move))
+        # a sweep may have dropped the references before the pointers arrived: it finds the pointers from now on
+        if self._clock_ms() - begun_ms >= rule.options.sweep_after_ms // 2:
+            with_pointers(mutations, rule.threshold, move)
 
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""

@@ -144,9 +144,10 @@ class BodyCommitter(Committer):
         files = [result.staged.path for result in map(StoreResult.unpacked, results) if result.staged is not None]
         with self._store.held() as store:
             stored = store_staged(store, files, self._tables)
-        for table, counts in stored.items():
-            self._on_stored(table, counts)
-        self._committer.commit(batch, results)
+            for table, counts in stored.items():
+                self._on_stored(table, counts)
+            # no sweep of this process comes between a reference and its pointer, however long this takes
+            self._committer.commit(batch, results)
 
     def abort(self, batch: Batch) -> None:
         """As that of the committer."""

@@ -13,6 +13,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from ingest.api import NotFoundError
+from ingest.api.bodies import BodyCounts
 from sinks.bodies.errors import HashMismatchError
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
@@ -36,6 +37,11 @@ class StoredBody(NamedTuple):
     id: bytes
     length: int
     is_new: bool
+
+    @property
+    def counts(self) -> BodyCounts:
+        """As one value of a record or a cell."""
+        return BodyCounts(1, self.length) if self.is_new else BodyCounts(deduplicated=1)
 
 
 class BodyWriter:

@@ -23,7 +23,7 @@ class DriverStore:
     def __init__(self, store: Store[Any], prepare: Callable[[Store[Any]], None] = lambda _store: None) -> None:
         self._store = store
         self._prepare = prepare
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._is_prepared = False
         self._is_open = False
         self._is_closed = False
@@ -50,7 +50,7 @@ class DriverStore:
     @contextmanager
     def held(self) -> Iterator[Store[Any]]:
         """
-        The open store, locked for the block.
+        The open store, locked for the block, within which the same thread may hold it again.
 
         Raises:
             IngestError: as `open`.

@@ -355,6 +355,29 @@ def test_dead_letters_of_a_micro_batch_that_runs_again_are_not_replayed(ingest, 
     assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [0, 4, 8]
 
 
+def test_dead_letters_that_are_published_after_the_replay_has_begun_are_not_replayed(
+    ingest, positions, folder, monkeypatch
+):
+    """The micro-batch that has published them is killed before its acknowledgement, and runs again."""
+    entries = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
+    checkpoint = folder / "data" / "state" / "checkpoints" / entries[0]["pipeline"]
+    for name, text in (("offsets", "v1"), ("commits", "v1"), ("times", str(entries[0]["batch_time_ms"]))):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "7").write_text(text)
+    entered = DeadLetterReplay.__enter__
+
+    def next_batch(replay):
+        found = entered(replay)
+        (checkpoint / "offsets" / "8").write_text("v1")
+        (checkpoint / "times" / "8").write_text(str(entries[-1]["batch_time_ms"]))
+        return found
+
+    monkeypatch.setattr(DeadLetterReplay, "__enter__", next_batch)
+    result = ingest("dead-letters", "replay", FILE)
+    assert "1 dead letter, because their micro-batch is not acknowledged" in result.err
+    assert offsets(ingest("dead-letters", "list", FILE, "--output", "json")) == [4, 8]
+
+
 class TestPurge:
     @pytest.fixture
     def replayed(self, ingest, positions):

@@ -12,6 +12,8 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.files import folder_of
+from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.pipeline.in_process import InProcessHost
 from ingest.service.dead_letters import dead_letter_queue
@@ -19,6 +21,7 @@ from ingest.service.letter_bodies import OpenLetterBodies
 from ingest.service.pipeline import checkpoint_folder
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
+from tests.support.dead_letter_topic import Topic
 from tests.support.killed_stores import KilledError
 from tests.support.large_letters import publish, run, written
 
@@ -249,6 +252,28 @@ class TestFsck:
         finally:
             checkpoint.unlock()
         assert len(references(configuration)) == 2
+
+    @pytest.mark.parametrize("is_published", [True, False])
+    def test_references_of_dead_letters_in_an_earlier_topic_stay(
+        self, ingest, configuration, letters, checkpoint, is_published
+    ):
+        """The file has named a topic before; its dead letters with bodies wait there."""
+        topic = Topic()
+        queue = KafkaDeadLetters(
+            topic.name,
+            pipeline="p",
+            state=configuration.local_dir,
+            admin=lambda: topic,
+            producer=lambda: topic,
+            reader=lambda: topic,
+        )
+        queue.publish([each.to_json() for each in (letters[1:] if is_published else letters[1:2])], 2, 1_000)
+        result = ingest("body", "fsck", FILE, "events", "--repair")
+        assert ('may wait in its earlier topic "dead"' in result.err) == is_published
+        assert (letters[2].body_reference in references(configuration)) == is_published
+        if is_published:
+            (folder_of(configuration.local_dir, "p") / "topics").write_text("")
+            assert self.found(ingest) == [self.UNNEEDED]
 
     def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):
         assert self.found(ingest, "--repair") == []

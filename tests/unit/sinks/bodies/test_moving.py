@@ -242,6 +242,30 @@ class TestSweep:
         BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [put])
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
 
+    @pytest.mark.parametrize("share", [0.4, 1, 2], ids=["shorter", "dropped", "purged"])
+    def test_call_that_lasts_long(self, store, bodies, clock, share):
+        """Sweeps between the reference and the pointer, and after it, leave a body that can be read."""
+
+        class Slow:
+            """A store whose write of the row lasts long, with a sweep in each `sweep_after`."""
+
+            def __getattr__(self, name):
+                return getattr(store, name)
+
+            def apply(self, table, mutations):
+                if table == "events":
+                    for _ in range(max(1, int(share))):
+                        clock.advance(int(DAY_S * min(1, share)))
+                        bodies.sweep()
+                store.apply(table, mutations)
+
+        put = Put(b"r", {b"f:q": LARGE}, 5)
+        BodyMovingStore(Slow(), RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+        for _ in range(3):
+            self.swept(bodies, clock)
+        assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
+        assert len(list(store.scan("events_bodies_refs", Scan()))) == 1
+
     @pytest.mark.parametrize("was_swept", [True, False])
     def test_reference_that_is_marked_again_while_a_sweep_drops_it(self, store, bodies, mover, clock, was_swept):
         put = Put(b"r", {b"f:q": LARGE}, 5)

@@ -1,11 +1,12 @@
 """Large values of a store that only the driver writes: staged by tasks, stored by the driver."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ingest.api import IntegrityError, Record, Scan, WriteCounts
+from ingest.api import Batch, Committer, IntegrityError, Record, Scan, WriteCounts
 from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.config import load
@@ -18,7 +19,8 @@ from ingest.service.stores import SharedStores, committers_of
 from sinks.bodies.errors import BodiesDifferError
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved
-from sinks.bodies.staging import store_staged
+from sinks.bodies.staging import BodyCommitter, store_staged
+from sinks.memory import MemoryStore
 from sinks.writing import apply_staged as module
 from sinks.writing.driver_store import DriverStore
 from tests.support.killed_stores import KilledError, KilledStore
@@ -136,3 +138,26 @@ def test_damaged_file_is_refused_before_rows_are_applied(configuration, monkeypa
     with pytest.raises(IntegrityError, match="staged file"):
         run(configuration, 1_000, LARGE)
     assert applied == []
+
+
+def test_store_is_held_from_the_references_to_the_rows():
+    """A sweep of another thread of the driver does not come in between, however long that takes."""
+    driver = DriverStore(MemoryStore())
+    is_free = []
+
+    def acquired() -> bool:
+        if found := driver._lock.acquire(blocking=False):
+            driver._lock.release()
+        return found
+
+    class Rows(Committer):
+        """Commits the rows."""
+
+        def commit(self, batch, results):
+            with ThreadPoolExecutor(1) as other:
+                is_free.append(other.submit(acquired).result())
+            with driver.held():
+                pass
+
+    BodyCommitter(Rows(), driver, {}).commit(Batch("1", 1_000, "1"), [])
+    assert is_free == [False]
