@@ -34,6 +34,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive_sql import sql_paths
     from sinks.archive.cleanup import BatchState, entries_of
+    from sinks.archive.reruns import leases
     from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
@@ -41,9 +42,10 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     rows: list[tuple[str, ...]] = []
     differing: list[str] = []
     with root_errors(archived.root):
+        reruns = list(leases(archived.root, now_ms()))
         for partition in archived.partitions(dt):
             value = archived.rule.value_in(partition.folder) or ""
-            for entry in entries_of(partition, now_ms()):
+            for entry in entries_of(partition, reruns):
                 path = f"{partition.folder}/{entry.name}"
                 is_located = located.get(value) == path
                 if entry.state is BatchState.CURRENT and value in located and not is_located:

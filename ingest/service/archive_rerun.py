@@ -27,7 +27,7 @@ from sinks.archive.copying import origins_in
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import leases
+from sinks.archive.reruns import leases, of_partition
 from sinks.files.root import root_errors
 
 
@@ -238,6 +238,6 @@ def _is_empty(partition: Partition) -> bool:
 def _remove_empty(partition: Partition) -> None:
     """Remove a partition whose batches have no rows, unless another process writes one too; no stream may run."""
     with root_errors(partition.root):
-        writes = [marker for marker in leases(partition.root, now_ms()) if marker.partition == partition.folder]
+        writes = of_partition(leases(partition.root, now_ms()), partition.folder)
         if len(writes) <= 1 and _is_empty(partition):
             partition.root.remove_tree(partition.folder)
