@@ -23,9 +23,9 @@ from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
-from sinks.archive.copying import origins_in
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.partition import Partition
+from sinks.archive.reading import origins_in
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import leases, of_partition
 from sinks.files.root import root_errors

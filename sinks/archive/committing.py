@@ -11,10 +11,11 @@ import orjson
 from ingest.api import Batch, Committer, IngestError, IntegrityError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
-from sinks.archive.copying import copy_rows, origins_in
+from sinks.archive.copying import copy_rows
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
+from sinks.archive.reading import origins_in
 from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, of_partition, put_answer
 from sinks.archive.task_writer import StagedPart
 from sinks.files.root import Root, root_errors
