@@ -34,6 +34,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive_sql import sql_paths
     from sinks.archive.cleanup import BatchState, entries_of
+    from sinks.archive.reruns import leases
     from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
@@ -42,9 +43,10 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     differing: list[str] = []
     unread: list[tuple[str, str]] = []  # value of a partition, and its newest complete batch
     with root_errors(archived.root):
+        reruns = list(leases(archived.root, now_ms()))
         for partition in archived.partitions(dt):
             value = archived.rule.value_in(partition.folder) or ""
-            entries = entries_of(partition, now_ms())
+            entries = entries_of(partition, reruns)
             complete = [str(each.batch_id) for each in entries if each.state is BatchState.COMPLETE]
             if complete and all(each.state is not BatchState.CURRENT for each in entries):
                 unread.append((value, complete[-1]))

@@ -23,12 +23,12 @@ from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
-from sinks.archive.copying import origins_in
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
+from sinks.archive.reading import origins_in
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import leases
+from sinks.archive.reruns import leases, of_partition
 from sinks.files.root import root_errors
 
 
@@ -245,7 +245,7 @@ def _remove_empty(partition: Partition) -> None:
     """Remove the markers of an empty partition, unless another process writes a batch of it; no stream may run."""
     root = partition.root
     with root_errors(root):
-        writes = [marker for marker in leases(root, now_ms()) if marker.partition == partition.folder]
+        writes = of_partition(leases(root, now_ms()), partition.folder)
         if len(writes) > 1 or not _is_empty(partition):
             return
         root.remove_file(f"{partition.folder}/{CURRENT}")

@@ -12,9 +12,10 @@ from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.committing import recorded_writers
-from sinks.archive.copying import Copied, Keeps, copy_parts, types_in
+from sinks.archive.copying import Copied, Keeps, copy_parts
 from sinks.archive.layout import WRITERS, ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
+from sinks.archive.reading import types_in
 from sinks.archive.rerun import Rerun
 from sinks.files.root import root_errors
 

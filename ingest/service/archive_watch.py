@@ -10,6 +10,7 @@ from ingest.service.duties import Duties
 from ingest.service.pipeline import Shared
 from ingest.service.table_watch import Measures, TableWatch
 from sinks.archive.cleanup import BatchState, PartitionEntry, entries_of
+from sinks.archive.reruns import leases
 from sinks.files.root import root_errors
 
 CHECK_S = 600.0
@@ -36,7 +37,8 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with root_errors(table.root):
-        entries = [entry for partition in table.partitions(None) for entry in entries_of(partition, now_ms())]
+        reruns = list(leases(table.root, now_ms()))
+        entries = [entry for partition in table.partitions(None) for entry in entries_of(partition, reruns)]
 
     def of(state: BatchState) -> list[PartitionEntry]:
         return [entry for entry in entries if entry.state is state]

@@ -9,7 +9,7 @@ and stay with their folders.
 re-runs are read again; a batch that is in use now gets its `_SUCCESS` back.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ingest import failpoint
 from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import leases
+from sinks.archive.reruns import RerunLease, leases, of_partition
 from sinks.archive.switching import superseded_ms
 
 MIN_AGE_MS = 24 * 3_600_000
@@ -85,38 +85,45 @@ class CleanupPlan:
         return sum(entry.size_bytes for _, entry in self.batches)
 
 
-def entries_of(partition: Partition, now_ms: int) -> list[PartitionEntry]:
-    """The entries of a partition, foreign ones last; a damaged pointer makes no batch current."""
+def entries_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[PartitionEntry]:
+    """
+    The entries of a partition, foreign ones last; a damaged pointer makes no batch current.
+
+    Args:
+        partition: of the table.
+        reruns: the leases of the table that have an effect.
+
+    Raises:
+        OSError: of the file system.
+    """
     current = partition.readable_current()
-    written = _written(partition, now_ms)
+    written = {lease.batch_id for lease in of_partition(reruns, partition.folder)}
     found = []
-    for batch in partition.batches():
-        is_current = batch.id == current
+    for batch_id in partition.batch_ids():
+        entries = partition.root.entries(partition.path(batch_id))
+        markers = {entry.name for entry in entries if not entry.is_folder}
+        is_current = batch_id == current
         state = (
             BatchState.CURRENT
             if is_current
             else BatchState.WRITING
-            if batch.id in written
+            if batch_id in written
             else BatchState.COMPLETE
-            if batch.is_complete
+            if SUCCESS in markers
             else BatchState.INCOMPLETE
         )
-        parts = [
-            entry
-            for entry in partition.root.entries(partition.path(batch.id))
-            if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART
-        ]
-        since_ms = None if is_current else superseded_ms(partition, batch.id)
+        parts = [entry for entry in entries if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART]
+        since_ms = None if is_current else superseded_ms(partition, batch_id, entries)
         found.append(
             PartitionEntry(
-                batch_folder(batch.id),
-                batch.id,
+                batch_folder(batch_id),
+                batch_id,
                 state,
-                batch.is_kept,
+                KEEP in markers,
                 since_ms,
                 sum(part.size for part in parts),
                 len(parts),
-                partition.owner(batch.id),
+                partition.owner(batch_id),
             )
         )
     return [*found, *(PartitionEntry(name, None, BatchState.FOREIGN) for name in partition.foreign())]
@@ -146,8 +153,9 @@ def plan_cleanup(
     removed: list[tuple[Partition, PartitionEntry]] = []
     kept: dict[str, str] = {}
     foreign: list[str] = []
+    reruns = [lease for root in {each.root for each in partitions} for lease in leases(root, now_ms)]
     for partition in partitions:
-        entries = entries_of(partition, now_ms)
+        entries = entries_of(partition, reruns)
         has_current = any(entry.state is BatchState.CURRENT for entry in entries)
         for entry in entries:
             path = f"{partition.folder}/{entry.name}"
@@ -189,7 +197,7 @@ def clean_up(
         root.remove_file(f"{folder}/{SUCCESS}")
         failpoint.point("archive_hidden")()
         is_kept = root.exists(f"{folder}/{KEEP}")
-        if is_kept or partition.pointed() == entry.batch_id or entry.batch_id in _written(partition, now_ms):
+        if is_kept or partition.pointed() == entry.batch_id or _is_written(partition, entry.batch_id, now_ms):
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
@@ -245,6 +253,6 @@ def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
             yield f"{folder}/{entry.name}"
 
 
-def _written(partition: Partition, now_ms: int) -> set[int]:
-    """The batches that a re-run writes now."""
-    return {each.batch_id for each in leases(partition.root, now_ms) if each.partition == partition.folder}
+def _is_written(partition: Partition, batch_id: int, now_ms: int) -> bool:
+    """Whether a re-run writes a batch now."""
+    return any(each.batch_id == batch_id for each in of_partition(leases(partition.root, now_ms), partition.folder))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from ingest.api import ConflictError
 from sinks.archive.columns import Column
-from sinks.archive.copying import types_in
 from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
 from sinks.archive.partition import partitions
+from sinks.archive.reading import types_in
 from sinks.files.root import Root
 
 

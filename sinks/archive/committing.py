@@ -10,11 +10,12 @@ import orjson
 from ingest.api import Batch, Committer, IngestError
 from ingest.clock import now_ms
 from ingest.observe.logs import logger
-from sinks.archive.copying import copy_rows, origins_in
+from sinks.archive.copying import copy_rows
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
+from sinks.archive.reading import origins_in
+from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, of_partition, put_answer
 from sinks.archive.staging import place, unpack
 from sinks.files.root import Root, root_errors
 
@@ -250,5 +251,5 @@ def recorded_writers(root: Root) -> list[str]:
 
 def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
     """The batches that re-runs of a partition write; one that was removed gets nothing."""
-    ids = [lease.batch_id for lease in reruns if lease.partition == partition.folder]
+    ids = [lease.batch_id for lease in of_partition(reruns, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]

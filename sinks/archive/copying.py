@@ -1,34 +1,25 @@
 """
-Copies rows of a batch into few large files of another batch, and reads the origins of rows.
+Copies rows of a batch into few large files of another batch.
 
 Rows stay in the order of the files, whose names begin with the batch time.
 """
 
-import gzip
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from ingest.api import ConflictError, Origin, RecordPlace
-from sinks.archive.columns import PLACE
-from sinks.archive.errors import ArchiveCorruptError
+from ingest.api import ConflictError, Origin
 from sinks.archive.layout import ArchiveFormat, PartName, writer_digits
 from sinks.archive.partition import Partition
-from sinks.archive.row_files import type_name
+from sinks.archive.reading import batches_in, lines_in, origin_of, origins_of, schema_in
+from sinks.archive.row_files import gzip_writer, parquet_writer
 from sinks.files.root import Entry, Root
 
 TARGET_BYTES = 128 << 20
 """Of a written file: as large as a block of HDFS, so that a task of Spark reads one."""
-_ROWS = 65_536  # of a record batch, several of which become a row group
-_GROUP_BYTES = 64 << 20  # of a row group in memory
+_GROUP_BYTES = 64 << 20  # of a row group in memory, of several record batches
 _LINES_BYTES = 1 << 20  # of lines that are compressed together
-_GZIP_LEVEL = 6
-_ORIGIN = [column.name for column in PLACE[: len(Origin._fields)]]
 
 Keeps = Callable[[Origin], bool]
 """Whether the row of an event is copied."""
@@ -110,54 +101,6 @@ def copy_rows(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None =
     return rows
 
 
-def origins_in(root: Root, path: str, records: Collection[RecordPlace] | None = None) -> Iterator[Origin]:
-    """
-    The origins of the rows of a file.
-
-    Args:
-        root: of the table.
-        path: of the file.
-        records: only rows of these; None for all.
-
-    Raises:
-        ArchiveCorruptError: the file is damaged.
-        OSError: of the file system.
-    """
-    found = _origins_of_parquet if path.endswith(ArchiveFormat.PARQUET.suffix) else _origins_of_lines
-    offsets = None if records is None else {offset for _, _, offset in records}
-    for origin in found(root, path, offsets):
-        if records is None or origin[:3] in records:
-            yield origin
-
-
-def types_in(root: Root, path: str) -> dict[str, str]:
-    """
-    The columns of a Parquet file, by its end: name -> type, as the option of a column has it.
-
-    Args:
-        root: of the table.
-        path: of the file.
-
-    Raises:
-        ArchiveCorruptError: the file is damaged.
-        OSError: of the file system.
-    """
-    return {field.name: type_name(field.type) for field in _schema_of(root, path)}
-
-
-def _origins_of_parquet(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
-    wanted = None if offsets is None else pa.array(offsets, pa.int64())
-    for batch in _batches(root, path, _ORIGIN):
-        yield from _origins(batch if wanted is None else batch.filter(pc.is_in(batch.column("_offset"), wanted)))
-
-
-def _origins_of_lines(root: Root, path: str, offsets: Collection[int] | None) -> Iterator[Origin]:
-    for line in _lines(root, path):
-        origin = _origin_of(root, path, line)
-        if offsets is None or origin.offset in offsets:
-            yield origin
-
-
 def _groups(parts: Iterable[tuple[PartName, Entry]], target_bytes: int) -> Iterator[list[tuple[PartName, Entry]]]:
     group: list[tuple[PartName, Entry]] = []
     size = 0
@@ -175,11 +118,11 @@ def _copy_parquet(root: Root, paths: Sequence[str], path: str, keeps: Keeps | No
     """A column that a file lacks is null in its rows; memory is bounded by a row group."""
     schema = _common_schema(root, paths)
     rows = 0
-    with root.new_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    with root.new_file(path) as file, parquet_writer(file, schema) as writer:
         pending: list[pa.RecordBatch] = []
         for each in paths:
-            for batch in _batches(root, each):
-                kept = batch if keeps is None else batch.filter(pa.array(map(keeps, _origins(batch)), pa.bool_()))
+            for batch in batches_in(root, each):
+                kept = batch if keeps is None else batch.filter(pa.array(map(keeps, origins_of(batch)), pa.bool_()))
                 pending.append(_with_columns(kept, schema))
                 rows += kept.num_rows
                 if sum(found.nbytes for found in pending) >= _GROUP_BYTES:
@@ -192,11 +135,11 @@ def _copy_parquet(root: Root, paths: Sequence[str], path: str, keeps: Keeps | No
 
 def _copy_lines(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None) -> int:
     rows = 0
-    with root.new_file(path) as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as writer:
+    with root.new_file(path) as file, gzip_writer(file) as writer:
         pending = bytearray()
         for each in paths:
-            for line in _lines(root, each):
-                if keeps is not None and not keeps(_origin_of(root, each, line)):
+            for line in lines_in(root, each):
+                if keeps is not None and not keeps(origin_of(root, each, line)):
                     continue
                 pending += line
                 rows += 1
@@ -208,7 +151,7 @@ def _copy_lines(root: Root, paths: Sequence[str], path: str, keeps: Keeps | None
 
 
 def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
-    schemas = [_schema_of(root, path) for path in paths]
+    schemas = [schema_in(root, path) for path in paths]
     try:
         return pa.unify_schemas(schemas)
     except pa.ArrowException as error:
@@ -219,51 +162,9 @@ def _common_schema(root: Root, paths: Sequence[str]) -> pa.Schema:
         ) from error
 
 
-def _schema_of(root: Root, path: str) -> pa.Schema:
-    try:
-        with root.open(path) as content:
-            return pq.read_schema(content)
-    except pa.ArrowException as error:
-        raise _damaged(root, path, error) from error
-
-
-def _batches(root: Root, path: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    try:
-        with root.open(path) as content, pq.ParquetFile(content) as rows:
-            yield from rows.iter_batches(_ROWS, columns=columns)
-    except pa.ArrowException as error:
-        raise _damaged(root, path, error) from error
-
-
-def _lines(root: Root, path: str) -> Iterator[bytes]:
-    try:
-        with root.open(path) as content, gzip.GzipFile(fileobj=content) as lines:
-            yield from lines
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise _damaged(root, path, error) from error
-
-
-def _origins(batch: pa.RecordBatch) -> Iterator[Origin]:
-    return map(Origin, *(batch.column(name).to_pylist() for name in _ORIGIN))
-
-
-def _origin_of(root: Root, path: str, line: bytes) -> Origin:
-    try:
-        row = orjson.loads(line)
-        return Origin(*(row[name] for name in _ORIGIN))
-    except (ValueError, TypeError, KeyError) as error:
-        raise _damaged(root, path, error) from error
-
-
 def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     names = batch.schema.names
     columns = [
         batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type) for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _damaged(root: Root, path: str, error: Exception) -> ArchiveCorruptError:
-    return ArchiveCorruptError(
-        f'"{path}" in "{root}" is damaged: {error}', hint="write the partition again with 'ingest archive rerun'"
-    )

@@ -63,8 +63,8 @@ class Partition:
 
     def batch(self, batch_id: int) -> ArchiveBatch:
         """The markers of a batch; one that does not exist is not complete."""
-        exists = self.root.exists
-        return ArchiveBatch(batch_id, exists(self.path(batch_id, SUCCESS)), exists(self.path(batch_id, KEEP)))
+        names = self.root.file_names(self.path(batch_id))
+        return ArchiveBatch(batch_id, SUCCESS in names, KEEP in names)
 
     def parts(self, batch_id: int) -> dict[PartName, Entry]:
         """The files of rows of a batch, sorted by batch time."""

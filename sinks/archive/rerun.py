@@ -14,7 +14,7 @@ from ingest.clock import now_ms
 from ingest.durable.lock import this_process
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, put_lease, remove_lease
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, of_partition, put_lease, remove_lease
 from sinks.archive.switching import switch
 from sinks.files.root import root_errors
 
@@ -155,8 +155,8 @@ class Rerun:
     def _check_others(self) -> None:
         if not self._exclusive:
             return
-        for other in leases(self.partition.root, self._clock_ms()):
-            if other.partition == self.partition.folder and other.batch_id < self.batch_id:
+        for other in of_partition(leases(self.partition.root, self._clock_ms()), self.partition.folder):
+            if other.batch_id < self.batch_id:
                 raise ConflictError(
                     f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
                     code="archive_rerun_runs",

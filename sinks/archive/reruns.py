@@ -15,7 +15,7 @@ A lease without a heartbeat for ten minutes has no effect: its process has ended
 it has one owner at a time and no content, while several re-runs may write, and streams read which batches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
 import orjson
@@ -98,6 +98,11 @@ def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
                 continue
             if lease is not None and now_ms - lease.heartbeat_ms <= STALE_MS:
                 yield lease
+
+
+def of_partition(found: Iterable[RerunLease], folder: str) -> list[RerunLease]:
+    """The leases of the partition that is in a folder."""
+    return [lease for lease in found if lease.partition == folder]
 
 
 def put_answer(root: Root, rerun_id: str, answer: Answer) -> None:

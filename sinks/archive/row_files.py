@@ -38,7 +38,7 @@ class RowFile(ABC):
 class _ParquetFile(RowFile):
     def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
         self._schema = pa.schema([(column.name, _TYPES[column.column_type]) for column in columns])
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+        self._writer = parquet_writer(file, self._schema)
 
     def write(self, rows: Sequence[Row]) -> None:
         columns = [
@@ -53,8 +53,7 @@ class _ParquetFile(RowFile):
 class _JsonFile(RowFile):
     def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
         self._plain_row_of = plain_row_maker(columns)
-        # without a time and a name, so equal rows give equal bytes
-        self._file = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
+        self._file = gzip_writer(file)
 
     def write(self, rows: Sequence[Row]) -> None:
         plain_row_of = self._plain_row_of
@@ -62,6 +61,16 @@ class _JsonFile(RowFile):
 
     def close(self) -> None:
         self._file.close()
+
+
+def parquet_writer(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
+    """Writes Parquet as archives have it; the file object stays open."""
+    return pq.ParquetWriter(file, schema, compression="zstd")
+
+
+def gzip_writer(file: BinaryIO) -> gzip.GzipFile:
+    """Compresses lines as archives have them: without a time and a name, so equal rows give equal bytes."""
+    return gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
 
 
 def type_name(arrow_type: pa.DataType) -> str:

@@ -7,11 +7,15 @@ Moves the pointer of a partition to another complete batch, so that readers neve
    the two sees the other: the pointer returns, or the cleanup leaves the batch.
 """
 
+import contextlib
+from collections.abc import Iterable
+
 from ingest import failpoint
 from ingest.formats.times import iso_milliseconds, moment
 from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.layout import SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
+from sinks.files.root import Entry
 
 
 def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
@@ -64,28 +68,28 @@ def later_files(partition: Partition, before: int, current: int) -> int:
         OSError: of the file system.
     """
     parts = partition.parts(before)
-    completed_ms = _times(partition, before).get(SUCCESS, 0)
-    since_ms = max([completed_ms, *(name.time_ms for name in partition.parts(current))])
+    entries = partition.root.entries(partition.path(before))
+    completed_ms = [entry.modified_ms for entry in entries if entry.name == SUCCESS]
+    since_ms = max([0, *completed_ms, *(name.time_ms for name in partition.parts(current))])
     return sum(name.time_ms > since_ms for name in parts)
 
 
-def superseded_ms(partition: Partition, batch_id: int) -> int | None:
+def superseded_ms(partition: Partition, batch_id: int, entries: Iterable[Entry]) -> int | None:
     """
     When a batch stopped being current, ms since the epoch; of one that never was, when it was completed.
 
     Of one that is not complete, the newest change of a file; None if the file system has no times.
+
+    Args:
+        partition: that has the batch.
+        batch_id: of the batch.
+        entries: of its folder.
     """
-    try:
-        return iso_milliseconds(partition.root.read(partition.path(batch_id, SUPERSEDED)).strip())
-    except (FileNotFoundError, ValueError):
-        pass
-    times = _times(partition, batch_id)
+    times = {entry.name: entry.modified_ms for entry in entries}
+    if SUPERSEDED in times:
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return iso_milliseconds(partition.root.read(partition.path(batch_id, SUPERSEDED)).strip())
     return times.get(SUCCESS, max(times.values(), default=0)) or None
-
-
-def _times(partition: Partition, batch_id: int) -> dict[str, int]:
-    """When each file of a batch was last changed, ms since the epoch; 0 if the file system has no times."""
-    return {entry.name: entry.modified_ms for entry in partition.root.entries(partition.path(batch_id))}
 
 
 def _check_complete(partition: Partition, batch_id: int) -> None:

@@ -3,9 +3,10 @@ Files in another file system, by fsspec: HDFS over WebHDFS, S3, and others that 
 
 - HDFS renames files and folders at once, so a dump becomes visible as on a disk.
 - On an object store, such as S3, a file appears when its upload ends. Folders cannot be renamed: the files of a dump
-  have their final names at once, and `_SUCCESS`, written last, makes the dump visible. `create` and `replace` are
-  conditional writes (`If-None-Match`, `If-Match`): the server refuses all but one. A server that ignores the condition
-  is refused.
+  have their final names at once, and `_SUCCESS`, written last, makes the dump visible. `create` is a conditional write
+  (`If-None-Match`): the server refuses all but one. The first `create` is repeated, and a server that does not refuse
+  the repetition is refused. `replace` is a conditional write of S3 (`If-Match`), which is not tested in advance; other
+  object stores have no `replace`.
 """
 
 import contextlib
@@ -115,9 +116,14 @@ class RemoteRoot(Root):
             self._move(temporary, self._path(path), "NONE")
 
     def replace(self, path: str, old: bytes, new: bytes) -> bool:
-        """Replace a file that still has the content `old`; whether it had."""
-        if not self._is_s3:
+        """Replace a file that still has the content `old`; whether it had. Not on object stores other than S3."""
+        if self._is_hdfs:
             return super().replace(path, old, new)
+        if not self._is_s3:
+            raise ConfigError(
+                f'"{path}" in "{self.url}" cannot be taken over: only S3 replaces an object on a condition',
+                hint="remove the file once the process that it names has ended, then start the command again",
+            )
         full = self._path(path)
         try:
             with remote_errors(full):

@@ -104,6 +104,9 @@ class Root(ABC):
         """
         Move a file or a folder, at once; of several processes, one succeeds. Durable when it returns.
 
+        An object store moves only a file, by a copy: if the process is killed, both files may be there, and several
+        processes may succeed. Nothing that needs one winner may rely on it there.
+
         Raises:
             FileNotFoundError: there is nothing at the path.
             FileExistsError: there is something at the new path.
@@ -154,6 +157,9 @@ class Root(ABC):
 
         Returns:
             Whether it had; False also if there is no file.
+
+        Raises:
+            ConfigError: the file system has no such operation.
         """
         folder, slash, name = path.rpartition("/")
         aside = f"{folder}{slash}{TEMPORARY}{secrets.token_hex(8)}-{name}"

@@ -8,7 +8,7 @@ from sinks.files.root import Entry, Root
 
 
 class CrashError(BaseException):
-    """The process has ended; no handler of the product catches it."""
+    """The process has ended; the task of an archive alone catches it, and raises StoreUnavailableError instead."""
 
 
 class CrashingRoot(Root):

@@ -7,11 +7,12 @@ import pytest
 
 from ingest.api import NotFoundError
 from sinks.archive.cleanup import BatchState, CleanupPlan, clean_up, entries_of, files_to_remove, plan_cleanup
-from sinks.archive.layout import STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
+from sinks.archive.layout import RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import later_files, superseded_ms, switch
 from sinks.files.local_root import LocalRoot
+from sinks.files.root import Entry
 
 FIRST_S, SECOND_S = 1449784608, 1449847129
 DAY_MS = 86_400_000
@@ -55,7 +56,7 @@ class TestSwitch:
         assert switch(partition, SECOND_S, NOW_MS) == FIRST_S
         assert partition.current() == SECOND_S
         assert partition.root.read(partition.path(FIRST_S, PART)) == b"rows"
-        assert superseded_ms(partition, FIRST_S) == NOW_MS
+        assert superseded_ms(partition, FIRST_S, partition.root.entries(partition.path(FIRST_S))) == NOW_MS
 
     def test_3c12_to_an_incomplete_or_missing_batch_is_refused(self, partition: Partition) -> None:
         incomplete = partition.create(SECOND_S, "test")
@@ -144,7 +145,7 @@ class TestCleanup:
         partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
-        status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, now_ms)}
+        status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, ())}
         assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
         assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
@@ -152,6 +153,20 @@ class TestCleanup:
         switch(partition, SECOND_S, NOW_MS)
         put_lease(partition.root, RerunLease("r", partition.folder, FIRST_S, "test", NOW_MS + WEEK_MS))
         assert removed(partition, NOW_MS + WEEK_MS) == []
+
+    def test_leases_are_listed_once_for_all_partitions(self, root: Path) -> None:
+        class Listed(LocalRoot):
+            def entries(self, folder: str) -> list[Entry]:
+                folders.append(folder)
+                return super().entries(folder)
+
+        folders: list[str] = []
+        files = Listed(root)
+        table = [Partition(files, f"dt=2015121{day}") for day in range(3)]
+        for partition in table:
+            partition.ensure_current(FIRST_S, "test")
+        plan_cleanup(table, NOW_MS, WEEK_MS)
+        assert folders.count(RERUNS) == 1
 
     def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
@@ -164,7 +179,7 @@ class TestCleanup:
         assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
         clean_up(plan, NOW_MS + WEEK_MS)
         assert all(partition.root.exists(path) for path in plan.foreign)
-        assert [entry.name for entry in entries_of(partition, NOW_MS) if entry.batch_id is None] == names
+        assert [entry.name for entry in entries_of(partition, ()) if entry.batch_id is None] == names
 
     def test_partition_without_a_pointer_loses_nothing(self, partition: Partition) -> None:
         partition.root.remove_file(f"{partition.folder}/_CURRENT")

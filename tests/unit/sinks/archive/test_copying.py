@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import ConflictError, Event, Origin
-from sinks.archive.copying import copy_parts, copy_rows, origins_in
+from ingest.api import ConflictError, Event
+from sinks.archive.copying import copy_parts, copy_rows
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat, PartName
 from sinks.archive.partition import Partition
+from sinks.archive.reading import origins_in
 from sinks.archive.sink import ArchiveSettings
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, SETTINGS, START_S, Stream, event, offsets_in, rows_in
@@ -112,16 +113,6 @@ class TestParts:
         with pytest.raises(ArchiveCorruptError, match="is damaged") as caught:
             copy_parts(partition, source, target, parts.items())
         assert path in caught.value.message
-
-
-class TestOrigins:
-    def test_all_rows_or_those_of_some_records(self, partition: Partition, settings: ArchiveSettings) -> None:
-        source = written(partition, settings, [event(1), event(2), event(3)])
-        ((name, _),) = partition.parts(source).items()
-        path = partition.path(source, str(name))
-        assert list(origins_in(partition.root, path)) == [Origin("t", 0, offset) for offset in (1, 2, 3)]
-        some = {("t", 0, 3), ("other", 0, 1), ("t", 1, 2)}
-        assert list(origins_in(partition.root, path, some)) == [Origin("t", 0, 3)]
 
 
 @given(st.lists(st.integers(0, 50)), st.frozensets(st.integers(0, 50)), st.sampled_from(ArchiveFormat))

@@ -1,27 +1,29 @@
 """Large values of a store that only the driver writes: staged by tasks, stored by the driver."""
 
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ingest.api import Batch, Committer, IntegrityError, Record, Scan, WriteCounts
+from ingest.api import Batch, Committer, IntegrityError, Record, Scan, TaskSpec, WriteCounts
 from ingest.api.bodies import BodyCounts
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.plan.bodies import bodies_in
+from ingest.receipt import Receipt
 from ingest.service.stores import SharedStores, committers_of
 from sinks.bodies.errors import BodiesDifferError
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved
-from sinks.bodies.staging import BodyCommitter, store_staged
+from sinks.bodies.staging import BodyCommitter
 from sinks.memory import MemoryStore
-from sinks.writing import apply_staged as module
 from sinks.writing.driver_store import DriverStore
 from tests.support.killed_stores import KilledError, KilledStore
 
@@ -59,7 +61,26 @@ def configuration(tmp_path: Path) -> Configuration:
     return written(tmp_path)
 
 
-def run(configuration: Configuration, at_ms: int, *values: str, calls: int | None = None) -> WriteCounts:
+class Host(InProcessHost):
+    """Calls a function after the tasks, whose files are staged then."""
+
+    def __init__(self, task: Task, records: Iterable[Record], after_tasks: Callable[[], object]) -> None:
+        super().__init__(task, records)
+        self._after_tasks = after_tasks
+
+    def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
+        receipts = super().run_tasks(spec, on_one_slot=on_one_slot)
+        self._after_tasks()
+        return receipts
+
+
+def run(
+    configuration: Configuration,
+    at_ms: int,
+    *values: str,
+    calls: int | None = None,
+    after_tasks: Callable[[], object] = lambda: None,
+) -> WriteCounts:
     """Run a micro-batch in this process, and count its bodies; the driver is killed after this many writes."""
     from contextlib import ExitStack
 
@@ -78,7 +99,7 @@ def run(configuration: Configuration, at_ms: int, *values: str, calls: int | Non
         committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies)
         for committer in committers.values():
             committer.recover()
-        counts, dead_letters = run_until_durable(batch, committers, InProcessHost(live_task(plan), records))
+        counts, dead_letters = run_until_durable(batch, committers, Host(live_task(plan), records, after_tasks))
     assert (counts.stored, counts.bodies, dead_letters) == (len(values), {}, [])
     return moved
 
@@ -126,18 +147,18 @@ def test_2c14_changed_option_is_refused_at_the_start(configuration, tmp_path):
     assert found(configuration)[0] == {b"0": LARGE}
 
 
-def test_damaged_file_is_refused_before_rows_are_applied(configuration, monkeypatch):
-    def damaged(store, files, tables):
-        (body,) = (path for path in Path(f"{next(iter(files))}.bodies").iterdir() if path.name != "references")
+def test_damaged_file_is_refused_before_rows_are_applied(configuration):
+    def damage():
+        (body,) = (path for path in configuration.local_dir.rglob("*.bodies/*") if path.name != "references")
         body.write_bytes(b"damaged")
-        return store_staged(store, files, tables)
 
-    monkeypatch.setattr("sinks.bodies.staging.store_staged", damaged)
-    applied = []
-    monkeypatch.setattr(module, "apply_staged", lambda *_: applied.append(1))
     with pytest.raises(IntegrityError, match="staged file"):
-        run(configuration, 1_000, LARGE)
-    assert applied == []
+        run(configuration, 1_000, LARGE, after_tasks=damage)
+    with DriverStore(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)).held() as store:
+        try:
+            assert list(store.scan("events", Scan())) == []
+        finally:
+            store.close()
 
 
 def test_store_is_held_from_the_references_to_the_rows():

@@ -12,13 +12,13 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from ingest.api import ConfigError, ConflictError, StoreUnavailableError
 from sinks.dumps.layout import LOCK
-from sinks.dumps.lock import RootLock
+from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.reader import StashReader
 from sinks.files.local_root import LocalRoot
 from sinks.files.remote_errors import remote_errors
 from sinks.files.remote_root import RemoteRoot, _check_datanode, _Reopening
 from sinks.files.root import open_root, root_errors
-from tests.support.dumps import DUMP, make_dump, rows_of
+from tests.support.dumps import DUMP, START_MS, make_dump, rows_of
 from tests.support.memory_root import MemoryRoot
 from tests.support.names import unique
 from tests.support.root_contract import RootContract
@@ -55,6 +55,20 @@ class TestObjectStore(RootContract):
     def root(self):
         pytest.importorskip("fsspec")
         return RemoteRoot(f"memory://{unique('bucket')}/dumps", {})
+
+    def test_one_process_has_the_lock(self, root):
+        now = [START_MS]
+        first, second = (RootLock(root, name, clock_ms=lambda: now[0]) for name in ("one", "two"))
+        first.acquire()
+        with pytest.raises(ConflictError, match="in use by one"):
+            second.acquire()
+        now[0] += STALE_MS + 1
+        with pytest.raises(ConfigError, match="only S3 replaces an object on a condition"):
+            second.acquire()
+        first.check()
+        first.release()
+        second.acquire()
+        second.release()
 
 
 class ForgetfulFiles(MemoryFileSystem):
