@@ -64,7 +64,9 @@ def _hold_hang_ups(arguments: Sequence[str]) -> None:
     """Let a SIGHUP wait until the service handles it, instead of ending a process that is about to be a service."""
     command = next((word for word in arguments if not word.startswith("-")), "")
     if sys.platform != "win32" and command == "run":
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        from ingest.service.lifecycle import HeldHangUps
+
+        signal.signal(signal.SIGHUP, HeldHangUps())
 
 
 def _check_system() -> None:

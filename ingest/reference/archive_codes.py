@@ -43,7 +43,7 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "archive_unacknowledged": (
         ConflictError,
-        "A re-run or a join: a pipeline has ended within a micro-batch that has rows in the partition.",
+        "A re-run or a join: a pipeline has ended within a micro-batch.",
     ),
     "bad_column": (MappingError, "A value is not of the type of its column in an archive."),
     "early_event": (MappingError, "The time of an event is further after its micro-batch than `early` of the archive."),

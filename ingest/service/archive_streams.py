@@ -9,11 +9,11 @@ from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
-from ingest.spark.streaming.batch_time import stored_name, stored_time
+from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts
-from sinks.archive.layout import WRITERS, ArchiveFormat, PartName, writer_digits
+from sinks.archive.layout import WRITERS, ArchiveFormat
 from sinks.archive.partition import Partition
 from sinks.archive.reading import types_in
 from sinks.archive.rerun import Rerun
@@ -78,20 +78,17 @@ class ArchiveStream:
             waited_s += _POLL_S
             time.sleep(_POLL_S)
 
-    def is_unacknowledged(self) -> Callable[[PartName], bool]:
+    def is_settled(self, rerun: Rerun) -> bool:
         """
-        Whether a file is of the micro-batch that is not acknowledged: it runs again, and writes its files again.
+        Whether each micro-batch is acknowledged, or will be written to the new batch too.
 
         Raises:
             CheckpointError: the checkpoint is damaged.
             StoreUnavailableError: it cannot be read now.
         """
-        number = self.checkpoint.uncommitted()
-        batch_name = None if number is None else stored_name(self.checkpoint.times_folder, number)
-        if batch_name is None:
-            return lambda _name: False
-        first_ms, digits = int(batch_name), writer_digits(self.writer, batch_name)
-        return lambda name: name.time_ms >= first_ms and name.writer == digits
+        # in this order: a stream that starts after the first look answers before it plans its next micro-batch
+        answer = rerun.answer(self.writer)
+        return self.checkpoint.uncommitted() is None if answer is None else not self._runs_before(answer.from_ms)
 
     def while_stopped(self, action: Callable[[], None]) -> None:
         """Call an action unless a process has the checkpoint; none can take it meanwhile."""
@@ -184,17 +181,16 @@ def copy_current(
     if current is None:
         return Copied()
     rerun.source = current
-    # in this order: a micro-batch that runs again meanwhile is written to both batches, to the new one first
-    run_again = [stream.is_unacknowledged() for stream in streams]
-    parts = partition.parts(current)
-    written = partition.parts(rerun.batch_id)
-    chosen = [(name, entry) for name, entry in parts.items() if name not in written]
-    if any(test(name) for name, _ in chosen for test in run_again):
+    # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
+    if not all(stream.is_settled(rerun) for stream in streams):
         raise ConflictError(
-            f'a pipeline has ended within a micro-batch that has rows in "{partition.folder}"',
+            f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
             code="archive_unacknowledged",
             hint="start the service, then run the command again beside it",
         )
+    parts = partition.parts(current)
+    written = partition.parts(rerun.batch_id)
+    chosen = [(name, entry) for name, entry in parts.items() if name not in written]
     copied = copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)
     _check_types(partition, rerun.batch_id)
     return copied

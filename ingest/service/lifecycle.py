@@ -18,6 +18,22 @@ class Receiver(Enum):
     JVM = "jvm"
 
 
+class HeldHangUps:
+    """
+    A handler that counts SIGHUP until a service handles it; unlike a blocked signal, child processes do not inherit it.
+
+    Attributes:
+        count: number of signals.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        """Count a signal."""
+        self.count += 1
+
+
 class Stop:
     """
     A stop request, set by a signal or a caller.
@@ -69,7 +85,10 @@ class Stop:
         earlier = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
         thread = threading.Thread(target=self._handle_received, name="signals", daemon=True)
         thread.start()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+        held = earlier[signal.SIGHUP]
+        if isinstance(held, HeldHangUps):
+            for _ in range(held.count):
+                self._received.put((signal.SIGHUP, Receiver.DRIVER))
         try:
             yield
         finally:

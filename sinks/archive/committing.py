@@ -19,6 +19,7 @@ from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, of_parti
 from sinks.archive.staging import place, unpack
 from sinks.files.root import Root, root_errors
 
+_LAST_ANSWER_S = 30.0
 POLL_S = 3.0
 """Between looks for re-runs, which are answered within ten seconds."""
 _log = logger(__name__)
@@ -117,9 +118,9 @@ class ArchiveCommitter(Committer):
         # the last one may run again: it stays in the batches that it has, and a re-run waits for it
         self._first_twice_ms = self._last.time_ms + 1
         self._answers = {}
+        self._ending.clear()
         self.answer_reruns()
         if self._poller is None and not self._is_replay:
-            self._ending.clear()
             self._poller = threading.Thread(target=self._poll, name="archive-reruns", daemon=True)
             self._poller.start()
 
@@ -141,7 +142,11 @@ class ArchiveCommitter(Committer):
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
                     if self._is_replay:
                         # the record is that of the last replay alone; these records may have run before it
-                        own = {name for name in partition.parts(current) if name.writer == digits}
+                        own = {
+                            part
+                            for part in partition.parts(current)
+                            if part.time_ms == batch.time_ms and part.writer == digits
+                        }
                         earlier |= {partition.path(current, str(each)) for each in own}
                         if not self._has_new_rows(partition, current, part.path, own):
                             continue
@@ -161,17 +166,18 @@ class ArchiveCommitter(Committer):
             self._remove_staged(batch)
 
     def close(self) -> None:
-        """Stop answering re-runs."""
+        """Stop answering re-runs; an answer that the file system holds does not delay the end of the process."""
         self._ending.set()
         poller, self._poller = self._poller, None
         if poller is not None:
-            poller.join()
+            poller.join(_LAST_ANSWER_S)
 
     def answer_reruns(self) -> None:
         """Answer the re-runs that are not answered yet; called every few seconds."""
         with root_errors(self._root), self._lock:
             for lease in leases(self._root, self._clock_ms()):
-                self._answer(lease)
+                if not self._ending.is_set():
+                    self._answer(lease)
 
     def _poll(self) -> None:
         reason = ""

@@ -147,9 +147,10 @@ class Rerun:
 
     def _withdraw(self) -> None:
         """Undo `finish`: the batch may lack rows, so nobody may point at it."""
-        if self.before is not None and self.partition.current() == self.batch_id:
-            switch(self.partition, self.before, self._clock_ms())
+        # first, so that nobody points at it after the next look
         self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
+        if self.before is not None and self.partition.pointed() == self.batch_id:
+            switch(self.partition, self.before, self._clock_ms())
         self.partition.unkeep(self.batch_id)
 
     def _check_others(self) -> None:

@@ -55,9 +55,8 @@ def later_files(partition: Partition, before: int, current: int) -> int:
     """
     How many files only the batch before has, of micro-batches that were committed when it was current.
 
-    These are later than each file of the current batch, and than the `_SUCCESS` of the batch before: a re-run or a join
-    has written its earlier files, and streams wrote those to both batches. Names do not tell the writer: they depend
-    on the first batch time of a micro-batch, also if it ran again at a later one.
+    These came after the `_SUCCESS` of the batch before, whose earlier files are of a re-run or a join, and are not in
+    the current batch: streams wrote to both.
 
     Args:
         partition: that has both batches.
@@ -69,9 +68,11 @@ def later_files(partition: Partition, before: int, current: int) -> int:
     """
     parts = partition.parts(before)
     entries = partition.root.entries(partition.path(before))
-    completed_ms = [entry.modified_ms for entry in entries if entry.name == SUCCESS]
-    since_ms = max([0, *completed_ms, *(name.time_ms for name in partition.parts(current))])
-    return sum(name.time_ms > since_ms for name in parts)
+    completed_ms = max((entry.modified_ms for entry in entries if entry.name == SUCCESS), default=0)
+    known = partition.parts(current)
+    return sum(
+        max(entry.modified_ms, name.time_ms) > completed_ms for name, entry in parts.items() if name not in known
+    )
 
 
 def superseded_ms(partition: Partition, batch_id: int, entries: Iterable[Entry]) -> int | None:

@@ -15,7 +15,7 @@ from sinks.dumps.layout import LOCK
 from sinks.dumps.lock import STALE_MS, RootLock
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.reader import StashReader
-from sinks.dumps.run import StashRun
+from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root, open_root
 from sinks.rocksdb.settings import RocksDBSettings
@@ -115,10 +115,10 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
     make_dump(root, {"t": [rows_of(b"a")]}, at_ms=START_MS - 1_000)
     parts = [rows_of(b"a", b"b"), rows_of(b"c")]
 
-    def add(run: StashRun, part: int) -> None:
+    def add(run: DumpRun, part: int) -> None:
         run.add("t", part, write_table_file(root, run.folder, "t", part, parts[part]))
 
-    with StashRun(root, "again", clock_ms=lambda: START_MS) as run:
+    with DumpRun(root, "again", clock_ms=lambda: START_MS) as run:
         run.start(["t"])
         add(run, 0)
         s3.kill()
@@ -129,10 +129,10 @@ def test_dump_is_resumed_after_the_server_was_away(s3: S3, url: str) -> None:
     assert unread.value.code == "state_unavailable"
     s3.start()
     assert StashReader(url).latest().name != DUMP
-    with pytest.raises(ConflictError, match="in use by"), StashRun(root, "again", clock_ms=lambda: START_MS):
+    with pytest.raises(ConflictError, match="in use by"), DumpRun(root, "again", clock_ms=lambda: START_MS):
         pass
     later_ms = START_MS + STALE_MS + 1
-    with StashRun(root, "again", clock_ms=lambda: later_ms) as run:
+    with DumpRun(root, "again", clock_ms=lambda: later_ms) as run:
         run.resume()
         assert list(run.done("t")) == [0]
         add(run, 1)

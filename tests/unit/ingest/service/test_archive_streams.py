@@ -118,6 +118,30 @@ class TestJoin:
         acknowledged(folder, 1, SECOND_MS)
         assert join(configuration, table, "20151210").copied.rows == 3
 
+    def test_micro_batch_that_has_moved_no_file_comes_first(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A service that starts meanwhile would write it to the older batch alone, after the copy."""
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        planned(folder, 1, SECOND_MS)
+        with pytest.raises(ConflictError) as caught:
+            join(configuration, table, "20151210")
+        assert (caught.value.code, partition.current()) == ("archive_unacknowledged", START_S)
+
+    def test_stream_that_starts_before_the_copy_is_awaited(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+            assert streams[0].start_ms(rerun, lambda _reason: None) is None
+            planned(folder, 1, FIRST_MS)  # it ran before the service ended, and runs again
+            Stream(table.root)
+            with pytest.raises(ConflictError) as caught:
+                copy_current(rerun, streams)
+        assert caught.value.code == "archive_unacknowledged"
+
     def test_other_writer_of_the_table_is_refused(
         self, configuration: Configuration, table: ArchivedTable, folder: Path
     ) -> None:

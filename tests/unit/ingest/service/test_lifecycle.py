@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.service.lifecycle import Stop
+from ingest.service.lifecycle import HeldHangUps, Stop
 from tests.support.waiting import reached
 
 WAIT_S = 30.0
@@ -110,7 +110,13 @@ def test_signals_while_the_main_thread_polls_the_events_cannot_block_it():
 
 def test_hang_up_before_the_handlers_counts():
     stop = Stop()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # as `ingest run` does first
-    os.kill(os.getpid(), signal.SIGHUP)
-    with stop.on_signals():
-        assert reached(lambda: stop.hang_ups == 1, WAIT_S)
+    earlier = signal.signal(signal.SIGHUP, HeldHangUps())  # as `ingest run` does first
+    try:
+        os.kill(os.getpid(), signal.SIGHUP)
+        # a child has no part of it
+        child = subprocess.run(["sh", "-c", "kill -HUP $$"], timeout=60, check=False)
+        with stop.on_signals():
+            assert reached(lambda: stop.hang_ups == 1, WAIT_S)
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
+    assert child.returncode == -signal.SIGHUP

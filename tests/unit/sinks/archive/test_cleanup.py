@@ -82,17 +82,24 @@ class TestSwitch:
         assert partition.current() == SECOND_S
 
     def test_later_files_are_those_after_the_batch_before_was_complete(self, partition: Partition, root: Path) -> None:
-        os.utime(root / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
+        def write(batch_id: int, name: str, at_ms: int) -> None:
+            partition.root.write(partition.path(batch_id, name), b"rows")
+            os.utime(root / partition.path(batch_id, name), (at_ms / 1000, at_ms / 1000))
+
+        def part(writer: str, time_ms: int) -> str:
+            return str(PartName(time_ms, 0, writer_digits(writer, str(NOW_MS - 2)), "parquet"))
+
         switch(partition, SECOND_S, NOW_MS)
-        first_name = str(NOW_MS - 2)
-        written = [("p+archive+rerun+1449847129", NOW_MS - 1), ("copy", NOW_MS), ("p+archive", NOW_MS + 1)]
-        for writer, time_ms in [*written, ("p+archive", NOW_MS + 2)]:  # of micro-batches that ran again
-            name = PartName(time_ms, 0, writer_digits(writer, first_name), "parquet")
-            partition.root.write(partition.path(SECOND_S, str(name)), b"rows")
-        switch(partition, FIRST_S, NOW_MS + 3)
+        write(SECOND_S, part("copy", NOW_MS - 3), NOW_MS - 1)
+        write(SECOND_S, part("p+archive+rerun+1449847129", NOW_MS - 1), NOW_MS - 1)
+        write(SECOND_S, SUCCESS, NOW_MS)
+        write(SECOND_S, part("p+archive", NOW_MS + 1), NOW_MS + 1)
+        write(SECOND_S, part("p+archive+replay", NOW_MS - 500), NOW_MS + 2)
+        for batch_id in (FIRST_S, SECOND_S):
+            write(batch_id, part("p+archive", NOW_MS + 3), NOW_MS + 3)
+        switch(partition, FIRST_S, NOW_MS + 4)
         assert later_files(partition, SECOND_S, FIRST_S) == 2
-        both = PartName(NOW_MS + 1, 0, writer_digits("p+archive", first_name), "parquet")
-        partition.root.write(partition.path(FIRST_S, str(both)), b"rows")
+        write(FIRST_S, part("p+archive", NOW_MS + 1), NOW_MS + 1)
         assert later_files(partition, SECOND_S, FIRST_S) == 1
         assert later_files(partition, FIRST_S, SECOND_S) == 0
 

@@ -174,6 +174,14 @@ class TestFiles:
         replay((TIME_MS - 2, "a", [[event(1), event(2), event(3)]]))
         assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
 
+    def test_replay_keeps_a_file_of_equal_digits_and_another_time(self, root: Root, partition: Partition) -> None:
+        Stream(root).run(TIME_MS, [event(0)])
+        replay = Stream(root, is_replay=True)
+        replay.committer.commit(*replay.flush(TIME_MS - 2, [event(1)], name="a"))
+        replay.committer.commit(*replay.flush(TIME_MS - 3, [event(2)], name="b"))
+        replay.committer.commit(*replay.flush(TIME_MS - 1, [event(3)], name="a"))
+        assert visible(root) == {"20151210": [0, 1, 2, 3]}
+
     def test_columns(self, root: Root, partition: Partition) -> None:
         columns = {
             "user": "%{user}",
