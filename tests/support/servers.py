@@ -190,7 +190,7 @@ class Kafka:
 
     def pause(self) -> None:
         """Freeze the broker: connections stay open without responses."""
-        assert self.server.process.signal(signal.SIGSTOP)
+        _freeze(self.server.process)
 
     def resume(self) -> None:
         """Resume a frozen broker."""
@@ -270,7 +270,7 @@ class HBase:
 
     def pause(self, process: HBaseProcess = "hbase") -> None:
         """Freeze a process: connections stay open without responses."""
-        assert self._process(process).signal(signal.SIGSTOP)
+        _freeze(self._process(process))
 
     def resume(self, process: HBaseProcess = "hbase") -> None:
         """Resume a frozen process."""
@@ -326,3 +326,15 @@ class HBase:
 
 def _bytes(value: bytes | str | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
+
+
+def _freeze(process: ServerProcess) -> None:
+    assert process.signal(signal.SIGSTOP)
+    threads = Path(f"/proc/{process.pid}/task")
+
+    def are_stopped() -> bool:
+        states = [each.read_text().rpartition(")")[2].split()[0] for each in threads.glob("*/stat")]
+        return set(states) == {"T"}
+
+    # each thread stops by itself; until then it may answer
+    assert reached(are_stopped, 10, 0.01)

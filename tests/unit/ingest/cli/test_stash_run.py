@@ -184,12 +184,12 @@ def test_store_is_held_only_while_the_view_is_made(shared, monkeypatch):
     freeze = RocksDBStore.freeze
 
     def recording(store: RocksDBStore):
-        locked.append(held._lock.locked())
+        locked.append(held._lock._is_owned())
         return freeze(store)
 
     class Checking(InProcess):
         def unit(self, work, ranges):
-            locked.append(held._lock.locked())
+            locked.append(held._lock._is_owned())
             return super().unit(work, ranges)
 
     monkeypatch.setattr(RocksDBStore, "freeze", recording)

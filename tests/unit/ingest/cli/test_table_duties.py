@@ -88,16 +88,16 @@ def test_pipelines_write_between_the_calls(shared: SimpleNamespace, monkeypatch:
     remove_rows = RocksDBStore.remove_rows
 
     def recording(store: RocksDBStore, table: str, deletes) -> None:
-        removed.append(held._lock.locked())
+        removed.append(held._lock._is_owned())
         remove_rows(store, table, deletes)
 
     monkeypatch.setattr(RocksDBStore, "remove_rows", recording)
     run = run_of(shared)
     with held.held():
-        assert held._lock.locked()
+        assert held._lock._is_owned()
     CompactionDuty("counters", NOW).run(run)
     assert removed == [True]
-    assert not held._lock.locked()
+    assert not held._lock._is_owned()
 
 
 def test_cancelled_duties_end(shared: SimpleNamespace):

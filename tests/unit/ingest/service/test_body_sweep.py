@@ -94,7 +94,7 @@ def test_service_sweeps_some_bodies_at_a_time(shared: SimpleNamespace, monkeypat
         'ingest_bodies{state="referenced",table="events"} 1.0',
     ):
         assert line in text
-    assert not shared.stores.in_use()["local"]._lock.locked()
+    assert not shared.stores.in_use()["local"]._lock._is_owned()
 
 
 def test_bodies_that_a_dump_may_name_stay(shared: SimpleNamespace, tmp_path: Path):
