@@ -79,11 +79,6 @@ class CleanupPlan:
     kept: dict[str, str]
     foreign: tuple[str, ...]
 
-    @property
-    def size_bytes(self) -> int:
-        """Of all files of rows that it removes."""
-        return sum(entry.size_bytes for _, entry in self.batches)
-
 
 def entries_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[PartitionEntry]:
     """

@@ -146,8 +146,8 @@ class Rerun:
             )
 
     def _withdraw(self) -> None:
-        """Undo `finish`: the batch may lack rows, so nobody may point at it."""
-        # first, so that nobody points at it after the next look
+        """Undo `finish`: the batch may lack rows, so no pointer may name it."""
+        # first: after this, no pointer can be moved to the batch
         self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
         if self.before is not None and self.partition.pointed() == self.batch_id:
             switch(self.partition, self.before, self._clock_ms())

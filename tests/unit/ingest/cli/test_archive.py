@@ -116,7 +116,7 @@ def test_3c10_cleanup(ingest, partition):
     assert partition.batch_ids() == [SECOND_S]
 
 
-def test_batch_that_nobody_reads_is_told(ingest, partition):
+def test_partition_without_a_current_batch_is_reported(ingest, partition):
     partition.root.remove_file(f"{partition.folder}/_CURRENT")
     note = f"20151210: no batch is current, so readers see no rows; batch {SECOND_S} is complete"
     command = f"next: ingest archive point {' '.join(OF_TABLE)} --dt 20151210 --batch {SECOND_S}"
