@@ -53,6 +53,7 @@ Source: the limit that Spark 4.2 has for `spark.python.unix.domain.socket.dir`.
 """
 
 DEFAULTS = {
+    "spark.python.daemon.module": "ingest.spark.worker_daemon",
     # Spark's default starts two processes for each file that it writes, which takes 30 ms
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back

@@ -81,7 +81,7 @@ def _called(command: list[str]) -> str:
     line = " ".join(command)
     if Path(command[0]).name == "java":
         return next((called for part, called in JVMS.items() if part in line), "another JVM")
-    return "workers" if "pyspark.daemon" in line else "driver"
+    return "workers" if "pyspark.worker" in line else "driver"
 
 
 def _names(pid: int) -> dict[int, str]:

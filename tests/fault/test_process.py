@@ -228,7 +228,9 @@ def test_f33_hanging_decorator_fails_only_its_events(ledger_run: LedgerRuns) -> 
     )
     run.produce(4_000)
     run.start()
+    run.service.wait_for(lambda: bool(run.service.workers()), "a worker")
     workers = {worker.pid for worker in run.service.workers()}
+    assert {worker.parent().cmdline()[2] for worker in run.service.workers()} == {"ingest.spark.worker_daemon"}
     run.wait_acknowledged()
     assert {worker.pid for worker in run.service.workers()} >= workers, "a worker was lost"
     assert run.service.metric("ingest_events_dead_lettered_total", error="decorator_timeout") == len(hanging)

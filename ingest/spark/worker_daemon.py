@@ -1,0 +1,78 @@
+"""
+The process from which Spark forks its Python workers, in place of its own `pyspark.daemon`.
+
+It imports what every task needs before it forks, so that a worker starts in a third of the CPU time and shares this
+memory with the others. Spark imports after the fork, since a fork of a process with several threads is unsafe;
+here the libraries that would start threads are told not to.
+"""
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+WORKER = "pyspark.worker"
+"""Spark's module of tasks with data; others list, create and plan data sources."""
+
+PRELOADED = (
+    WORKER,
+    "pyspark.sql.pandas.serializers",
+    "pandas",  # pyarrow imports it for the first array
+    "ingest.spark.streaming.worker",
+    "ingest.spark.jobs.units",
+    "decorators.template",
+    "sinks.mapping.attr2hbase",
+)
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""Of numpy, and of pyarrow's jemalloc; they are read when the libraries are loaded."""
+
+
+def main() -> None:
+    """Fork a worker for each connection of the JVM until it closes this process's standard input."""
+    sys.path[:] = without_archives(sys.path)
+    daemon = import_module("pyspark.daemon")  # only now, else it would be that of an archive
+    if sys.argv[1:2] == [WORKER]:
+        preload()
+    daemon.manager()
+
+
+def without_archives(paths: Iterable[str]) -> list[str]:
+    """
+    A module path without the archives that Spark puts on it, if they have nothing that is not installed here.
+
+    Python reads the directory of each archive again in every worker, and compiles a module of an archive at each
+    import. They are Spark's jar, which has no Python module, and `pyspark.zip` inside of a `pyspark` that pip has
+    installed: the same modules. The `pyspark.zip` of another Spark stays.
+    """
+    return [each for each in paths if not each.endswith(".jar") and not _is_installed_as_well(Path(each))]
+
+
+def preload() -> None:
+    """Import what every task needs, without starting a thread."""
+    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(_ONE_THREAD)
+    try:
+        for module in PRELOADED:
+            import_module(module)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    # a collection in a worker would copy the pages of all these objects
+    gc.collect()
+    gc.freeze()
+
+
+def _is_installed_as_well(archive: Path) -> bool:
+    """Whether an archive is that of an installed package: `pyspark/python/lib/pyspark.zip`."""
+    package = archive.parent.parent.parent
+    return archive.name == "pyspark.zip" and package.name == "pyspark" and (package / "__init__.py").is_file()
+
+
+if __name__ == "__main__":
+    main()
