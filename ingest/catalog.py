@@ -215,8 +215,9 @@ class Catalog:
     def _installed(self) -> Mapping[str, Mapping[str, Sequence[Entry]]]:
         found: dict[str, dict[str, list[Entry]]] = {component_type: {} for component_type in TYPES}
         if self._with_packages:
+            points = metadata.entry_points()  # once: each call reads the metadata of all packages
             for component_type, each in TYPES.items():
-                for point in metadata.entry_points(group=each.group):
+                for point in points.select(group=each.group):
                     provider = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.module
                     entry = Entry(f"{point.module}:{point.attr}", provider)
                     found[component_type].setdefault(point.name, []).append(entry)

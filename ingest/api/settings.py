@@ -94,7 +94,7 @@ def attribute_references(names: Iterable[str]) -> frozenset[str]:
 class Model(BaseModel):
     """Base of everything read from YAML: refuses unknown keys, converts nothing silently, frozen."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class Settings(Model):

@@ -54,7 +54,7 @@ def _run(arguments: list[str], out: Output) -> int:
     if out.is_plain:
         os.environ["NO_COLOR"] = "1"  # for the help pages, which are rendered before options are parsed
     try:
-        application()(args=arguments, prog_name="ingest", obj=out)
+        application(next(iter(arguments), ""))(args=arguments, prog_name="ingest", obj=out)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

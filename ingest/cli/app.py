@@ -1,6 +1,7 @@
 """All commands in one application, in the groups the help page shows them in."""
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -47,9 +48,143 @@ from ingest.cli.output import Output
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
+_Functions = Mapping[str, Callable[..., None]]
 
-def application() -> typer.Typer:
-    """The command line as a typer application; its contexts carry the Output."""
+_COMMANDS: Mapping[str, _Functions] = {
+    "Write": {
+        "init": init.init,
+        "validate": validate.validate,
+        "test": test.test,
+        "explain": explain.explain,
+        "graph": graph.graph,
+        "doctor": doctor.doctor,
+    },
+    "Run": {"run": run.run, "submit": submit.submit, "produce": produce.produce},
+    "Operate": {
+        "status": control.status,
+        "pause": control.pause,
+        "resume": control.resume,
+        "flush": control.flush,
+        "reload": control.reload,
+        "log-level": control.log_level,
+        "replay": replay.replay,
+    },
+    "Store": {
+        "scan": scan.scan,
+        "get": get.get,
+        "history": history.history,
+        "compact": compact.compact,
+        "rollback": rollback.rollback,
+    },
+    "Learn": {"describe": describe.describe},
+    "Migrate": {"import-flume": import_flume.import_flume},
+}
+"""Panel of the help page -> its commands."""
+
+
+class _Group(NamedTuple):
+    panel: str
+    summary: str
+    commands: _Functions
+
+
+_GROUPS: Mapping[str, _Group] = {
+    "config": _Group(
+        "Write",
+        "Show a pipeline file after expansion, and the schema for editors.",
+        {"show": config.show, "schema": config.schema},
+    ),
+    "dead-letters": _Group(
+        "Operate",
+        "List, replay and delete events that failed.",
+        {
+            "list": dead_letters.list_,
+            "show": dead_letters.show,
+            "replay": dead_letters.replay,
+            "purge": dead_letter_purge.purge,
+        },
+    ),
+    "offsets": _Group(
+        "Operate",
+        "Show the offsets of a pipeline, and reset them.",
+        {"show": offsets.show, "reset": offsets.reset},
+    ),
+    "table": _Group(
+        "Store",
+        "Compare the tables a file declares with its stores, and create them.",
+        {"plan": table.plan, "apply": table.apply},
+    ),
+    "body": _Group(
+        "Store",
+        "Store and read large bodies of a table; delete those that nothing refers to.",
+        {
+            "put": body.put,
+            "get": body.get,
+            "stat": body.stat,
+            "mark": body.mark,
+            "unmark": body.unmark,
+            "sweep": body.sweep,
+            "fsck": body.fsck,
+        },
+    ),
+    "stash": _Group(
+        "Store",
+        "Dump tables into files, read dumps, and load them.",
+        {
+            "run": stash_run.run,
+            "bootstrap": bootstrap.bootstrap,
+            "ls": stash.ls,
+            "tables": stash.tables,
+            "splits": stash.splits,
+            "cat": stash.cat,
+            "verify": stash.verify,
+            "diff": stash.diff,
+            "expire": stash_retention.expire,
+            "pin": stash_retention.pin,
+            "unpin": stash_retention.unpin,
+        },
+    ),
+    "archive": _Group(
+        "Store",
+        "Write partitions of archives again, and select batches.",
+        {
+            "rerun": archive_rerun.rerun,
+            "join": archive_rerun.join,
+            "history": archive.history,
+            "point": archive.point,
+            "keep": archive.keep,
+            "unkeep": archive.unkeep,
+            "cleanup": archive_cleanup.cleanup,
+            "register": archive.register,
+        },
+    ),
+    "feed": _Group(
+        "Store",
+        "Read the changes of tables with a feed, and change its shards.",
+        {
+            "list": feed.list_,
+            "describe": feed.describe,
+            "iterator": feed.iterator,
+            "records": feed.records,
+            "consume": feed_consume.consume,
+            "groups": feed.groups,
+            "split": feed.split,
+            "merge": feed.merge,
+        },
+    ),
+    "keys": _Group("Store", "Analyse how row keys spread writes over regions.", {"analyse": keys.analyse}),
+    "jars": _Group("Set up", "The connector jars that Spark needs for Kafka.", {"fetch": jars.fetch}),
+}
+
+
+def application(word: str = "") -> typer.Typer:
+    """
+    The command line as a typer application; its contexts carry the Output.
+
+    Args:
+        word: the first one of the command line. If it is a command or a group, the application has no other: to build
+            all takes a fifth of the time of a short command.
+    """
     commands = typer.Typer(
         name="ingest",
         help="Kafka events through YAML decorator chains into HBase: columns and families created by the data.",
@@ -58,100 +193,23 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     commands.callback()(_common)
-    register(commands, init.init, "init", "Write")
-    register(commands, validate.validate, "validate", "Write")
-    register(commands, test.test, "test", "Write")
-    register(commands, explain.explain, "explain", "Write")
-    register(commands, graph.graph, "graph", "Write")
-    group = _group(commands, "config", "Show a pipeline file after expansion, and the schema for editors.", "Write")
-    register(group, config.show, "show")
-    register(group, config.schema, "schema")
-    register(commands, doctor.doctor, "doctor", "Write")
-    register(commands, run.run, "run", "Run")
-    register(commands, submit.submit, "submit", "Run")
-    register(commands, produce.produce, "produce", "Run")
-    register(commands, control.status, "status", "Operate")
-    register(commands, control.pause, "pause", "Operate")
-    register(commands, control.resume, "resume", "Operate")
-    register(commands, control.flush, "flush", "Operate")
-    register(commands, control.reload, "reload", "Operate")
-    register(commands, control.log_level, "log-level", "Operate")
-    group = _group(commands, "dead-letters", "List, replay and delete events that failed.", "Operate")
-    register(group, dead_letters.list_, "list")
-    register(group, dead_letters.show, "show")
-    register(group, dead_letters.replay, "replay")
-    register(group, dead_letter_purge.purge, "purge")
-    register(commands, replay.replay, "replay", "Operate")
-    group = _group(commands, "offsets", "Show the offsets of a pipeline, and reset them.", "Operate")
-    register(group, offsets.show, "show")
-    register(group, offsets.reset, "reset")
-    register(commands, scan.scan, "scan", "Store")
-    register(commands, get.get, "get", "Store")
-    register(commands, history.history, "history", "Store")
-    group = _group(commands, "table", "Compare the tables a file declares with its stores, and create them.", "Store")
-    register(group, table.plan, "plan")
-    register(group, table.apply, "apply")
-    register(commands, compact.compact, "compact", "Store")
-    register(commands, rollback.rollback, "rollback", "Store")
-    group = _group(
-        commands, "body", "Store and read large bodies of a table; delete those that nothing refers to.", "Store"
-    )
-    for verb in (body.put, body.get, body.stat, body.mark, body.unmark, body.sweep, body.fsck):
-        register(group, verb, verb.__name__)
-    group = _group(commands, "stash", "Dump tables into files, read dumps, and load them.", "Store")
-    _register_stash(group)
-    _register_archive(_group(commands, "archive", "Write partitions of archives again, and select batches.", "Store"))
-    _add_feed(commands)
-    group = _group(commands, "keys", "Analyse how row keys spread writes over regions.", "Store")
-    register(group, keys.analyse, "analyse")
-    register(commands, describe.describe, "describe", "Learn")
-    register(commands, import_flume.import_flume, "import-flume", "Migrate")
-    group = _group(commands, "jars", "The connector jars that Spark needs for Kafka.", "Set up")
-    register(group, jars.fetch, "fetch")
+    known = {name for functions in _COMMANDS.values() for name in functions} | set(_GROUPS)
+    wanted = {word} if word in known else known
+    for panel, functions in _COMMANDS.items():
+        for name, function in functions.items():
+            if name in wanted:
+                register(commands, function, name, panel)
+    for name, group in _GROUPS.items():
+        if name in wanted:
+            commands.add_typer(_typer(name, group), rich_help_panel=group.panel)
     return commands
 
 
-def _add_feed(commands: typer.Typer) -> None:
-    group = _group(commands, "feed", "Read the changes of tables with a feed, and change its shards.", "Store")
-    register(group, feed.list_, "list")
-    register(group, feed.describe, "describe")
-    register(group, feed.iterator, "iterator")
-    register(group, feed.records, "records")
-    register(group, feed_consume.consume, "consume")
-    register(group, feed.groups, "groups")
-    register(group, feed.split, "split")
-    register(group, feed.merge, "merge")
-
-
-def _register_archive(group: typer.Typer) -> None:
-    register(group, archive_rerun.rerun, "rerun")
-    register(group, archive_rerun.join, "join")
-    register(group, archive.history, "history")
-    register(group, archive.point, "point")
-    register(group, archive.keep, "keep")
-    register(group, archive.unkeep, "unkeep")
-    register(group, archive_cleanup.cleanup, "cleanup")
-    register(group, archive.register, "register")
-
-
-def _register_stash(group: typer.Typer) -> None:
-    register(group, stash_run.run, "run")
-    register(group, bootstrap.bootstrap, "bootstrap")
-    register(group, stash.ls, "ls")
-    register(group, stash.tables, "tables")
-    register(group, stash.splits, "splits")
-    register(group, stash.cat, "cat")
-    register(group, stash.verify, "verify")
-    register(group, stash.diff, "diff")
-    register(group, stash_retention.expire, "expire")
-    register(group, stash_retention.pin, "pin")
-    register(group, stash_retention.unpin, "unpin")
-
-
-def _group(commands: typer.Typer, name: str, summary: str, panel: str) -> typer.Typer:
-    group = typer.Typer(name=name, help=summary, no_args_is_help=True, context_settings=_HELP)
-    commands.add_typer(group, rich_help_panel=panel)
-    return group
+def _typer(name: str, group: _Group) -> typer.Typer:
+    found = typer.Typer(name=name, help=group.summary, no_args_is_help=True, context_settings=_HELP)
+    for verb, function in group.commands.items():
+        register(found, function, verb)
+    return found
 
 
 def _version(context: typer.Context, wanted: bool) -> None:  # noqa: FBT001 - a callback of typer

@@ -41,3 +41,16 @@ def test_every_option_is_used_by_a_test(name):
     tests = [text for text in texts if all(f'"{word}"' in text for word in name.split())]
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("-")}
     assert [option for option in sorted(options - EVERYWHERE) if not any(f'"{option}"' in text for text in tests)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_application_for_one_command_has_the_same_help(name):
+    first = name.split()[0]
+    built = dict(commands(typer.main.get_command(application(first))))
+    assert built.keys() == {each for each in COMMANDS if each.split()[0] == first}
+    assert [each.name for each in built[name].params] == [each.name for each in COMMANDS[name].params]
+
+
+@pytest.mark.parametrize("word", ["", "-h", "--output", "vlidate"])
+def test_application_for_another_word_has_all_commands(word: str):
+    assert dict(commands(typer.main.get_command(application(word)))).keys() == COMMANDS.keys()
