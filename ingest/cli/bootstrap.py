@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ingest.service.bootstrap import OpenedBootstrap, SourceTable
     from sinks.bootstrap.run import Verified
 
-_DAMAGED = 5
 _SHOWN = 5  # keys of rows that differ
 
 
@@ -63,7 +62,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
     Example: ingest stash bootstrap laptop.yaml --dump /backups --to local:orders
     Example: ingest stash bootstrap new.yaml --dump /backups --feed old.yaml:orders --to hbase:orders
     """
-    from ingest.api import ConfigError
+    from ingest.api import ConfigError, IntegrityError
     from ingest.cli.loading import loaded
     from ingest.service.bootstrap import BootstrapRequest, TableOfStore, opened_bootstrap
 
@@ -83,7 +82,7 @@ def bootstrap(  # noqa: PLR0913 - the options of the command
         verified = None if no_verify else _verified(out, opened)
         _show(out, to, opened, verified)
     if verified is not None and not verified.is_equal:
-        raise typer.Exit(_DAMAGED)
+        raise typer.Exit(IntegrityError.exit_code)
 
 
 def _source(out: Output, feed: str) -> "SourceTable":

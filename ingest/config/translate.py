@@ -44,6 +44,8 @@ _LIMITS = {
     "less_than": ("must be less than {}", "lt"),
     "less_than_equal": ("must be at most {}", "le"),
 }
+_UNITS = ((re.compile(r"[0-9.]+ ?(ms|[smhd])"), " s"), (re.compile(r"[0-9.]+ ?([KMG]i?)?B"), " B"))
+"""Of the limits of durations and sizes, by how the values are written."""
 _LENGTHS = {
     "too_short": ("must have at least {}", "min_length"),
     "string_too_short": ("must have at least {}", "min_length"),
@@ -166,7 +168,9 @@ def _with_own_message(details: ErrorDetails, located: LocatedNode, node: Node, n
         form, limit = _LIMITS[details["type"]]
         wanted = context[limit]
         wanted = int(wanted) if isinstance(wanted, float) and wanted.is_integer() else wanted
-        message = f"{name} {form.format(wanted)}{f', not {node.text}' if isinstance(node, ScalarNode) else ''}"
+        text = node.text if isinstance(node, ScalarNode) else ""
+        unit = next((unit for written, unit in _UNITS if written.fullmatch(text)), "")
+        message = f"{name} {form.format(f'{wanted}{unit}')}{f', not {text}' if text else ''}"
         kind = Kind.OUT_OF_RANGE
     elif kind is None and details["type"] in _LENGTHS and isinstance(node, ScalarNode):
         # pydantic counts the items of a secret, and prints how many it has

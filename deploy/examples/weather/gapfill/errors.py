@@ -1,10 +1,15 @@
 """The errors of the example; scripts print them as one line and end with their exit code."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from pyspark.errors import PySparkException
+
 from ingest.api import IngestError
+
+_RAISED = re.compile(r"^(?:\w+\.)*\w+Error: (.+)$", re.MULTILINE)
 
 
 class WeatherError(Exception):
@@ -55,4 +60,11 @@ def run(main: Callable[[Sequence[str]], None]) -> int:
     except (WeatherError, IngestError) as error:
         print(f"error: {error.code}: {error}", file=sys.stderr)
         return error.exit_code
+    except PySparkException as error:
+        # a table is read in a process of Spark, which reports the traceback of the error there
+        raised = _RAISED.findall(str(error))
+        if not raised:
+            raise
+        print(f"error: spark: {raised[-1]}", file=sys.stderr)
+        return WeatherError.exit_code
     return 0

@@ -367,6 +367,16 @@ CASES = {
         "versions: 0",
         ["6:43: out-of-range: versions must be at least 1, not 0"],
     ),
+    "out-of-range, a duration": (
+        "versions: 3}}}",
+        "versions: 3}}, feed: {expiration: 30s}}",
+        ["6:67: out-of-range: expiration must be at least 60 s, not 30s"],
+    ),
+    "out-of-range, a size": (
+        '"localhost:9092"',
+        '"localhost:9092", max_event_bytes: 0B',
+        ["12:66: out-of-range: max_event_bytes must be at least 1 B, not 0B"],
+    ),
     "out-of-range, a short control token": (
         "spark:",
         'service: {http: {token: "${TOKEN:short}"}}\nspark:',

@@ -14,6 +14,7 @@ from gapfill.errors import NotEnoughPairsError, run
 from gapfill.evaluation import scores
 from gapfill.neighbours import Neighbours
 from generate import main as generate
+from pyspark.errors import AnalysisException
 
 from tests.support.weather_example import EXAMPLE, generated, reports
 
@@ -27,6 +28,20 @@ def test_error_ends_a_script_with_its_exit_code_and_one_line(capsys: pytest.Capt
     assert run(fail) == 3
     assert capsys.readouterr().err == "error: not_enough_pairs: no pairs\n"
     assert run(lambda _arguments: None) == 0
+
+
+def test_error_in_a_process_of_spark_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    traceback = (
+        'Traceback\n  raise NotFoundError\ningest.api.errors.NotFoundError: there is no store at "x"\n SQLSTATE: 1'
+    )
+
+    def fail(_arguments: object, message: str = traceback) -> None:
+        raise AnalysisException(message)
+
+    assert run(fail) == 1
+    assert capsys.readouterr().err == 'error: spark: there is no store at "x"\n'
+    with pytest.raises(AnalysisException):
+        run(lambda arguments: fail(arguments, "no traceback"))
 
 
 @pytest.mark.parametrize(
