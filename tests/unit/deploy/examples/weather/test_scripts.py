@@ -31,9 +31,7 @@ def test_error_ends_a_script_with_its_exit_code_and_one_line(capsys: pytest.Capt
 
 
 def test_error_in_a_process_of_spark_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    traceback = (
-        'Traceback\n  raise NotFoundError\ningest.api.errors.NotFoundError: there is no store at "x"\n SQLSTATE: 1'
-    )
+    traceback = 'Traceback\n  raise E\ningest.api.errors.NotFoundError: there is no store at "x"\n SQLSTATE: 1'
 
     def fail(_arguments: object, message: str = traceback) -> None:
         raise AnalysisException(message)
