@@ -1,13 +1,14 @@
 """
 The process from which Spark forks its Python workers, in place of its own `pyspark.daemon`.
 
-It imports what every task needs before it forks, so that a worker starts in a third of the CPU time and shares this
-memory with the others. Spark imports after the fork, since a fork of a process with several threads is unsafe;
-here the libraries that would start threads are told not to.
+It imports what every task needs before it forks, so that a worker starts in a tenth of the CPU time and shares this
+memory with the others; see the ADR on it. Spark imports after the fork, since a fork of a process with several threads
+is unsafe; here the libraries that would start threads are told not to.
 """
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -22,10 +23,12 @@ PRELOADED = (
     "pandas",  # pyarrow imports it for the first array
     "ingest.spark.streaming.worker",
     "ingest.spark.jobs.units",
+    # of almost every pipeline; a worker imports what else its plan has
     "decorators.template",
     "sinks.mapping.attr2hbase",
 )
 
+_SPARKS_JAR = re.compile(r"/spark-core_[^/]*\.jar$")
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """Of numpy, and of pyarrow's jemalloc; they are read when the libraries are loaded."""
 
@@ -44,10 +47,10 @@ def without_archives(paths: Iterable[str]) -> list[str]:
     A module path without the archives that Spark puts on it, if they have nothing that is not installed here.
 
     Python reads the directory of each archive again in every worker, and compiles a module of an archive at each
-    import. They are Spark's jar, which has no Python module, and `pyspark.zip` inside of a `pyspark` that pip has
-    installed: the same modules. The `pyspark.zip` of another Spark stays.
+    import. They are Spark's own jar, which has no Python module, and `pyspark.zip` inside of a `pyspark` that pip has
+    installed: the same modules. The `pyspark.zip` of another Spark stays, and so do jars of packages.
     """
-    return [each for each in paths if not each.endswith(".jar") and not _is_installed_as_well(Path(each))]
+    return [each for each in paths if not _SPARKS_JAR.search(each) and not _is_installed_as_well(Path(each))]
 
 
 def preload() -> None:

@@ -40,8 +40,9 @@ def test_archives_with_modules_that_are_installed_leave_the_path(tmp_path: Path)
         "",
         str(installed / "python" / "lib" / "pyspark.zip"),
         other,
-        "/opt/spark/jars/spark-core.jar",
+        "/opt/spark/jars/spark-core_2.13-4.2.0.jar",
+        "/opt/jars/graphs.jar",
         "pyspark.zip",
         "/srv/code",
     ]
-    assert without_archives(path) == ["", other, "pyspark.zip", "/srv/code"]
+    assert without_archives(path) == ["", other, "/opt/jars/graphs.jar", "pyspark.zip", "/srv/code"]
