@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from sinks.archive import switching
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME, SUCCESS
@@ -290,6 +292,18 @@ def crashes(make: Callable[[], Root], action: Callable[[Root], None]) -> list[Ro
     raise AssertionError
 
 
+class Pointing(CrashingRoot):
+    """`ingest archive point` moves the pointer just before the first file is moved."""
+
+    def __init__(self, root: Root, most: int, partition: Partition, batch_id: int) -> None:
+        super().__init__(root, most)
+        self._point = partial(switching.switch, partition, batch_id, 0)
+
+    def move(self, path: str, to: str) -> None:
+        self._point()
+        super().move(path, to)
+
+
 class TestKills:
     def test_kill_between_any_two_changes_then_the_batch_runs_again(self) -> None:
         parts = [event(1), event(2, time_ms=DAY_MS - 1)], [event(3)]
@@ -365,6 +379,38 @@ class TestKills:
         with pytest.raises(IntegrityError) as caught:
             stream.committer.commit(*flushed)
         assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
+
+    def test_pointer_that_moves_within_a_commit_hides_no_row(self) -> None:
+        """Also if the process is killed, or a call fails, at any change of the file system after it."""
+        parts = [event(1)], [event(2)]
+        for most in itertools.count():
+            for is_restarted in (False, True):
+                files = MemoryRoot()
+                stream = Stream(files)
+                stream.run(TIME_MS - 1, [event(0)])
+                partition = Partition(files, "dt=20151210")
+                other = partition.create(START_S, "a re-run")
+                partition.complete(other)
+                flushed = stream.flush(TIME_MS, *parts)
+                stream.committer._root = Pointing(files, most, partition, other)
+                try:
+                    stream.committer.commit(*flushed)
+                except CrashError:
+                    stream.committer._root = files
+                    if is_restarted:
+                        Stream(files).run(TIME_MS, *parts)
+                    else:
+                        stream.committer.commit(*flushed)
+                else:
+                    assert most > 5
+                    assert offsets_in(files, partition, START_S) == [0, 1, 2]
+                    assert offsets_in(files, partition, other) == [1, 2]
+                    # the copies are recorded: a run with other tasks replaces them too
+                    Stream(files).run(TIME_MS, [event(1), event(2)])
+                    assert offsets_in(files, partition, other) == [1, 2]
+                    return
+                if partition.current() == other:
+                    assert visible(files) == {"20151210": [1, 2]}
 
     def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
         files = MemoryRoot()
