@@ -230,7 +230,10 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("column_type", "text"),
-        [("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan"), ("utf8", b"\xff")],
+        [
+            *(("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan")),
+            *(("utf8", b"\xff"), ("time", b"x"), ("time", b"1449784608000000000"), ("time", b"253402300800000")),
+        ],
     )
     def test_value_of_another_type_fails(self, root: Root, column_type: str, text: bytes) -> None:
         columns = {"n": {"value": "%{n}", "type": column_type}}
