@@ -47,7 +47,12 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
         return  # an earlier call has moved it
     try:
         for target in targets[1:]:
-            copy(root, path, target)
+            try:
+                copy(root, path, target)
+            except FileNotFoundError:
+                if root.exists(target.rpartition("/")[0]):
+                    raise
+                # a re-run that has ended without a row has removed its batch
         root.move(path, targets[0])  # in place of that of an earlier run of the micro-batch
     except FileNotFoundError as error:
         if root.exists(path):
