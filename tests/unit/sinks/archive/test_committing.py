@@ -1,5 +1,6 @@
 """A micro-batch into an archive: its files, kills between any two changes, and re-runs of a partition meanwhile."""
 
+import errno
 import gzip
 import itertools
 import json
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +17,10 @@ import pytest
 
 from ingest.api import (
     Batch,
+    Disposition,
     Event,
     EventError,
+    IngestError,
     IntegrityError,
     MappingError,
     Origin,
@@ -24,6 +28,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.pipeline.time_limit import OutOfTimeError
 from sinks.archive import switching
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.errors import ArchiveCorruptError
@@ -149,6 +154,27 @@ class TestFiles:
             writer.write(large)
         assert counts.write_calls == 1
         writer.close()
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (TypeError("a defect"), ("sink_failed", Disposition.STOP)),
+            (OutOfTimeError(), ("store_unavailable", Disposition.RETRY)),
+            (OSError(errno.ENOSPC, "full"), ("disk_full", Disposition.RETRY)),
+        ],
+    )
+    def test_row_that_cannot_be_written_fails_no_event(
+        self, root: Root, error: BaseException, expected: tuple[str, Disposition]
+    ) -> None:
+        class Failing(CrashingRoot):
+            def make_folder(self, path: str) -> None:
+                raise error
+
+        stream = Stream(root)
+        stream.root = Failing(root, 0)
+        with pytest.raises(IngestError) as caught:
+            stream.flush(TIME_MS, [event(1)])
+        assert (caught.value.code, caught.value.disposition) == expected
 
     @pytest.mark.parametrize("kind", ["parquet", "json"])
     def test_3c8_replay_of_dead_letters_adds_no_row_twice(self, root: Root, kind: str) -> None:
@@ -584,6 +610,26 @@ class TestReruns:
         root.remove_tree(partition.path(begin_rerun(partition).batch_id))
         stream.run(TIME_MS + 1, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
+
+    def test_batch_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
+        """A re-run that wrote no row ends: the commit goes on, although it has read the lease."""
+        files = LocalRoot(tmp_path)
+        stream = Stream(files)
+        stream.run(TIME_MS, [event(1)])
+        partition = Partition(files, "dt=20151210")
+        lease = begin_rerun(partition)
+
+        class Ending(CrashingRoot):
+            def open(self, path: str) -> BinaryIO:
+                if path.startswith("_tmp/"):
+                    partition.remove_empty(lease.batch_id)
+                return super().open(path)
+
+        flushed = stream.flush(TIME_MS + 1, [event(2)])
+        stream.committer._root = Ending(files, 1_000)
+        stream.committer.commit(*flushed)
+        assert visible(files) == {"20151210": [1, 2]}
+        assert partition.batch_ids() == [START_S]
 
     def test_kill_between_any_two_changes_while_both_are_written(self) -> None:
         def make() -> Root:
