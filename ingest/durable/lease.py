@@ -131,6 +131,22 @@ class Lease:
                     self._path(fence).unlink(missing_ok=True)
         return grant.fence
 
+    def is_held(self) -> bool:
+        """
+        Whether an owner is alive; waits until its next heartbeat, or for `valid_s`, and takes nothing.
+
+        Raises:
+            StoreUnavailableError: as `take`.
+        """
+        newest = self.newest()
+        if newest is None or newest.beat is None:
+            return False
+        try:
+            self._watched(newest)
+        except ConflictError:
+            return True
+        return False
+
     def check(self) -> None:
         """
         Check, before an exclusive operation, that no other process has taken the lease.

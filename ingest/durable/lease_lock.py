@@ -81,6 +81,10 @@ class LeaseLock(ProcessLock):
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
         self._thread.start()
 
+    def is_held(self) -> bool:
+        """Whether a process has the lock; waits for its next heartbeat, or until its lease has expired."""
+        return self._lease.is_held()
+
     def check(self) -> None:
         """
         Check that this process still has the lock.

@@ -38,6 +38,15 @@ class ProcessLock(ABC):
         """
 
     @abstractmethod
+    def is_held(self) -> bool:
+        """
+        Whether a process has the lock; a process that takes it meanwhile is not refused.
+
+        Raises:
+            StoreUnavailableError: permission is denied, or the file system does not answer.
+        """
+
+    @abstractmethod
     def check(self) -> None:
         """
         Check that this process still has the lock.
@@ -100,6 +109,10 @@ class FolderLock(ProcessLock):
             file.flush()
             opened.pop_all()
             self._file = file
+
+    def is_held(self) -> bool:
+        """Whether a process on this machine has the lock."""
+        return is_held(self._folder)
 
     def check(self) -> None:
         """Does nothing: the kernel ends this lock only with the process."""

@@ -317,7 +317,7 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
     "sink_bug": (api.DecorateBugError, "A sink raised an unexpected exception; the log has its traceback once."),
     "sink_failed": (
         IngestError,
-        "A plugin's sink raised an unexpected exception outside the handling of an event; the message names the sink.",
+        "A sink raised an unexpected exception outside the handling of an event; the message names the sink.",
     ),
     "sink_timeout": (
         api.MappingError,

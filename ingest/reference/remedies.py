@@ -203,7 +203,7 @@ REMEDIES: Mapping[str, str] = {
     "schema": "Compare with `ingest table plan`, then run `ingest table apply` or correct the file.",
     "separator_in_key": "Choose another separator, or another `on_separator`.",
     "sink_bug": _NO_BUG,
-    "sink_failed": "Correct the plugin that the message names, then start again.",
+    "sink_failed": "Correct the plugin that the message names, or report the bug; then start again.",
     "sink_timeout": "Simplify the pattern; then replay the dead letters.",
     "source": _SEE_MESSAGE,
     "source_bug": _NO_BUG,

@@ -134,7 +134,7 @@ class ArchiveRerun:
                 was_empty = _is_empty(partition)
             rerun = opened.enter_context(Rerun(partition, "archive rerun", exclusive=request.exclusive))
             if was_empty:
-                opened.callback(stream.while_stopped, partial(_remove_empty, partition))
+                opened.callback(stream.while_stopped, partial(_remove_empty, partition, rerun.batch_id))
             records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)
             job: RerunJob | None = None
             done = RecordsRead()
@@ -160,6 +160,8 @@ class ArchiveRerun:
                         hint="choose another value of --dt, or correct the event times; 'ingest archive history' lists "
                         "the partitions",
                     )
+            # before the pointer moves: the queue may be unavailable
+            without_letter = self._without_letter(job.failed)
             is_current = rerun.finish(is_kept=request.is_kept)
             return RerunResult(
                 rerun.batch_id,
@@ -168,7 +170,7 @@ class ArchiveRerun:
                 job.counts,
                 rows.replaced,
                 copied.rows,
-                self._without_letter(job.failed),
+                without_letter,
             )
 
     def _without_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
@@ -241,12 +243,18 @@ def _is_empty(partition: Partition) -> bool:
     )
 
 
-def _remove_empty(partition: Partition) -> None:
-    """Remove the markers of an empty partition, unless another process writes a batch of it; no stream may run."""
+def _remove_empty(partition: Partition, own_id: int) -> None:
+    """
+    Remove the markers of an empty partition, unless another process writes a batch of it; no stream may run.
+
+    Args:
+        partition: that may be empty.
+        own_id: the batch that this process writes.
+    """
     root = partition.root
     with root_errors(root):
         writes = of_partition(leases(root, now_ms()), partition.folder)
-        if len(writes) > 1 or not _is_empty(partition):
+        if any(each.batch_id != own_id for each in writes) or not _is_empty(partition):
             return
         root.remove_file(f"{partition.folder}/{CURRENT}")
         folders = [partition.path(each) for each in partition.batch_ids()]

@@ -97,7 +97,7 @@ class RerunJob:
         Run records until their rows are in the batch.
 
         Raises:
-            IngestError: not possible.
+            IngestError: their rows cannot be written, or too many records fail; the batch may have a part of the rows.
         """
         frame = read_kafka_ranges(self._session, self._source, piece.ranges)
         self._job.run_batch(frame, piece.number, piece.time_ms, piece.name, partial(first_places, piece.ranges))

@@ -105,14 +105,7 @@ class ArchiveStream:
 
     def _is_running(self) -> bool:
         """Whether a process has the checkpoint."""
-        if not self.checkpoint.exists:
-            return False
-        try:
-            self.checkpoint.lock()
-        except ConflictError:
-            return True
-        self.checkpoint.unlock()
-        return False
+        return self.checkpoint.exists and self.checkpoint.is_locked()
 
     def _runs_before(self, time_ms: int) -> bool:
         """Whether a micro-batch of an earlier time is not acknowledged."""

@@ -9,7 +9,7 @@ from ingest.api import Event, MappingError, Model, option
 from ingest.api.notation import to_notation
 from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template
-from ingest.formats.times import moment
+from ingest.formats.times import in_calendar, moment
 
 Row = tuple[object, ...]
 """A value for each column, in their order; None if there is none."""
@@ -25,7 +25,7 @@ class ColumnType(StrEnum):
     INT64 = "int64"
     FLOAT64 = "float64"
     TIME = "time"
-    """Milliseconds since the epoch, in UTC."""
+    """Milliseconds since the epoch, in UTC, of the years 1 to 9999: others, such as nanoseconds, Spark cannot read."""
 
 
 class ColumnOptions(Model):
@@ -34,7 +34,7 @@ class ColumnOptions(Model):
     value: Template = option("Template of the value.", example="%{temp}")
     type: ColumnType = option(
         "Type of the column: text (`utf8`), bytes (`binary`), a number (`int32`, `int64`, `float64`), or milliseconds "
-        "since the epoch (`time`).",
+        "since the epoch (`time`), of the years 1 to 9999.",
         default="utf8",
         strict=False,
     )
@@ -134,13 +134,17 @@ def _float(text: bytes) -> float:
     return number
 
 
+def _time(text: bytes) -> int:
+    return in_calendar(int(text))
+
+
 _READ: Mapping[ColumnType, Callable[[bytes], object] | None] = {
     ColumnType.UTF8: bytes.decode,
     ColumnType.BINARY: None,
     ColumnType.INT32: _whole_number(32),
     ColumnType.INT64: _whole_number(64),
     ColumnType.FLOAT64: _float,
-    ColumnType.TIME: _whole_number(64),
+    ColumnType.TIME: _time,
 }
 """From the text of a template to the value; None if that is the value."""
 _PLAIN: Mapping[ColumnType, Callable[[Any], object]] = {ColumnType.BINARY: to_notation, ColumnType.TIME: moment}

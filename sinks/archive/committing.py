@@ -16,7 +16,7 @@ from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, wri
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, of_partition, put_answer
-from sinks.archive.staging import place, unpack
+from sinks.archive.staging import copy, place, unpack
 from sinks.files.root import Root, root_errors
 
 _LAST_ANSWER_S = 30.0
@@ -66,8 +66,8 @@ class ArchiveCommitter(Committer):
     Moves files from the staging folder to the current batches of their partitions.
 
     Steps of a commit: read the leases of re-runs; record the files that the micro-batch will have; remove those of an
-    earlier run of it that it no longer has; create the first batch of partitions that have none; move the files. Each
-    step may be repeated.
+    earlier run of it that it no longer has; create the first batch of partitions that have none; move the files; copy
+    them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
 
     Args:
         root: of the table.
@@ -134,6 +134,7 @@ class ArchiveCommitter(Committer):
             reruns = self._leases_for(batch)
             digits = writer_digits(self._writer, batch.name)
             targets: dict[str, list[str]] = {}
+            placed: dict[Partition, list[list[str]]] = {}
             earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
@@ -151,13 +152,17 @@ class ArchiveCommitter(Committer):
                         if not self._has_new_rows(partition, current, part.path, own):
                             continue
                     ids = [current, *_rerun_ids(partition, reruns)]
-                    targets[part.path] = [partition.path(each, name) for each in dict.fromkeys(ids)]
+                    paths = self._moved(part.path, f"{part.partition}/", f"/{name}", earlier)
+                    targets[part.path] = paths or [partition.path(each, name) for each in dict.fromkeys(ids)]
+                    placed.setdefault(partition, []).append(targets[part.path])
             files = tuple(sorted(path for paths in targets.values() for path in paths))
             self._record(LastCommit(batch.name, batch.time_ms, tuple(sorted({*files, *earlier}))))
             for path in sorted(earlier - set(files)):
                 self._root.remove_file(path)
             for path, paths in targets.items():
                 place(self._root, path, paths)
+            for partition, files_of_it in placed.items():
+                self._follow(partition, files_of_it)
             self._remove_staged(batch)
 
     def abort(self, batch: Batch) -> None:
@@ -215,6 +220,33 @@ class ArchiveCommitter(Committer):
             put_answer(self._root, lease.id, answer)
         self._answers[lease.id] = answer.from_ms
         return answer.from_ms
+
+    def _moved(self, staged: str, start: str, end: str, recorded: Collection[str]) -> list[str]:
+        """Where an earlier call of this commit has moved a staged file; the pointer may be another one since."""
+        if not recorded or self._root.exists(staged):
+            return []
+        found = [path for path in recorded if path.startswith(start) and path.endswith(end)]
+        return sorted(filter(self._root.exists, found))
+
+    def _follow(self, partition: Partition, files: Sequence[list[str]]) -> None:
+        """
+        Copy files to the batch that is current now, if it has become so since the pointer was read.
+
+        Args:
+            partition: that has the files.
+            files: the paths of each; a copy is added.
+        """
+        while (current := partition.pointed()) is not None:
+            folder = partition.path(current)
+            lacking = [paths for paths in files if all(path.rpartition("/")[0] != folder for path in paths)]
+            if not lacking:
+                return
+            for paths in lacking:
+                paths.append(f"{folder}/{paths[0].rpartition('/')[2]}")
+            copies = {paths[-1] for paths in lacking}
+            self._record(self._last._replace(files=tuple(sorted({*self._last.files, *copies}))))
+            for paths in lacking:
+                copy(self._root, paths[0], paths[-1])
 
     def _has_new_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """

@@ -97,7 +97,7 @@ class PartitionRule:
         """Why it names no partitions; None if it does."""
         if not _COLUMN.fullmatch(self.column):
             return f'"{self.column}" is no name of a column'
-        if self.column == "batch_id":
+        if is_reserved(self.column):
             return f'"{self.column}" is reserved'
         rest = _DIRECTIVES.sub("", self.pattern)
         if "%Y" not in self.pattern or not re.fullmatch(r"[0-9A-Za-z-]*", rest, re.ASCII):
@@ -180,6 +180,11 @@ def writer_digits(writer: str, batch_name: str) -> str:
 def staging_folder(writer: str, attempt: str = "") -> str:
     """The folder of a sink, or of one of its attempts, for files that no commit has moved yet."""
     return f"{TMP}/{writer}/{attempt}".rstrip("/")
+
+
+def is_reserved(column: str) -> bool:
+    """Whether a column has a name of this product; SQL does not distinguish upper and lower case."""
+    return column.startswith("_") or column.lower() == "batch_id"
 
 
 def is_table_name(table: str) -> bool:

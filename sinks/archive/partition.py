@@ -154,6 +154,13 @@ class Partition:
             else:
                 return batch_id
 
+    def remove_empty(self, batch_id: int) -> None:
+        """Remove a batch that is not complete and has no files but `_STARTED`."""
+        folder = self.path(batch_id)
+        if [entry.name for entry in self.root.entries(folder)] == [STARTED]:
+            self.root.remove_file(f"{folder}/{STARTED}")
+            self.root.remove_folder(folder)
+
     def owner(self, batch_id: int) -> str:
         """What has created a batch; "" if that is not known."""
         try:

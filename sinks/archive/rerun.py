@@ -5,6 +5,7 @@ See `reruns` for how a stream and this process agree.
 """
 
 import contextlib
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Self
@@ -14,7 +15,17 @@ from ingest.clock import now_ms
 from ingest.durable.lock import this_process
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, leases, of_partition, put_lease, remove_lease
+from sinks.archive.reruns import (
+    STALE_MS,
+    Answer,
+    RerunLease,
+    answers,
+    leases,
+    of_partition,
+    put_lease,
+    remove_lease,
+    remove_old_leases,
+)
 from sinks.archive.switching import switch
 from sinks.files.root import root_errors
 
@@ -25,6 +36,8 @@ BEAT_S = 30.0
 class Rerun:
     """
     A new batch of a partition, within a `with` block: streams write to it too until the block ends.
+
+    A batch that is not finished is removed at the end of the block if nothing was written to it.
 
     Args:
         partition: whose batch it is.
@@ -52,6 +65,8 @@ class Rerun:
         self._activity = activity
         self._exclusive = exclusive
         self._clock_ms = clock_ms
+        # not of the batch: the id of one that was removed is given again
+        self._id = f"{_digits(partition.folder)}-{secrets.token_hex(8)}"
         self._beaten_ms = 0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="archive-rerun", daemon=True)
@@ -60,21 +75,17 @@ class Rerun:
         root = self.partition.root
         owner = f"{self._activity}, {this_process()}"
         with root_errors(root):
+            remove_old_leases(root, self._clock_ms())
+            self._check_others()
             # so a stream adds to a batch that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
-            self._lease = RerunLease(
-                f"{self.partition.folder.partition('=')[0]}-{self.batch_id}-{_digits(self.partition.folder)}",
-                self.partition.folder,
-                self.batch_id,
-                owner,
-                self._clock_ms(),
-            )
+            self._lease = RerunLease(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
             self._renew()
             try:
-                self._check_others()
+                self._check_others()  # again: of two that start at the same moment, at least one is refused
             except ConflictError:
-                remove_lease(root, self._lease.id)
+                self._end()
                 raise
         self._thread.start()
         return self
@@ -83,12 +94,12 @@ class Rerun:
         self._ending.set()
         self._thread.join()
         with contextlib.suppress(OSError):  # the lease becomes stale
-            remove_lease(self.partition.root, self._lease.id)
+            self._end()
 
     def answer(self, writer: str) -> Answer | None:
         """The answer of a stream; None if it has not answered."""
         with root_errors(self.partition.root):
-            found = answers(self.partition.root, self._lease.id)
+            found = answers(self.partition.root, self._id)
         return next((each for each in found if each.writer == writer), None)
 
     def finish(self, *, is_kept: bool = False) -> bool:
@@ -153,11 +164,17 @@ class Rerun:
             switch(self.partition, self.before, self._clock_ms())
         self.partition.unkeep(self.batch_id)
 
+    def _end(self) -> None:
+        remove_lease(self.partition.root, self._id)
+        if self.partition.pointed() != self.batch_id:
+            with contextlib.suppress(FileNotFoundError):  # it was removed with its partition
+                self.partition.remove_empty(self.batch_id)
+
     def _check_others(self) -> None:
         if not self._exclusive:
             return
         for other in of_partition(leases(self.partition.root, self._clock_ms()), self.partition.folder):
-            if other.batch_id < self.batch_id:
+            if other.id != self._id:
                 raise ConflictError(
                     f'batch {other.batch_id} of "{other.partition}" is being written by {other.owner}',
                     code="archive_rerun_runs",

@@ -26,6 +26,8 @@ from sinks.files.root import Root
 
 STALE_MS = 600_000
 """A lease without a heartbeat for so long is ignored."""
+_GONE_MS = 24 * 3_600_000
+"""Its process has ended, whatever the clocks of the machines are: it is removed."""
 _SUFFIX = ".json"
 
 
@@ -88,14 +90,24 @@ def remove_lease(root: Root, rerun_id: str) -> None:
         root.remove_file(_answer_path(rerun_id, answer.writer))
 
 
+def remove_old_leases(root: Root, now_ms: int) -> None:
+    """Remove the leases without a heartbeat for a day, whose processes were killed, and answers without a lease."""
+    names = root.file_names(RERUNS)
+    for name in names:
+        lease = _read(root, name) if name.endswith(_SUFFIX) else None
+        if lease is not None and now_ms - lease.heartbeat_ms > _GONE_MS:
+            root.remove_file(f"{RERUNS}/{name}")
+    for name in names:
+        # a lease is older than its answers, and ids are not used again
+        if not name.endswith(_SUFFIX) and not root.exists(_path(name.partition(".")[0])):
+            root.remove_file(f"{RERUNS}/{name}")
+
+
 def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
     """The leases that have an effect."""
     for name in root.file_names(RERUNS):
         if name.endswith(_SUFFIX):
-            try:
-                lease = RerunLease.from_bytes(root.read(f"{RERUNS}/{name}"))
-            except FileNotFoundError:  # removed since
-                continue
+            lease = _read(root, name)
             if lease is not None and now_ms - lease.heartbeat_ms <= STALE_MS:
                 yield lease
 
@@ -136,6 +148,14 @@ def answers(root: Root, rerun_id: str) -> list[Answer]:
     writers = [name.removeprefix(prefix) for name in root.file_names(RERUNS) if name.startswith(prefix)]
     found = [answer_of(root, rerun_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
     return [answer for answer in found if answer is not None]
+
+
+def _read(root: Root, name: str) -> RerunLease | None:
+    """A lease; None if it is damaged, or was removed since its folder was listed."""
+    try:
+        return RerunLease.from_bytes(root.read(f"{RERUNS}/{name}"))
+    except FileNotFoundError:
+        return None
 
 
 def _path(rerun_id: str) -> str:

@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 from functools import partial
+from typing import Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import (
@@ -20,7 +21,7 @@ from ingest.api import (
 )
 from sinks.archive.columns import ColumnOptions, columns_of, plain_row_maker, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
-from sinks.archive.layout import ArchiveFormat, PartitionRule, is_table_name
+from sinks.archive.layout import ArchiveFormat, PartitionRule, is_reserved, is_table_name
 from sinks.files.root import Root, open_root, root_errors
 
 _BODY = {"body": {"value": "%{body}", "type": "binary"}}
@@ -83,7 +84,7 @@ class ArchiveSettings(SinkSettings):
     @classmethod
     def _own_names(cls, columns: dict[str, ColumnOptions]) -> dict[str, ColumnOptions]:
         for name in columns:
-            if not name or name.startswith("_") or name.lower() == "batch_id":
+            if not name or is_reserved(name):
                 raise PydanticCustomError("not_one_of", '"{name}" is reserved; choose another name', {"name": name})
         return columns
 
@@ -104,6 +105,19 @@ class ArchiveSettings(SinkSettings):
                 "wrong_type", '"{table}" is no name of a table; {hint}', {"table": table, "hint": hint}
             )
         return table
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        known = {self.rule.column.lower(): f"partition.{self.rule.column}"}
+        for name in self.columns:
+            if other := known.get(name.lower()):
+                raise PydanticCustomError(
+                    "conflict",
+                    '"{other}" and "columns.{name}" are one column in SQL, which ignores case; rename one of them',
+                    {"other": other, "name": name},
+                )
+            known[name.lower()] = f"columns.{name}"
+        return self
 
     @property
     def rule(self) -> PartitionRule:

@@ -47,8 +47,12 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
         return  # an earlier call has moved it
     try:
         for target in targets[1:]:
-            with root.open(path) as source, root.new_file(target) as file:
-                shutil.copyfileobj(source, file, _COPIED_BYTES)
+            try:
+                copy(root, path, target)
+            except FileNotFoundError:
+                if root.exists(target.rpartition("/")[0]):
+                    raise
+                # a re-run that has ended without a row has removed its batch
         root.move(path, targets[0])  # in place of that of an earlier run of the micro-batch
     except FileNotFoundError as error:
         if root.exists(path):
@@ -58,3 +62,9 @@ def place(root: Root, path: str, targets: Sequence[str]) -> None:
             code="staged_file_lost",
             hint="exclude the folder _tmp from the removal of old files, then start again: the batch runs again",
         ) from error
+
+
+def copy(root: Root, path: str, target: str) -> None:
+    """Copy a file, completely or not at all."""
+    with root.open(path) as source, root.new_file(target) as file:
+        shutil.copyfileobj(source, file, _COPIED_BYTES)

@@ -155,15 +155,24 @@ class _DiscardedError(Exception):
 @contextlib.contextmanager
 def _to_disk(root: Root) -> Iterator[None]:
     """
-    Report errors of the file system with their disposition.
+    Report errors with their disposition: none of them is the fault of the event that is written just now.
 
-    Any other, such as the time limit of an event during a write, leaves an incomplete file: the batch runs again.
+    Raises:
+        StoreUnavailableError: the file system does not answer; or the time limit of an event, which is no `Exception`,
+            has interrupted a write. The batch runs again.
+        IngestError: `sink_failed`: a defect of this product; it stops the pipeline, and nothing is acknowledged.
     """
     try:
         with root_errors(root):
             yield
-    except (KeyboardInterrupt, IngestError):
+    except (KeyboardInterrupt, MemoryError, IngestError):
         raise
+    except Exception as error:
+        raise IngestError(
+            f'a file of the archive in "{root}" was not written: {type(error).__name__}: {error}',
+            code="sink_failed",
+            hint="report the bug; nothing of the batch is acknowledged",
+        ) from error
     except BaseException as error:
         raise StoreUnavailableError(
             f'a file of the archive in "{root}" was not written: {type(error).__name__}: {error}',

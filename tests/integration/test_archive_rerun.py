@@ -7,7 +7,8 @@ from typing import Self
 import pytest
 
 from tests.support.archived_topic import FIRST_DAY, PIPELINE, SECOND_DAY, ArchivedTopic, rerun
-from tests.support.servers import Kafka
+from tests.support.archives import DAY_MS
+from tests.support.servers import Given, Kafka
 from tests.support.service import Service
 
 
@@ -76,4 +77,22 @@ def test_rows_that_fail_now_keep_the_current_batch(kafka: Kafka, tmp_path: Path)
         assert not (tmp_path / "archive" / "customer" / "dt=20151201").exists()
         again = rerun(service, FIRST_DAY, "--from", "2015-12-12T00:00:00Z", code=3)
         assert "has acknowledged no record of this range" in again["error"]
+    archived.assert_complete()
+
+
+@pytest.mark.slow
+def test_dead_letters_that_cannot_be_read_keep_the_current_batch(kafka: Kafka, tmp_path: Path) -> None:
+    archived = ArchivedTopic(kafka, tmp_path)
+    archived.produce(40)
+    kafka.produce(archived.topic, [Given("no number", partition=0, timestamp_ms=DAY_MS)])
+    content = archived.content()
+    (sink,) = content["pipelines"][PIPELINE]["sinks"]
+    sink["archive"]["columns"]["name"] = {"value": "%{body}", "type": "int32"}
+    with Service(tmp_path, content) as service:
+        assert service.run_once() == 0, service.last_lines()
+        current = archived.partition(0).current()
+        (letters,) = tmp_path.rglob("dead-letters/*/*.jsonl")
+        letters.write_text("damaged\n")
+        assert letters.name in rerun(service, FIRST_DAY, code=5)["error"]
+        assert archived.partition(0).current() == current
     archived.assert_complete()

@@ -96,6 +96,15 @@ class Checkpoint:
                 self._lock.release()
                 raise
 
+    def is_locked(self) -> bool:
+        """
+        Whether a process has the lock; one that starts meanwhile is not refused.
+
+        Raises:
+            StoreUnavailableError: permission is denied, or the file system does not answer.
+        """
+        return self._lock.is_held()
+
     def check_locked(self) -> None:
         """
         Check that this process still has the lock, before it changes anything for the pipeline.

@@ -76,6 +76,22 @@ def test_candidate_takes_over_an_owner_without_heartbeats(folder):
     assert (newest.fence, newest.owner, newest.beat) == (2, "second", 0)
 
 
+def test_question_whether_an_owner_is_alive_takes_nothing(folder):
+    first, clock = lease_of(folder, "first"), Clock()
+    asking = lease_of(folder, "asking", clock)
+    assert not asking.is_held()
+    first.take()
+    clock.during = first.renew
+    assert asking.is_held()
+    clock.during = lambda: None
+    assert not asking.is_held()  # as after a kill
+    first.check()
+    first.release()
+    waits = clock.waits
+    assert not asking.is_held()
+    assert clock.waits == waits
+
+
 def test_candidate_that_was_suspended_itself_reads_the_heartbeat_it_missed(folder):
     first, clock = lease_of(folder, "first"), Clock()
     first.take()

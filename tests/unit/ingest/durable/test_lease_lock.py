@@ -28,6 +28,7 @@ def test_owner_sends_heartbeats_until_it_releases(tmp_path: Path):
             ConflictError, match=r'checkpoint ".+/lock" is in use by first since .+; stop it first; if'
         ) as error:
             refused.acquire()
+        assert refused.is_held()
     assert error.value.hint is not None
     assert error.value.hint.endswith("start again: a start takes over 20 s after the last heartbeat")
     assert len(messages) == 1

@@ -42,6 +42,7 @@ def test_command_that_asks_whether_a_folder_is_held_does_not_hold_it(tmp_path: P
     lock = lock_of(tmp_path)
     with lock:
         assert is_held(tmp_path)
+        assert lock_of(tmp_path).is_held()
     assert not is_held(tmp_path)
     with (tmp_path / "lock").open("rb") as asking:
         fcntl.flock(asking, fcntl.LOCK_SH)

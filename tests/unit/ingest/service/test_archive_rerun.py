@@ -11,6 +11,7 @@ from sinks.archive.rerun import Rerun
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import DAY_MS, START_S, Stream, event
+from tests.support.clock import Clock
 from tests.support.memory_root import MemoryRoot
 
 
@@ -32,20 +33,21 @@ def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> N
     assert _is_empty(partition)
     with Rerun(partition, "rerun") as rerun:
         partition.root.write(partition.path(rerun.batch_id, SUPERSEDED), b"")
-        _remove_empty(partition)
+        _remove_empty(partition, rerun.batch_id)
     assert not partition.root.exists(partition.folder)
 
 
 def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
-    with Rerun(partition, "rerun"), Rerun(partition, "other"):
-        _remove_empty(partition)
-    assert len(partition.batch_ids()) == 3
+    clock = Clock(START_S * 1000)
+    with Rerun(partition, "rerun", clock_ms=clock) as rerun, Rerun(partition, "other"):
+        _remove_empty(partition, rerun.batch_id)  # although its own lease is stale
+        assert len(partition.batch_ids()) == 3
 
 
 def test_partition_with_rows_stays(partition: Partition) -> None:
     Stream(partition.root).run(DAY_MS, [event(1)])
     before = left(partition)
-    _remove_empty(partition)
+    _remove_empty(partition, START_S)
     assert left(partition) == before
 
 
@@ -61,5 +63,5 @@ def test_partition_with_files_of_others_or_a_kept_batch_stays(partition: Partiti
     before = left(partition)
     assert name in before
     assert not _is_empty(partition)
-    _remove_empty(partition)
+    _remove_empty(partition, START_S)
     assert left(partition) == before

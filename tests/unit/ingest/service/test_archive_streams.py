@@ -199,6 +199,15 @@ class TestStream:
     ) -> None:
         assert self.start_ms(configuration, table, partition, None) is None
 
+    def test_look_whether_a_stream_runs_takes_no_lock(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A service that starts at this moment would be refused."""
+        acknowledged(folder, 0, FIRST_MS)
+        (folder / "lock").write_text("the service of before")
+        assert self.start_ms(configuration, table, partition, None) is None
+        assert (folder / "lock").read_text() == "the service of before"
+
     def test_3c8_answer_of_a_stream(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:

@@ -1,12 +1,15 @@
 """A micro-batch into an archive: its files, kills between any two changes, and re-runs of a partition meanwhile."""
 
+import errno
 import gzip
 import itertools
 import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,8 +17,10 @@ import pytest
 
 from ingest.api import (
     Batch,
+    Disposition,
     Event,
     EventError,
+    IngestError,
     IntegrityError,
     MappingError,
     Origin,
@@ -23,6 +28,8 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.pipeline.time_limit import OutOfTimeError
+from sinks.archive import switching
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME, SUCCESS
@@ -148,6 +155,27 @@ class TestFiles:
         assert counts.write_calls == 1
         writer.close()
 
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (TypeError("a defect"), ("sink_failed", Disposition.STOP)),
+            (OutOfTimeError(), ("store_unavailable", Disposition.RETRY)),
+            (OSError(errno.ENOSPC, "full"), ("disk_full", Disposition.RETRY)),
+        ],
+    )
+    def test_row_that_cannot_be_written_fails_no_event(
+        self, root: Root, error: BaseException, expected: tuple[str, Disposition]
+    ) -> None:
+        class Failing(CrashingRoot):
+            def make_folder(self, path: str) -> None:
+                raise error
+
+        stream = Stream(root)
+        stream.root = Failing(root, 0)
+        with pytest.raises(IngestError) as caught:
+            stream.flush(TIME_MS, [event(1)])
+        assert (caught.value.code, caught.value.disposition) == expected
+
     @pytest.mark.parametrize("kind", ["parquet", "json"])
     def test_3c8_replay_of_dead_letters_adds_no_row_twice(self, root: Root, kind: str) -> None:
         settings = ArchiveSettings.model_validate({"root": "r", "table": "customer", "format": kind})
@@ -228,7 +256,10 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("column_type", "text"),
-        [("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan"), ("utf8", b"\xff")],
+        [
+            *(("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan")),
+            *(("utf8", b"\xff"), ("time", b"x"), ("time", b"1449784608000000000"), ("time", b"253402300800000")),
+        ],
     )
     def test_value_of_another_type_fails(self, root: Root, column_type: str, text: bytes) -> None:
         columns = {"n": {"value": "%{n}", "type": column_type}}
@@ -288,6 +319,18 @@ def crashes(make: Callable[[], Root], action: Callable[[Root], None]) -> list[Ro
             assert len(found) > 5
             return found
     raise AssertionError
+
+
+class Pointing(CrashingRoot):
+    """`ingest archive point` moves the pointer just before the first file is moved."""
+
+    def __init__(self, root: Root, most: int, partition: Partition, batch_id: int) -> None:
+        super().__init__(root, most)
+        self._point = partial(switching.switch, partition, batch_id, 0)
+
+    def move(self, path: str, to: str) -> None:
+        self._point()
+        super().move(path, to)
 
 
 class TestKills:
@@ -365,6 +408,38 @@ class TestKills:
         with pytest.raises(IntegrityError) as caught:
             stream.committer.commit(*flushed)
         assert (caught.value.code, visible(root)) == ("staged_file_lost", {"20151210": [1]})
+
+    def test_pointer_that_moves_within_a_commit_hides_no_row(self) -> None:
+        """Also if the process is killed, or a call fails, at any change of the file system after it."""
+        parts = [event(1)], [event(2)]
+        for most in itertools.count():
+            for is_restarted in (False, True):
+                files = MemoryRoot()
+                stream = Stream(files)
+                stream.run(TIME_MS - 1, [event(0)])
+                partition = Partition(files, "dt=20151210")
+                other = partition.create(START_S, "a re-run")
+                partition.complete(other)
+                flushed = stream.flush(TIME_MS, *parts)
+                stream.committer._root = Pointing(files, most, partition, other)
+                try:
+                    stream.committer.commit(*flushed)
+                except CrashError:
+                    stream.committer._root = files
+                    if is_restarted:
+                        Stream(files).run(TIME_MS, *parts)
+                    else:
+                        stream.committer.commit(*flushed)
+                else:
+                    assert most > 5
+                    assert offsets_in(files, partition, START_S) == [0, 1, 2]
+                    assert offsets_in(files, partition, other) == [1, 2]
+                    # the copies are recorded: a run with other tasks replaces them too
+                    Stream(files).run(TIME_MS, [event(1), event(2)])
+                    assert offsets_in(files, partition, other) == [1, 2]
+                    return
+                if partition.current() == other:
+                    assert visible(files) == {"20151210": [1, 2]}
 
     def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
         files = MemoryRoot()
@@ -535,6 +610,26 @@ class TestReruns:
         root.remove_tree(partition.path(begin_rerun(partition).batch_id))
         stream.run(TIME_MS + 1, [event(2)])
         assert visible(root) == {"20151210": [1, 2]}
+
+    def test_batch_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
+        """A re-run that wrote no row ends: the commit goes on, although it has read the lease."""
+        files = LocalRoot(tmp_path)
+        stream = Stream(files)
+        stream.run(TIME_MS, [event(1)])
+        partition = Partition(files, "dt=20151210")
+        lease = begin_rerun(partition)
+
+        class Ending(CrashingRoot):
+            def open(self, path: str) -> BinaryIO:
+                if path.startswith("_tmp/"):
+                    partition.remove_empty(lease.batch_id)
+                return super().open(path)
+
+        flushed = stream.flush(TIME_MS + 1, [event(2)])
+        stream.committer._root = Ending(files, 1_000)
+        stream.committer.commit(*flushed)
+        assert visible(files) == {"20151210": [1, 2]}
+        assert partition.batch_ids() == [START_S]
 
     def test_kill_between_any_two_changes_while_both_are_written(self) -> None:
         def make() -> Root:

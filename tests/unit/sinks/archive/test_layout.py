@@ -40,7 +40,16 @@ def test_other_folder_is_no_partition(folder: str) -> None:
 
 @pytest.mark.parametrize(
     ("column", "pattern"),
-    [("", "%Y"), ("a b", "%Y"), ("batch_id", "%Y"), ("_x", "%Y"), ("dt", "%d"), ("dt", "%Y/%m"), ("dt", "%Y%M")],
+    [
+        ("", "%Y"),
+        ("a b", "%Y"),
+        ("batch_id", "%Y"),
+        ("Batch_ID", "%Y"),
+        ("_x", "%Y"),
+        ("dt", "%d"),
+        ("dt", "%Y/%m"),
+        ("dt", "%Y%M"),
+    ],
 )
 def test_rule_that_names_no_partitions(column: str, pattern: str) -> None:
     assert PartitionRule(column, pattern).problem is not None

@@ -7,7 +7,17 @@ import pytest
 from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
-from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answer_of, answers, leases, put_answer, put_lease
+from sinks.archive.reruns import (
+    STALE_MS,
+    Answer,
+    RerunLease,
+    answer_of,
+    answers,
+    leases,
+    put_answer,
+    put_lease,
+    remove_old_leases,
+)
 from sinks.archive.reruns import remove_lease as remove
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
@@ -138,3 +148,12 @@ class TestReruns:
         remove(root, "r1")
         assert answers(root, "r1") == []
         assert [lease.id for lease in leases(root, 0)] == ["r10"]
+
+    def test_lease_without_a_heartbeat_for_a_day_is_removed_with_its_answers(self, root: Root) -> None:
+        day_ms = 24 * 3_600_000
+        put_lease(root, LEASE)
+        put_lease(root, LEASE._replace(id="r2", heartbeat_ms=LEASE.heartbeat_ms + 1))
+        for rerun in ("r1", "r2", "removed"):
+            put_answer(root, rerun, Answer("p+a", 7))
+        remove_old_leases(root, LEASE.heartbeat_ms + day_ms + 1)
+        assert root.file_names("_reruns") == ["r2.json", "r2.p+a"]

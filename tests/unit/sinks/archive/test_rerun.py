@@ -8,7 +8,7 @@ from ingest.api import ConflictError
 from sinks.archive.layout import CURRENT, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import STALE_MS, Answer, leases, put_answer
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, leases, put_answer, put_lease
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, Stream, event, visible
 from tests.support.crashing_root import CrashingRoot
@@ -63,12 +63,34 @@ class TestRerun:
     def test_3c4_block_that_fails_leaves_the_pointer(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as first:
             first.finish()
-        with pytest.raises(OSError, match="half"), Rerun(partition, "rerun", clock_ms=clock):
-            raise OSError("half")
+
+        def fail() -> None:
+            with Rerun(partition, "rerun", clock_ms=clock):
+                Stream(partition.root, NOW_S).run(DAY_MS + 1, [event(1)])
+                raise OSError("half")
+
+        with pytest.raises(OSError, match="half"):
+            fail()
         with Rerun(partition, "rerun", clock_ms=clock) as third:
             assert third.batch_id == NOW_S + 2
         assert partition.current() == NOW_S
-        assert [batch.is_complete for batch in partition.batches()] == [True, True, False, False]
+        assert [batch.is_complete for batch in partition.batches()] == [True, True, False]
+
+    def test_block_that_writes_nothing_leaves_no_batch_and_no_answer(self, partition: Partition, clock: Clock) -> None:
+        ids = []
+        for _ in range(2):
+            with Rerun(partition, "rerun", clock_ms=clock):
+                (lease,) = leases(partition.root, clock())
+                put_answer(partition.root, lease.id, Answer("w", 7))
+                ids.append(lease.id)
+        assert partition.batch_ids() == [FIRST_S]
+        assert partition.root.file_names("_reruns") == []
+        assert len(set(ids)) == 2  # a stream remembers what it has answered
+
+    def test_leases_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
+        put_lease(partition.root, RerunLease("r1", partition.folder, FIRST_S + 1, "killed", 0))
+        with Rerun(partition, "rerun", clock_ms=clock):
+            assert len(partition.root.file_names("_reruns")) == 1
 
     def test_3c5_larger_id_of_two_wins_whichever_ends_first(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as older, Rerun(partition, "rerun", clock_ms=clock) as newer:
@@ -83,8 +105,33 @@ class TestRerun:
                 pass
             assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
             assert len(list(leases(partition.root, clock()))) == 1
+            assert len(partition.batch_ids()) == 2
         with Rerun(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
             assert alone.finish()
+
+    def test_3c5_exclusive_is_refused_beside_one_that_has_its_lease_first(
+        self, partition: Partition, clock: Clock
+    ) -> None:
+        """Whichever has the lower id; the batch of the one that is refused goes."""
+        root = partition.root
+        others: list[Rerun] = []
+
+        class Raced(CrashingRoot):
+            """Another exclusive re-run starts just before this one writes its lease."""
+
+            def write(self, path: str, content: bytes) -> None:
+                if path.startswith("_reruns/") and not others:
+                    others.append(Rerun(partition, "other", exclusive=True, clock_ms=clock).__enter__())
+                super().write(path, content)
+
+        late = Rerun(Partition(Raced(root, 1_000), partition.folder), "late", exclusive=True, clock_ms=clock)
+        with pytest.raises(ConflictError) as caught, late:
+            pass
+        (other,) = others
+        assert (caught.value.code, other.batch_id > late.batch_id) == ("archive_rerun_runs", True)
+        assert partition.batch_ids() == [FIRST_S, other.batch_id]
+        assert other.finish()
+        other.__exit__()
 
     def test_3c6_clock_set_back_gives_a_larger_id(self, partition: Partition, clock: Clock) -> None:
         with Rerun(partition, "rerun", clock_ms=clock) as first:
