@@ -40,7 +40,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     configuration, archived = _opened(out, file, table)
     located = sql_paths(configuration, archived)
     rows: list[tuple[str, ...]] = []
-    differing: list[str] = []
+    differing: list[tuple[str, str]] = []  # value of a partition, and how its SQL location differs
     unread: list[tuple[str, str]] = []  # value of a partition, and its newest complete batch
     with root_errors(archived.root):
         reruns = list(leases(archived.root, now_ms()))
@@ -54,7 +54,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
                 path = f"{partition.folder}/{entry.name}"
                 is_located = located.get(value) == path
                 if entry.state is BatchState.CURRENT and value in located and not is_located:
-                    differing.append(f"{partition.folder}: current is {entry.name}, SQL reads {located[value]}")
+                    differing.append((value, f"current is {entry.name}, SQL reads {located[value]}"))
                 since = "" if entry.superseded_ms is None else moment(entry.superseded_ms)
                 if out.is_json:
                     out.json(
@@ -78,15 +78,15 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
         out.note(f'no partition at "{root}/{table}"; a relative root starts at the current folder', "yellow")
     if rows and not out.is_json:
         out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
-    for each in differing:
-        out.note(f"differs: {each}", "yellow")
+    for value, difference in differing:
+        out.note(f"differs: {archived.rule.column}={value}: {difference}", "yellow")
     for value, batch in unread:
         out.note(f"{value}: no batch is current, so readers see no rows; batch {batch} is complete", "yellow")
     out.done(counted(len(rows), "batch", "batches"))
     for value, batch in unread[:1]:
         out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch}")
-    if differing:
-        out.next(f"ingest archive point {file} {table} --dt {differing[0].partition('=')[2].partition(':')[0]}")
+    for value, _ in differing[:1]:
+        out.next(f"ingest archive point {file} {table} --dt {value}")
 
 
 def point(
@@ -108,30 +108,24 @@ def point(
     Example: ingest archive point pipeline.yaml customer --dt 20151210 --batch 1449784608
     """
     from ingest.clock import now_ms
-    from ingest.service.archive_sql import current_paths, follow
+    from ingest.service import archive_sql
     from ingest.service.archived_tables import batch_id_from
-    from sinks.archive.switching import later_files, switch
-    from sinks.files.root import root_errors
 
     configuration, archived = _opened(out, file, table)
-    with root_errors(archived.root):
-        partition = archived.partition(dt)
-        before, later = None, 0
-        if batch is not None:
-            batch_id = batch_id_from(batch)
-            before = switch(partition, batch_id, now_ms())
-            later = 0 if before is None else later_files(partition, before, batch_id)
-        current = current_paths(archived, dt)
-    if later:
+
+    def warn(later: int) -> None:
         out.note(
             f"the batch before has {counted(later, 'file')} of later micro-batches, which readers do not see now; "
             "'ingest archive rerun' writes their events again, if the topics still have them",
             "yellow",
         )
-    changed = follow(configuration, archived, current)
+
+    batch_id = None if batch is None else batch_id_from(batch)
+    found = archive_sql.point(configuration, archived, dt, batch_id, now_ms=now_ms(), on_later=warn)
+    changed = found.sql_changed
     if out.is_json:
-        out.json({"partition": dt, "before": before, "current": partition.current(), "sql_changed": changed})
-    path = current.get(dt, "no batch")
+        out.json({"partition": dt, "before": found.before, "current": found.current, "sql_changed": changed})
+    path = found.path or "no batch"
     out.done(f"readers read {path}" + ("" if changed is None else f"; {counted(changed, 'SQL location')} changed"))
 
 
@@ -157,37 +151,34 @@ def unkeep(
 
 def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> None:
     """
-    Create the table in the metastore of the file, and point its partitions at the current batches; safe to repeat.
+    Create the table in the metastore of the file, or add new columns, and point its partitions at the current batches.
 
-    Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for a session of your
-    own. Never run MSCK REPAIR TABLE: it registers all batches of a partition.
+    It is safe to repeat. Without "spark.sql.catalogImplementation: hive" under "spark: conf", print the statements, for
+    a session of your own. Never run MSCK REPAIR TABLE: it registers all batches of a partition.
 
     Example: ingest archive register pipeline.yaml customer
     """
-    from ingest.service.archive_sql import current_paths, follow, statements
-    from sinks.files.root import root_errors
+    from ingest.service import archive_sql
 
     configuration, archived = _opened(out, file, table)
-    with root_errors(archived.root):
-        archived.settings.refuse_other_types(archived.root)
-        current = current_paths(archived)
-        unread = len(archived.partitions(None)) - len(current)
-    if unread:
+    done = archive_sql.register(configuration, archived)
+    if done.unread:
         out.note(
-            f"{counted(unread, 'partition')} without a current batch: 'ingest archive history' names them", "yellow"
+            f"{counted(done.unread, 'partition')} without a current batch: 'ingest archive history' names them",
+            "yellow",
         )
-    changed = follow(configuration, archived, current)
-    if changed is None:
-        for statement in statements(archived, current):
+    partitions = counted(done.partitions, "partition")
+    if done.changed is None:
+        for statement in done.statements:
             if out.is_json:
                 out.json({"statement": statement})
             else:
                 out.line(f"{statement};")
-        out.done(f"{counted(len(current), 'partition')}; the file names no metastore, so the statements are printed")
+        out.done(f"{partitions}; the file names no metastore, so the statements are printed")
         return
     if out.is_json:
-        out.json({"table": table, "partitions": len(current), "changed": changed})
-    out.done(f"{counted(len(current), 'partition')}, {counted(changed, 'location')} changed")
+        out.json({"table": table, "partitions": done.partitions, "changed": done.changed})
+    out.done(f"{partitions}, {counted(done.changed, 'location')} changed")
 
 
 def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: bool) -> None:

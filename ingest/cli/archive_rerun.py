@@ -157,9 +157,9 @@ def _followed(
     configuration: "Configuration", archived: "ArchivedTable", dt: str, result: "RerunResult | JoinResult"
 ) -> str:
     """Have the SQL location follow a batch that has become current, and return the state of the batch as text."""
-    from ingest.service.archive_sql import current_paths, follow
+    from ingest.service.archive_sql import follow_current
 
     if not result.is_current:
         return f"batch {result.batch_id} is complete; a newer batch is current"
-    follow(configuration, archived, current_paths(archived, dt))
+    follow_current(configuration, archived, dt)
     return f"batch {result.batch_id} is current"

@@ -315,7 +315,7 @@ def store_writer(
     feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
 ) -> "tuple[BufferedMutator, StagingWriter | None]":
     """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
-    from sinks.bodies.moving import MovedValues, moving
+    from sinks.bodies.moving import MovedCounts, moving
     from sinks.bodies.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.row_reader import SeparateReader
@@ -325,7 +325,7 @@ def store_writer(
     staging: StagingWriter | None = None
     reader: RowReader | None = None
     senders: list[Sender]
-    moved = MovedValues()
+    moved = MovedCounts()
     if target.capabilities.written_by_driver:
         staging = staging_writer(target if isinstance(target, FileStore) else None, bodies)
         senders = [DirectSender(staging)]

@@ -1,7 +1,7 @@
 """Error codes of archives: what raises them, and their meaning."""
 
 from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError
-from sinks.archive.errors import ArchiveSqlBehindError, NoArchiveBatchError
+from sinks.archive.errors import NoArchiveBatchError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_columns_differ": (
@@ -29,9 +29,9 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         IngestError,
         "A re-run of a partition: the pipeline fails now for records that have rows in the current batch, which stays.",
     ),
-    "archive_sql_behind": (
-        ArchiveSqlBehindError,
-        "Spark's SQL refused a statement after the pointer of a partition had moved: the SQL location is the old one.",
+    "archive_sql": (
+        IngestError,
+        "Spark's SQL refused a statement about an archived table. The pointer of the archive does not depend on it.",
     ),
     "archive_topic_compacted": (
         ConfigError,
@@ -54,5 +54,9 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
         "The archive has no such table or partition, or the batch is not complete or not there.",
     ),
     "no_event_time": (MappingError, "An event for an archive has no time after 1970 that names a partition."),
+    "sql_table_differs": (
+        ConflictError,
+        "The metastore has a table of the name of an archived one that is of another folder, or differs in a column.",
+    ),
     "staged_file_lost": (IntegrityError, "A file of an archive that a task had staged was gone at the commit."),
 }

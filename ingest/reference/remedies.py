@@ -54,7 +54,8 @@ REMEDIES: Mapping[str, str] = {
     "archive_other_writer": "Run the command with the file, and in the working directory, of the service that writes.",
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",
     "archive_rows_failed": "Correct the pipeline, or drop such events with a filter; start the re-run again.",
-    "archive_sql_behind": "`ingest archive point FILE TABLE --dt VALUE` repeats the statement.",
+    "archive_sql": "Correct the settings of the metastore; after a re-run, a join or a point, "
+    "`ingest archive point FILE TABLE --dt VALUE` repeats the statements, else start the command again.",
     "archive_unacknowledged": "Start the service, then run the command again beside it.",
     "archive_topic_compacted": "Keep the rows of the partition, or read them again from a topic that is not compacted.",
     "archive_topic_recreated": "Archive the records of the new topic in another table.",
@@ -208,6 +209,8 @@ REMEDIES: Mapping[str, str] = {
     "source": _SEE_MESSAGE,
     "source_bug": _NO_BUG,
     "source_unavailable": "Check the brokers and the network; the service resumes by itself.",
+    "sql_table_differs": "Another folder: give the archive another `table`. A column: run `DROP TABLE` in SQL, which "
+    "leaves the files of an archive, then `ingest archive register FILE TABLE`.",
     "staged_file_lost": "Exclude `_tmp` of the archive from the removal of old files; start the service again.",
     "start_slow": "Check that the stores, the sink and the source answer; the pipeline runs as soon as they do.",
     "stash_corrupt": "Read another dump, or restore the file from a copy; `--skip-bad` skips damaged lines.",

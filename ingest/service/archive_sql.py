@@ -5,18 +5,21 @@ With `spark: conf: spark.sql.catalogImplementation: hive` the file names a metas
 pointer change the location of its partition there too. Without it there is no catalog that outlives a session.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable
-from ingest.spark.archive_tables import HIVE, SqlTable, locations, register
+from ingest.spark.archive_tables import HIVE, SqlTable, Statements
 from ingest.spark.session import close_session, open_session
 from ingest.spark.state import session_options
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.partition import Partition
+from sinks.archive.switching import later_files, switch
+from sinks.files.root import root_errors
 
 if TYPE_CHECKING:
     from ingest.spark.streaming.reading import Session
@@ -46,42 +49,131 @@ def sql_table(table: ArchivedTable) -> SqlTable:
     return SqlTable(table.name, types, table.rule.column, table.settings.format.value, _url(table))
 
 
-def current_paths(table: ArchivedTable, value: str | None = None) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class RegisterResult:
     """
-    Value of a partition -> path of its current batch below the folder of the table.
+    What a registration has done.
+
+    Attributes:
+        partitions: number of those with a current batch.
+        unread: number of those without one.
+        changed: number of SQL locations that have changed; None without a metastore.
+        statements: that make the table in a session; empty with a metastore.
+    """
+
+    partitions: int
+    unread: int
+    changed: int | None
+    statements: tuple[str, ...]
+
+
+def register(configuration: Configuration, table: ArchivedTable) -> RegisterResult:
+    """
+    Create the SQL table, or add the columns that it lacks, and point its partitions at their current batches.
+
+    Raises:
+        ConflictError: `archive_columns_differ`, `metastore_in_use` or `sql_table_differs`.
+        ArchiveCorruptError: a pointer is damaged.
+        IngestError: `archive_sql`: Spark refuses a statement.
+    """
+    current, unread = {}, 0
+    with root_errors(table.root):
+        table.settings.refuse_other_types(table.root)
+        for partition in table.partitions(None):
+            batch_id = partition.current()
+            if batch_id is None:
+                unread += 1
+            else:
+                current[_value(table, partition)] = partition.path(batch_id)
+    sql = sql_table(table)
+    if has_metastore(configuration):
+        with _session(configuration) as session:
+            return RegisterResult(len(current), unread, Statements(session).register(sql, current), ())
+    moves = (statement for value, path in current.items() for statement in sql.point(value, path))
+    return RegisterResult(len(current), unread, None, (sql.create(), *moves, sql.refresh()))
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """
+    What readers of a partition read.
+
+    Attributes:
+        before: the batch that was current before it was changed; None for none, or if it was not to be changed.
+        current: the batch that is current; None for none.
+        path: of the current batch, below the folder of the table.
+        sql_changed: number of SQL locations that have changed; None without a metastore.
+    """
+
+    before: int | None
+    current: int | None
+    path: str | None
+    sql_changed: int | None
+
+
+def point(
+    configuration: Configuration,
+    table: ArchivedTable,
+    value: str,
+    batch_id: int | None,
+    *,
+    now_ms: int,
+    on_later: Callable[[int], object] = lambda _files: None,
+) -> PointResult:
+    """
+    Make a complete batch of a partition the current one, and have its SQL location follow.
 
     Args:
-        table: that has them.
-        value: of one partition; None for all.
+        configuration: that may name a metastore.
+        table: that has the partition.
+        value: of the partition.
+        batch_id: of the batch; None to have only the SQL location follow.
+        now_ms: ms since the epoch.
+        on_later: called, before SQL follows, with the number of files of later micro-batches that only the batch before
+            has; not if there are none.
 
     Raises:
-        NotFoundError: there is no partition of this value.
-        ArchiveCorruptError: a pointer is damaged.
-        OSError: of the file system.
+        NoArchiveBatchError: there is no such partition, or the batch is not complete or not there.
+        ArchiveCorruptError: the pointer is damaged.
+        ConflictError: as `follow_current`.
+        IngestError: as `follow_current`.
     """
-    found = {}
-    for partition in table.partitions(value):
+    before = None
+    with root_errors(table.root):
+        partition = table.partition(value)
+        if batch_id is not None:
+            before = switch(partition, batch_id, now_ms)
+            if before is not None and (later := later_files(partition, before, batch_id)):
+                on_later(later)
         current = partition.current()
-        if current is not None:
-            found[_value(table, partition)] = partition.path(current)
-    return found
+    path = None if current is None else partition.path(current)
+    return PointResult(before, current, path, _follow(configuration, table, value, path))
 
 
-def follow(configuration: Configuration, table: ArchivedTable, current: Mapping[str, str]) -> int | None:
+def follow_current(configuration: Configuration, table: ArchivedTable, value: str) -> None:
     """
-    Point the partitions of the SQL table at batches, in a session of its own.
-
-    Returns:
-        The number of locations that have changed; None without a metastore.
+    Have the SQL location of a partition follow its pointer, which has moved.
 
     Raises:
-        ConflictError: `metastore_in_use`.
-        ArchiveSqlBehindError: Spark refuses a statement.
+        NoArchiveBatchError: there is no such partition.
+        ArchiveCorruptError: the pointer is damaged.
+        ConflictError: `metastore_in_use` or `sql_table_differs`.
+        IngestError: `archive_sql`: Spark refuses a statement.
     """
+    with root_errors(table.root):
+        partition = table.partition(value)
+        current = partition.current()
+    _follow(configuration, table, value, None if current is None else partition.path(current))
+
+
+def _follow(configuration: Configuration, table: ArchivedTable, value: str, path: str | None) -> int | None:
     if not has_metastore(configuration):
         return None
+    repeat = (
+        f"run 'ingest archive point FILE {table.name} --dt {value}': the pointer has moved, and SQL has not followed"
+    )
     with _session(configuration) as session:
-        return register(session, sql_table(table), current)
+        return Statements(session, repeat).register(sql_table(table), {} if path is None else {value: path})
 
 
 def sql_paths(configuration: Configuration, table: ArchivedTable) -> dict[str, str]:
@@ -89,22 +181,13 @@ def sql_paths(configuration: Configuration, table: ArchivedTable) -> dict[str, s
     Value of a partition -> its location in SQL, below the folder of the table; none without a metastore.
 
     Raises:
-        ConflictError: `metastore_in_use`.
-        ArchiveSqlBehindError: Spark refuses a statement.
+        ConflictError: `metastore_in_use` or `sql_table_differs`.
+        IngestError: `archive_sql`: Spark refuses a statement.
     """
     if not has_metastore(configuration):
         return {}
     with _session(configuration) as session:
-        return locations(session, sql_table(table))
-
-
-def statements(table: ArchivedTable, current: Mapping[str, str]) -> Iterator[str]:
-    """The statements that make the table in a session."""
-    sql = sql_table(table)
-    yield sql.create()
-    for value, path in current.items():
-        yield from sql.point(value, path)[:-1]
-    yield f"REFRESH TABLE {sql.sql_name}"
+        return Statements(session).locations(sql_table(table))
 
 
 @contextmanager
@@ -120,7 +203,8 @@ def _url(table: ArchivedTable) -> str:
     from pathlib import Path
 
     url = table.root.url
-    return url if "://" in url else Path(url).absolute().as_uri()
+    # Spark takes a location as it is: in one with `%20` it would read a folder of this name
+    return url if "://" in url else f"file://{Path(url).absolute().as_posix()}"
 
 
 def _value(table: ArchivedTable, partition: Partition) -> str:

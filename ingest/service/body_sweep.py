@@ -77,7 +77,7 @@ class BodySweepDuty(Duty):
         kept = {
             "referenced": total.referenced,
             "named": total.named,
-            "unreferenced": total.young,
+            "unreferenced": total.unreferenced,
             "storing": total.storing,
         }
         swept = Swept(total.purged, total.purged_bytes, kept, now_ms() / 1000)

@@ -14,7 +14,7 @@ from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import LETTERS, Plan
 from sinks.bodies.letters import StagedLetterCommitter, StoredLetterCommitter
-from sinks.bodies.moving import LargeValues, MovedValues, moving
+from sinks.bodies.moving import LargeValues, MovedCounts, moving
 from sinks.bodies.staging import BodyCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.table_records import ensure_declared, record_updates
@@ -257,7 +257,7 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
 
 
 def _sender(component: Component[StoreSettings], bodies: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), bodies, MovedValues()))
+    return ThreadSender(moving(live_store(component), bodies, MovedCounts()))
 
 
 def staging_folder(configuration: Configuration, store: str, pipeline: str, *, is_replay: bool = False) -> Path:

@@ -11,17 +11,17 @@ Source: Spark SQL guide, ALTER TABLE; SPARK-19128 and SPARK-34262 (cached tables
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from ingest.api import ConflictError, IngestError
-from sinks.archive.errors import ArchiveSqlBehindError
 
 HIVE = "spark.sql.catalogImplementation"
 """Setting of Spark; the value `hive` is a metastore that outlives the session."""
@@ -61,9 +61,15 @@ class SqlTable:
             f"PARTITIONED BY (`{self.partition}`) LOCATION {_text(self.url)}"
         )
 
+    def add(self, names: Collection[str]) -> str:
+        """The statement that adds columns of the table; they are null in older files."""
+        return (
+            f"ALTER TABLE {self.sql_name} ADD COLUMNS ({', '.join(f'`{name}` {self.columns[name]}' for name in names)})"
+        )
+
     def point(self, value: str, path: str) -> list[str]:
         """
-        The statements that point a partition at a batch.
+        The statements that point a partition at a batch; `refresh` follows them.
 
         Args:
             value: of the partition.
@@ -74,88 +80,150 @@ class SqlTable:
         return [
             f"ALTER TABLE {self.sql_name} ADD IF NOT EXISTS {place} {location}",
             f"ALTER TABLE {self.sql_name} {place} SET {location}",
-            f"REFRESH TABLE {self.sql_name}",
         ]
 
+    def refresh(self) -> str:
+        """The statement after which queries of a session find what has changed."""
+        return f"REFRESH TABLE {self.sql_name}"
 
-def register(session: SparkSession, table: SqlTable, current: Mapping[str, str] = MappingProxyType({})) -> int:
+
+class _Described(NamedTuple):
     """
-    Create a table, unless it exists, and point its partitions at batches.
+    A table or a partition, as Spark describes it.
+
+    Attributes:
+        columns: name in lower case, as Spark compares it -> type.
+        location: empty for a view.
+    """
+
+    columns: dict[str, str]
+    location: str
+
+
+class Statements:
+    """
+    Runs the statements of an archived table.
 
     Args:
-        session: whose catalog gets the table.
-        table: that is registered.
-        current: value of a partition -> path of its batch below the folder of the table.
-
-    Returns:
-        The number of partitions whose location has changed.
-
-    Raises:
-        ConflictError: `metastore_in_use`: another process has Derby's metastore open.
-        ArchiveSqlBehindError: Spark refuses a statement.
+        session: whose catalog has the table.
+        repeat: what the user does after the cause of an error is corrected.
     """
-    _run(session, table.create())
-    known = locations(session, table)
-    changed = 0
-    for value, path in current.items():
-        if known.get(value) != path:
+
+    def __init__(self, session: SparkSession, repeat: str = "start the command again") -> None:
+        self._session = session
+        self._repeat = repeat
+
+    def register(self, table: SqlTable, current: Mapping[str, str] = MappingProxyType({})) -> int:
+        """
+        Create a table, or add the columns that it lacks, and point its partitions at batches.
+
+        Args:
+            table: that is registered.
+            current: value of a partition -> path of its batch below the folder of the table; others stay as they are.
+
+        Returns:
+            The number of partitions whose location has changed.
+
+        Raises:
+            ConflictError: `metastore_in_use`: another process has Derby's metastore open; or `sql_table_differs`: the
+                table of this name is of another folder, or a column has another type.
+            IngestError: `archive_sql`: Spark refuses a statement.
+        """
+        self._run(table.create())
+        found = self._own(table)
+        for name, kind in table.columns.items():
+            if (known := found.columns.get(name.lower(), kind)) != kind:
+                raise ConflictError(
+                    f'the column "{name}" of the table {table.sql_name} is {known} in SQL, and {kind} in the archive',
+                    code="sql_table_differs",
+                    hint=f"run DROP TABLE {table.sql_name}, which leaves the files, then 'ingest archive register'",
+                )
+        missing = [name for name in table.columns if name.lower() not in found.columns]
+        if missing:
+            self._run(table.add(missing))
+        known_paths = self._locations(table, current)
+        changed = {value: path for value, path in current.items() if known_paths.get(value) != path}
+        for value, path in changed.items():
             for statement in table.point(value, path):
-                _run(session, statement)
-            changed += 1
-    return changed
+                self._run(statement)
+        if changed:
+            self._run(table.refresh())
+        return len(changed)
 
+    def locations(self, table: SqlTable) -> dict[str, str]:
+        """
+        All partitions of a table and their locations, below its folder if they are there; none without the table.
 
-def locations(session: SparkSession, table: SqlTable) -> dict[str, str]:
-    """
-    The partitions of a table and their locations, below its folder if they are there; none without the table.
-
-    Raises:
-        ConflictError: as `register`.
-        ArchiveSqlBehindError: as `register`.
-    """
-    try:
-        if not session.catalog.tableExists(table.sql_name):
+        Raises:
+            ConflictError: as `register`.
+            IngestError: as `register`.
+        """
+        if not self._run(f"SHOW TABLES LIKE {_text(table.sql_name.strip('`').lower())}"):
             return {}
-    except (PySparkException, Py4JError) as error:
-        raise _translated(f"DESCRIBE TABLE {table.sql_name}", error) from error
-    shown = _run(session, f"SHOW PARTITIONS {table.sql_name}")
-    return dict(_located(session, table, [str(row[0]) for row in shown]))
+        self._own(table)
+        return self._locations(table)
+
+    def _own(self, table: SqlTable) -> _Described:
+        """The description of a table, if it is of the archive's folder."""
+        found = self._described(f"DESCRIBE FORMATTED {table.sql_name}")
+        if _path(found.location) != _path(table.url):
+            where = f"in {found.location}" if found.location else "without a folder"
+            raise ConflictError(
+                f"the metastore has another table {table.sql_name}: it is {where}, and the archive in {table.url}",
+                code="sql_table_differs",
+                hint="give the archive another `table`, or remove that table from the metastore if nobody needs it",
+            )
+        return found
+
+    def _locations(self, table: SqlTable, values: Collection[str] | None = None) -> dict[str, str]:
+        """Value of a partition -> its location, of these values or of all: a statement for each."""
+        from urllib.parse import unquote
+
+        rows = self._run(f"SHOW PARTITIONS {table.sql_name}")
+        partitions = [unquote(str(row[0]).partition("=")[2]) for row in rows]
+        return {value: self._location(table, value) for value in partitions if values is None or value in values}
+
+    def _location(self, table: SqlTable, value: str) -> str:
+        place = f"PARTITION (`{table.partition}` = {_text(value)})"
+        found = self._described(f"DESCRIBE FORMATTED {table.sql_name} {place}")
+        return _path(found.location).removeprefix(f"{_path(table.url)}/")
+
+    def _described(self, statement: str) -> _Described:
+        columns: dict[str, str] = {}
+        rows = iter(self._run(statement))
+        for row in rows:  # a blank row, or a heading, ends the columns; a column may be named Location
+            if not row[0] or str(row[0]).startswith("# "):
+                break
+            columns[str(row[0]).lower()] = str(row[1])
+        return _Described(columns, next((str(row[1]) for row in rows if row[0] == "Location"), ""))
+
+    def _run(self, statement: str) -> list[tuple[object, ...]]:
+        try:
+            return [tuple(row) for row in self._session.sql(statement).collect()]
+        except (PySparkException, Py4JError) as error:
+            raise _translated(statement, error, self._repeat) from error
 
 
-def _located(session: SparkSession, table: SqlTable, partitions: list[str]) -> Iterator[tuple[str, str]]:
-    from urllib.parse import unquote
-
-    for partition in partitions:
-        value = unquote(partition.partition("=")[2])
-        statement = f"DESCRIBE FORMATTED {table.sql_name} PARTITION (`{table.partition}` = {_text(value)})"
-        found = next((str(row[1]) for row in _run(session, statement) if row[0] == "Location"), "")
-        yield value, _below(found, table.url)
+def _path(location: str) -> str:
+    """A location as it is compared: Spark writes a path as a URL, with one slash or three."""
+    return location.removeprefix("file://").removeprefix("file:").rstrip("/")
 
 
-def _below(location: str, url: str) -> str:
-    """A location without the folder of the table; Spark writes a path as a URL, with one slash or three."""
-    plain = location.removeprefix("file://").removeprefix("file:")
-    folder = url.removeprefix("file://").removeprefix("file:")
-    return plain.removeprefix(f"{folder.rstrip('/')}/")
-
-
-def _run(session: SparkSession, statement: str) -> list[tuple[object, ...]]:
-    try:
-        return [tuple(row) for row in session.sql(statement).collect()]
-    except (PySparkException, Py4JError) as error:
-        raise _translated(statement, error) from error
-
-
-def _translated(statement: str, error: Exception) -> IngestError:
+def _translated(statement: str, error: Exception, repeat: str) -> IngestError:
     text = _with_causes(error)
     if any(sign in text for sign in _IN_USE):
         return ConflictError(
             "metastore in use: another process has Derby's database of the metastore open",
             code="metastore_in_use",
-            hint="end that process, such as a Spark shell, or use a metastore with a server",
+            hint=f"end that process, such as a Spark shell, or use a metastore with a server; then {repeat}",
         )
     reason = error.getCondition() if isinstance(error, AnalysisException) else None
-    return ArchiveSqlBehindError(statement, reason or str(error).strip().partition("\n")[0])
+    reason = reason or str(error).strip().partition("\n")[0]
+    return IngestError(
+        f"Spark's SQL has refused a statement: {reason}; the statement is {statement}",
+        code="archive_sql",
+        hint=f"correct the settings of the metastore under `spark: conf`, then {repeat}",
+    )
 
 
 def _with_causes(error: BaseException) -> str:

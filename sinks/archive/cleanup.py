@@ -7,6 +7,9 @@ and stay with their folders.
 
 `_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the leases of
 re-runs are read again; a batch that is in use now gets its `_SUCCESS` back.
+
+SQL locations are not read again: it takes a session of Spark. No command moves one to a batch that a plan removes, only
+to one that is current at that moment, and this is read again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -1,6 +1,6 @@
 """Errors of archives."""
 
-from ingest.api import IngestError, IntegrityError, NotFoundError
+from ingest.api import IntegrityError, NotFoundError
 
 
 class ArchiveCorruptError(IntegrityError):
@@ -16,21 +16,3 @@ class NoArchiveBatchError(NotFoundError):
 
     def __init__(self, message: str, *, hint: str = "'ingest archive history' lists the batches") -> None:
         super().__init__(message, hint=hint)
-
-
-class ArchiveSqlBehindError(IngestError):
-    """
-    Spark's SQL could not follow the pointer of an archive, which has moved.
-
-    Attributes:
-        statement: that failed.
-    """
-
-    code = "archive_sql_behind"
-
-    def __init__(self, statement: str, reason: str) -> None:
-        super().__init__(
-            f"Spark SQL could not follow the archive: {reason}; the statement is {statement}",
-            hint="'ingest archive point' repeats it",
-        )
-        self.statement = statement

@@ -45,7 +45,7 @@ class LetterPlace(NamedTuple):
     values: LargeValues
 
 
-class MovedValues:
+class MovedCounts:
     """Counts the large values that are moved; called by several threads."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class BodyMovingStore:
         self,
         store: Store[Any],
         tables: Mapping[str, LargeValues],
-        moved: MovedValues,
+        moved: MovedCounts,
         *,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
@@ -163,7 +163,7 @@ class BodyMovingStore:
         return BodyStore(self._store, rule.name, rule.options, clock_ms=self._clock_ms)
 
 
-def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedValues) -> Store[Any] | BodyMovingStore:
+def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedCounts) -> Store[Any] | BodyMovingStore:
     """The store, or if large values of its tables are moved, one that does so."""
     return BodyMovingStore(store, tables, moved) if tables else store
 

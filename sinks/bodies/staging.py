@@ -19,7 +19,7 @@ from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, St
 from ingest.api.bodies import BodyCounts
 from ingest.durable import file_errors, make_folder, open_private
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import LargeValues, MovedValues, with_pointers
+from sinks.bodies.moving import LargeValues, MovedCounts, with_pointers
 from sinks.bodies.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
@@ -182,7 +182,7 @@ def store_staged(
         StoreError: the store is unavailable.
     """
     stores: dict[str, BodyStore] = {}
-    moved, counts = MovedValues(), WriteCounts()
+    moved, counts = MovedCounts(), WriteCounts()
     for path, staged in chain.from_iterable(map(_staged_beside, files)):
         rule = tables[staged.table]
         bodies = stores.get(rule.name)

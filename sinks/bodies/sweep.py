@@ -25,7 +25,7 @@ class SweepCounts:
     Attributes:
         bodies: with a status.
         referenced: that have references.
-        young: without references for a shorter time than `sweep_after`.
+        unreferenced: without references for a shorter time than `sweep_after`.
         named: without references for longer, that a dump or a change of the feed may name.
         storing: that a writer stores.
         dropped: references of cells, not bodies, that were removed: no version of the cell has the pointer any more.
@@ -37,7 +37,7 @@ class SweepCounts:
 
     bodies: int = 0
     referenced: int = 0
-    young: int = 0
+    unreferenced: int = 0
     named: int = 0
     storing: int = 0
     dropped: int = 0
@@ -162,11 +162,11 @@ class Sweep:
             self.counts.referenced += 1
             self._drop(body, status, status.stored(None), dead)
         elif dead or since_ms is None:
-            self.counts.young += 1
+            self.counts.unreferenced += 1
             # a reader may just have read the pointer, so the time starts now
             self._drop(body, status, status.stored(self._statuses.clock_ms()), dead)
         elif since_ms + after_ms > self._horizon.at_ms:
-            self.counts.young += 1
+            self.counts.unreferenced += 1
         elif (copy := self._horizon.keeping(since_ms, after_ms)) is not None:
             self.counts.named += 1
             self._on_named(body, copy)

@@ -154,7 +154,7 @@ def copied(service: Service, kafka: Kafka, topic: str, chosen: random.Random) ->
         swept = service.ingest("body sweep", topic, "--output", "json", timeout_s=600)
         assert swept.returncode == 0, swept.stderr
         counts = json.loads(swept.stdout)
-        return not any(counts[name] for name in ("purged", "young", "storing"))
+        return not any(counts[name] for name in ("purged", "unreferenced", "storing"))
 
     assert reached(is_swept, 300)
     assert service.stop() == 0, service.last_lines()

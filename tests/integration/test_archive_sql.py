@@ -11,6 +11,8 @@ from typing import Any, Self
 import pytest
 from pyspark.sql import SparkSession
 
+from ingest.api import ConflictError, IngestError
+from ingest.spark.archive_tables import SqlTable, Statements
 from ingest.spark.session import close_session, open_session
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
@@ -134,6 +136,74 @@ class TestSession:
         self.registered(service, session)
         assert session.sql(COUNTS).first()[:3] == ("20151210", 1, 100)
 
+    def table(self, folder: Path, **columns: str) -> SqlTable:
+        """A table of a folder; the folder's name has a space."""
+        return SqlTable("day-by.day", columns, "dt", "json", f"file://{folder}/of days")
+
+    def test_table_of_another_folder_stays_as_it_is(self, session: SparkSession, tmp_path: Path) -> None:
+        statements = Statements(session)
+        own, other = (self.table(tmp_path / name, n="bigint") for name in ("a", "b"))
+        assert statements.locations(own) == {}
+        assert statements.register(own, {"1": "dt=1/batch_id=1"}) == 1
+        for refused in (
+            lambda: statements.register(other, {"1": "dt=1/batch_id=2"}),
+            lambda: statements.locations(other),
+        ):
+            with pytest.raises(ConflictError, match=r"it is in file:.*/a/of days, and the archive") as caught:
+                refused()
+            assert caught.value.code == "sql_table_differs"
+        assert statements.locations(own) == {"1": "dt=1/batch_id=1"}
+        session.sql("DROP TABLE day_by_day")
+        session.sql("CREATE TEMPORARY VIEW day_by_day AS SELECT 1 AS n")
+        with pytest.raises(ConflictError, match="it is without a folder"):
+            statements.register(own)
+        session.sql("DROP VIEW day_by_day")
+
+    def test_new_column_is_added(self, session: SparkSession, tmp_path: Path) -> None:
+        batch = tmp_path / "of days" / "dt=1" / "batch_id=1"
+        batch.mkdir(parents=True)
+        (batch / "part.json").write_text('{"n": 1}\n')
+        statements = Statements(session)
+        statements.register(self.table(tmp_path, n="bigint"), {"1": "dt=1/batch_id=1"})
+        # a column may have the name of a line of Spark's description
+        wider = self.table(tmp_path, n="bigint", Location="string", s="double")
+        assert statements.register(wider, {"1": "dt=1/batch_id=1"}) == 0
+        assert [tuple(row) for row in session.sql("SELECT n, Location, s, dt FROM day_by_day").collect()] == [
+            (1, None, None, "1")
+        ]
+        assert statements.register(wider, {"1": "dt=1/batch_id=1"}) == 0
+        with pytest.raises(ConflictError, match=r'column "n" .* is bigint in SQL, and string in the archive'):
+            statements.register(self.table(tmp_path, n="string"))
+
+    def test_only_the_partitions_that_may_move_are_described(self, session: SparkSession, tmp_path: Path) -> None:
+        table = self.table(tmp_path, n="bigint")
+        paths = {str(day): f"dt={day}/batch_id=1" for day in range(5)}
+        assert Statements(session).register(table, paths) == 5
+        recorded = Recorded(session)
+        assert Statements(recorded).register(table, {"3": "dt=3/batch_id=2"}) == 1  # type: ignore[arg-type]
+        described = [each for each in recorded.statements if each.startswith("DESCRIBE")]
+        assert [each.partition("`day_by_day`")[2] for each in described] == ["", " PARTITION (`dt` = '3')"]
+        assert Statements(session).locations(table) == paths | {"3": "dt=3/batch_id=2"}
+
+    def test_refused_statement_says_how_to_go_on(self, session: SparkSession, tmp_path: Path) -> None:
+        with pytest.raises(IngestError, match="the statement is CREATE TABLE") as caught:
+            Statements(session, "run X").register(self.table(tmp_path, n="no_type"))
+        assert caught.value.code == "archive_sql"
+        assert caught.value.hint == "correct the settings of the metastore under `spark: conf`, then run X"
+
+
+class Recorded:
+    """A session that remembers its statements."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.statements: list[str] = []
+
+    def sql(self, statement: str) -> Any:
+        """Run a statement."""
+        self.statements.append(statement)
+        return self._session.sql(statement)
+
 
 def _held(hold: Path, begun: Path) -> Any:
     def held(_offset: int) -> bool:
@@ -196,11 +266,13 @@ def test_3c7_3c16_metastore_of_derby(partition: Partition, tmp_path: Path) -> No
         refused = service.ingest("archive point", "customer", "--dt", "20151210")
         assert (refused.returncode, "metastore in use" in refused.stderr) == (4, True), refused.stderr
         assert "Traceback" not in refused.stderr
+        assert "then run 'ingest archive point FILE customer --dt 20151210'" in refused.stderr
         # the pointer is the truth; the SQL location is the old one until it is repaired
         assert partition.current() == batch_id
         assert hive.sql(COUNTS)[0] == ["20151210", 10, 0]
     differing = service.ingest("archive history", "customer")
     assert (differing.returncode, "differs: dt=20151210" in differing.stderr) == (0, True), differing.stderr
+    assert f"next: ingest archive point {service.file} customer --dt 20151210\n" in differing.stderr
     cleaned = service.ingest("archive cleanup", "customer", "--older-than", "0s", "--force")
     assert (cleaned.returncode, "an SQL location names it" in cleaned.stderr) == (0, True), cleaned.stderr
     pointed = service.ingest("archive point", "customer", "--dt", "20151210", "--output", "json")

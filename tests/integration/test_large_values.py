@@ -125,7 +125,7 @@ def test_sweep_drops_the_references_of_replaced_values(table: str) -> None:
         assert (found.referenced, found.dropped, found.purged) == (2, 0, 0)
         run(configuration, 2_000, {0: SMALL})
         found = swept()
-        assert (found.referenced, found.dropped, found.young) == (1, 1, 1)
+        assert (found.referenced, found.dropped, found.unreferenced) == (1, 1, 1)
         found = swept()
         assert (found.referenced, found.dropped, found.purged) == (1, 0, 1)
         assert len(list(store.scan(f"{table}_bodies_value", Scan(columns=(b"b:c",))))) == 13

@@ -17,10 +17,13 @@ from pathlib import Path
 from gapfill.baselines import additive, date_mean, station_mean
 from gapfill.errors import run
 from gapfill.evaluation import Method, clamped, scores
+from gapfill.grid import Values
 from gapfill.neighbours import Neighbours
 from gapfill.report import Report
 
 METHOD = "additive+als"
+SEED = 17
+"""Of the hidden part and of the factors; with the same one, a second run stores the same cells."""
 BASELINES: dict[str, Method] = {
     "additive": additive,
     "date_mean": date_mean,
@@ -39,17 +42,14 @@ def main(arguments: Sequence[str]) -> None:
     session = open_session("fill")
     try:
         with pinned(options.from_dump) as dump:
-            tables = Tables(session, options.config, options.table, options.stations, dump)
+            tables = Tables(session, options.config, dump)
             data = tables.dataset(options.measure)
         values = data.grid.values
-        method = AdditiveAls(session, options.rank, options.max_iter, options.reg_param, options.seed)
-        found = scores({METHOD: method, **BASELINES}, values, options.holdout, options.seed)
-        estimates = method(values)
-        if options.clamp:
-            estimates = clamped(estimates, values)
-        cells = gaps(data.grid, estimates)
+        method = AdditiveAls(session, options.rank, SEED)
+        found = scores({METHOD: method, **BASELINES}, values, options.holdout, SEED)
+        cells = gaps(data.grid, estimated(method, values, clamp=options.clamp))
         origin = Origin(METHOD, options.rank, found[METHOD].mae)
-        tables.write_filled(options.measure, cells, model=origin, time_ms=data.newest_ms)
+        tables.write_filled(options.measure, cells, origin=origin, time_ms=data.newest_ms)
     finally:
         session.stop()
     report = Report(
@@ -70,12 +70,16 @@ def main(arguments: Sequence[str]) -> None:
         options.report.write_text(report.as_json() + "\n", "utf-8")
 
 
+def estimated(method: Method, values: Values, *, clamp: bool) -> Values:
+    """The estimates of all cells; with `clamp`, each is near the range that its station has measured."""
+    estimates = method(values)
+    return clamped(estimates, values) if clamp else estimates
+
+
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description="Estimate missing measurements and store them.")
     parser.add_argument("--config", default="pipeline.yaml", metavar="FILE", help="the pipeline file")
-    parser.add_argument("--table", default="measurements", help="table with the rows station|date")
-    parser.add_argument("--stations", default="stations", metavar="TABLE", help="table with the places of the stations")
     parser.add_argument("--measure", default="temp", metavar="FAMILY", help="family whose column value is estimated")
     parser.add_argument(
         "--from-dump", metavar="ROOT", help="read the tables from the newest dump of this folder, instead of the store"
@@ -83,9 +87,6 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report, as JSON")
     parser.add_argument("--holdout", type=_fraction, default=0.05, metavar="FRACTION", help="part that is hidden")
     parser.add_argument("--rank", type=_positive, default=4, metavar="N", help="number of factors")
-    parser.add_argument("--max-iter", type=_positive, default=15, metavar="N", help="number of iterations")
-    parser.add_argument("--reg-param", type=float, default=0.1, metavar="NUMBER", help="regularisation")
-    parser.add_argument("--seed", type=int, default=17, metavar="N", help="of the hidden part and of the factors")
     parser.add_argument(
         "--clamp", action="store_true", help="keep estimates within the station's range and 3 standard deviations of it"
     )

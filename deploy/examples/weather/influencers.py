@@ -25,11 +25,10 @@ def main(arguments: Sequence[str]) -> None:
 
     session = open_session("influencers")
     try:
-        data = Tables(session, options.config, options.table, options.stations).dataset(options.measure)
+        data = Tables(session, options.config).dataset(options.measure)
     finally:
         session.stop()
-    weights = Weights(*options.weights)
-    found = found_in(data, weights, options.deviations, options.max_pairs)
+    found = found_in(data, Weights(*options.weights), options.max_pairs)
     print(found)
     for path, text in (
         (options.geojson, json.dumps(geojson(found.points), indent=1) + "\n"),
@@ -44,8 +43,6 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description="Find points that separate the weather.")
     parser.add_argument("--config", default="pipeline.yaml", metavar="FILE", help="the pipeline file")
-    parser.add_argument("--table", default="measurements", help="table with the rows station|date")
-    parser.add_argument("--stations", default="stations", metavar="TABLE", help="table with the places of the stations")
     parser.add_argument("--measure", default="temp", metavar="FAMILY", help="family whose column value is compared")
     parser.add_argument("--geojson", type=Path, metavar="FILE", help="write the points as GeoJSON")
     parser.add_argument("--map", type=Path, metavar="FILE", help="draw the stations and the points, as SVG")
@@ -56,9 +53,6 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         default=Weights(),
         metavar=("LATITUDE", "LONGITUDE", "ALTITUDE"),
         help="weight of a degree of latitude, a degree of longitude and 1,000 metres in the distance",
-    )
-    parser.add_argument(
-        "--deviations", type=float, default=2.0, metavar="NUMBER", help="how far below the curve a pair must be"
     )
     parser.add_argument(
         "--max-pairs", type=int, default=MAX_PAIRS, metavar="N", help="largest number of pairs; those of 3,000 stations"

@@ -12,6 +12,8 @@ from gapfill.baselines import additive
 from gapfill.grid import Values
 
 _BLOCKS = 2  # of stations and of days; as many tasks
+_ITERATIONS = 15
+_REGULARISATION = 0.1  # MLlib multiplies it by the number of measurements of a station or day
 _CHECKPOINT_INTERVAL = 5  # iterations; after more, the plan of Spark's task overflows the stack of Java
 
 
@@ -24,15 +26,11 @@ class AdditiveAls:
     Attributes:
         session: runs MLlib.
         rank: number of factors.
-        max_iter: number of iterations.
-        reg_param: regularisation; MLlib multiplies it by the number of measurements of a station or day.
         seed: of the first factors. Equal input and seed give equal estimates.
     """
 
     session: SparkSession
     rank: int = 4
-    max_iter: int = 15
-    reg_param: float = 0.1
     seed: int = 17
 
     def __call__(self, values: Values) -> Values:
@@ -55,8 +53,8 @@ class AdditiveAls:
         frame = self.session.createDataFrame(pa.table(ratings)).coalesce(1)
         als = ALS(
             rank=self.rank,
-            maxIter=self.max_iter,
-            regParam=self.reg_param,
+            maxIter=_ITERATIONS,
+            regParam=_REGULARISATION,
             nonnegative=False,
             coldStartStrategy="nan",
             seed=self.seed,

@@ -9,6 +9,8 @@ from gapfill.cleaning import Place, east_of
 from gapfill.dataset import Dataset
 from gapfill.fit import Fit, Pairs, Weights, fit, pairs
 
+DEVIATIONS = 2.0
+"""How many standard deviations below the curve a pair must be."""
 _SHOWN = 10  # points of a summary
 
 
@@ -67,14 +69,13 @@ class Found:
         return "\n".join(lines)
 
 
-def found_in(data: Dataset, weights: Weights, deviations: float, max_pairs: int) -> Found:
+def found_in(data: Dataset, weights: Weights, max_pairs: int) -> Found:
     """
     The influencers among all stations that have a place and a measurement.
 
     Args:
         data: the measurements.
         weights: of the distance between two places.
-        deviations: how many standard deviations below the curve a pair must be.
         max_pairs: the largest number of pairs to compare.
 
     Raises:
@@ -86,7 +87,7 @@ def found_in(data: Dataset, weights: Weights, deviations: float, max_pairs: int)
     places = {data.grid.stations[row]: data.places[data.grid.stations[row]] for row in chosen}
     found = pairs(list(places.values()), data.grid.values[chosen], weights, max_pairs)
     fitted = fit(found.closeness, found.similarity)
-    return Found(places, found, fitted, influencers(places, found, fitted, deviations))
+    return Found(places, found, fitted, influencers(places, found, fitted, DEVIATIONS))
 
 
 def influencers(places: Mapping[str, Place], found: Pairs, fitted: Fit, deviations: float) -> list[Influencer]:

@@ -17,6 +17,10 @@ from gapfill.grid import Grid, Values
 from sinks.dumps.reader import StashReader
 
 FORMAT = "attr2hbase"
+MEASUREMENTS = "measurements"
+"""The table with a row `station|date`, and a family for each measure and for filled cells."""
+STATIONS = "stations"
+"""The table with the places of the stations."""
 VERSIONS = 3  # of a cell, as the pipeline file declares
 _PLACE = "row as station utf8, place:lat as lat, place:lon as lon, place:alt as alt"
 
@@ -58,23 +62,19 @@ class Tables:
 
     Attributes:
         config: path of the file.
-        measurements: name of the table with a row `station|date`, and a family for each measure and for filled cells.
-        stations: name of the table with the places of the stations.
         dump: from which the tables are read; None to read them from their store.
     """
 
     session: SparkSession
     config: str
-    measurements: str = "measurements"
-    stations: str = "stations"
     dump: Dump | None = None
 
     @property
     def source(self) -> str:
         """Where the tables are read."""
         if self.dump is None:
-            return f"{self.config}, table {self.measurements}"
-        return f"dump {self.dump.name} of {self.dump.root}, table {self.measurements}"
+            return f"{self.config}, table {MEASUREMENTS}"
+        return f"dump {self.dump.name} of {self.dump.root}, table {MEASUREMENTS}"
 
     def dataset(self, measure: str) -> Dataset:
         """
@@ -85,23 +85,23 @@ class Tables:
         """
         return Dataset.of(self._readings(measure), self._places())
 
-    def write_filled(self, measure: str, cells: Iterable[tuple[str, str]], *, model: "Origin", time_ms: int) -> None:
+    def write_filled(self, measure: str, cells: Iterable[tuple[str, str]], *, origin: "Origin", time_ms: int) -> None:
         """
         Store estimates in the family `filled`; measurements are in another family and stay.
 
         Args:
             measure: the estimated measure, which is the qualifier.
             cells: row key and estimate of each cell.
-            model: where the estimates come from.
+            origin: of the estimates.
             time_ms: timestamp of all cells; with the same one, a write that runs again stores the same cells.
         """
         frame = self.session.createDataFrame(list(cells), "row string, estimate string").select(
-            "row", "estimate", *(F.lit(text).alias(name) for name, text in model.columns().items())
+            "row", "estimate", *(F.lit(text).alias(name) for name, text in origin.columns().items())
         )
-        columns = ["row utf8", f"filled:{measure} as estimate", *(f"filled:{name}" for name in model.columns())]
+        columns = ["row utf8", f"filled:{measure} as estimate", *(f"filled:{name}" for name in origin.columns())]
         (
             frame.write.format(FORMAT)
-            .options(config=self.config, table=self.measurements, columns=", ".join(columns), time=str(time_ms))
+            .options(config=self.config, table=MEASUREMENTS, columns=", ".join(columns), time=str(time_ms))
             .mode("append")
             .save()
         )
@@ -110,7 +110,7 @@ class Tables:
         cell = F.col("cell")
         frame = (
             # a dump has one version of each cell
-            self._read(self.measurements, versions=str(VERSIONS if self.dump is None else 1))
+            self._read(MEASUREMENTS, versions=str(VERSIONS if self.dump is None else 1))
             .select(F.col("row").cast("string").alias("row"), F.explode("cells").alias("cell"))
             .where(cell["column"] == f"{measure}:value")
             .select("row", cell["timestamp"], cell["value"].cast("string"))
@@ -119,7 +119,7 @@ class Tables:
 
     def _places(self) -> dict[str, Place]:
         places = {}
-        for row in self._read(self.stations, columns=_PLACE).collect():
+        for row in self._read(STATIONS, columns=_PLACE).collect():
             numbers = [value for name in ("lat", "lon", "alt") if (value := number(row[name] or "")) is not None]
             if len(numbers) == len(Place._fields):
                 places[row["station"]] = Place(*numbers)

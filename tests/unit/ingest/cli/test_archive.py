@@ -150,6 +150,14 @@ def test_register_prints_statements_without_a_metastore(ingest, partition, folde
     ]
 
 
+def test_statements_have_the_folder_as_it_is(ingest, partition, folder, monkeypatch):
+    spaced = folder / "a folder"
+    spaced.mkdir()
+    (spaced / "pipeline.yaml").write_text(FILE)
+    monkeypatch.chdir(spaced)
+    assert f"LOCATION 'file://{spaced}/archive/customer'" in ingest("archive", "register", *OF_TABLE).out
+
+
 def test_join(ingest, partition):
     partition.root.remove_file(partition.path(FIRST_S, PART))
     partition.root.remove_tree(partition.path(SECOND_S))

@@ -13,7 +13,7 @@ from ingest.api import ConfigError, Delete, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
 from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import cell_reference
 from sinks.rocksdb.settings import RocksDBSettings
@@ -136,13 +136,13 @@ def test_sweep_prints_what_it_deletes(ingest, file):
     bodies.prepare()
     bodies.put_bytes(BODY)
     store.close()
-    assert ingest("body", "put", "p.yaml", "events", "p.yaml").code == 0  # is young
+    assert ingest("body", "put", "p.yaml", "events", "p.yaml").code == 0  # is unreferenced since now
     sweep = ("body", "sweep", "p.yaml", "events")
     swept = {
         "table": "events",
         "bodies": 2,
         "referenced": 0,
-        "young": 1,
+        "unreferenced": 1,
         "named": 0,
         "storing": 0,
         "dropped": 0,
@@ -227,7 +227,7 @@ def test_large_values_are_shown_on_request(ingest, file):
     for table in ("events", "plain"):
         store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=1000), 100)}
-    BodyMovingStore(store, rules, MovedValues()).apply(
+    BodyMovingStore(store, rules, MovedCounts()).apply(
         "events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)]
     )
     store.close()

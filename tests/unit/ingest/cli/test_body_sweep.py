@@ -9,7 +9,7 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
 from sinks.bodies.options import BodyOptions
 from tests.support.stashes import dumped, opened
 
@@ -40,7 +40,7 @@ def ids(folder: Path) -> list[str]:
     with opened() as store:
         store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
         rules = {"events": LargeValues("events_bodies", OPTIONS, 1_000)}
-        moving = BodyMovingStore(store, rules, MovedValues(), clock_ms=lambda: clock_ms[0])
+        moving = BodyMovingStore(store, rules, MovedCounts(), clock_ms=lambda: clock_ms[0])
         moving.apply("events", [Put(b"%d" % row, {b"f:body": b"%d" % row * 3_000}, 5) for row in range(ROWS)])
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=("events",))
     clock_ms[0] += 3 * DAY_MS

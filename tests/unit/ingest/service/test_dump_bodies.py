@@ -13,7 +13,7 @@ from ingest.config.model import Configuration
 from ingest.config.options import StashOptions
 from ingest.service.dump_request import DumpRequest
 from ingest.spark.jobs.dump import DumpWork
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import StashNotAvailableError
@@ -50,7 +50,7 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
     with opened() as store:
         for table in ("events", "plain"):
             store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
-        moving = BodyMovingStore(store, {"events": LargeValues("events_bodies", OPTIONS, 1_000)}, MovedValues())
+        moving = BodyMovingStore(store, {"events": LargeValues("events_bodies", OPTIONS, 1_000)}, MovedCounts())
         moving.apply("events", [Put(b"%d" % number, {b"f:body": value(number)}, 5) for number in range(ROWS)])
         store.apply("plain", [Put(b"r", {b"f:q": b"1"}, 5)])
     return load("p.yaml", env={}, lookup=Catalog())

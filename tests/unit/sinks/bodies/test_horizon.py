@@ -9,7 +9,7 @@ from ingest.api import Cell, Delete, FamilySpec, Put, Row, Scan, StoreUnavailabl
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Copy, Horizon
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.sweep import SweepCounts
@@ -40,7 +40,7 @@ def bodies(store, clock) -> BodyStore:
 @pytest.fixture
 def moved(store, bodies, clock):
     """A large value is in the row; its cell refers to the body."""
-    BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [Put(b"r", {b"d:a": LARGE}, 5)])
+    BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [Put(b"r", {b"d:a": LARGE}, 5)])
     assert bodies.sweep().referenced == 1
 
 
@@ -108,7 +108,7 @@ class TestDumps:
         clock.advance(1)
         store.apply("events", [Delete(b"r", clock())])
         clock.advance(2 * DAY_S)
-        assert (swept().dropped, swept().young) == (1, 1)
+        assert (swept().dropped, swept().unreferenced) == (1, 1)
         for _ in range(5):
             clock.advance(30 * DAY_S)
             named = []
@@ -141,7 +141,7 @@ class TestDumps:
         clock.advance(DAY_S)
         assert bodies.sweep().dropped == 1
         clock.advance(DAY_S)
-        assert bodies.sweep(horizon) == SweepCounts(bodies=1, young=1)
+        assert bodies.sweep(horizon) == SweepCounts(bodies=1, unreferenced=1)
         assert bodies.open(BODY).read() == LARGE
 
     def test_root_that_cannot_be_read_ends_the_sweep(self, tmp_path):

@@ -17,7 +17,7 @@ from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.sweep import Sweep
@@ -57,7 +57,7 @@ class History:
         self.has_dumps, self.has_feed = seed % 3 != 0, seed % 3 != 1
         if self.has_feed:
             self.feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_MS, time_ms=clock())
-        self.moving = BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock)
+        self.moving = BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock)
         self.batch_ms = 0
         self.interrupted: tuple[int, dict[bytes, list[Mutation]]] | None = None
         self.run: DumpRun | None = None
@@ -86,7 +86,7 @@ class History:
         put = Put(self.random.choice(KEYS), {b"d:a": self.random.choice(VALUES)}, self.next_time_ms())
         killed = KilledStore(self.store, self.random.choice([2, 5, 1_000]))
         with contextlib.suppress(KilledError):
-            BodyMovingStore(killed, RULES, MovedValues(), clock_ms=self.clock).apply("events", [put])
+            BodyMovingStore(killed, RULES, MovedCounts(), clock_ms=self.clock).apply("events", [put])
             return
         self.moving.apply("events", [put])
 

@@ -22,7 +22,7 @@ from ingest.api import (
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodiesDifferError
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedValues, moving
+from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts, moving
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference, is_large
 from sinks.bodies.resolving import resolved
@@ -56,7 +56,7 @@ def bodies(store, clock) -> BodyStore:
 
 @pytest.fixture
 def mover(store, clock) -> BodyMovingStore:
-    return BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock)
+    return BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock)
 
 
 def values(store, row: bytes = b"r", versions: int = 1) -> list[bytes]:
@@ -113,7 +113,7 @@ def test_large_values_are_moved_and_read_back(store, bodies, mover):
 
 
 def test_2c4_moved_values_are_counted(store, bodies, clock):
-    moved, counts = MovedValues(), WriteCounts()
+    moved, counts = MovedCounts(), WriteCounts()
     mover = BodyMovingStore(store, RULES, moved, clock_ms=clock)
     mover.apply("events", [Put(b"r", {b"f:a": LARGE, b"f:b": OTHER, b"f:c": b"small"}, 5)])
     mover.apply("events", [Put(b"s", {b"f:a": LARGE}, 5)])
@@ -129,11 +129,11 @@ def test_batch_that_runs_again_writes_the_same(store, bodies, clock):
     put = Put(b"r", {b"f:a": LARGE, b"f:b": OTHER}, 5)
     for calls in range(20):
         with contextlib.suppress(KilledError):
-            BodyMovingStore(KilledStore(store, calls), RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+            BodyMovingStore(KilledStore(store, calls), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
             break
         assert values(store) == []
     assert calls > 5
-    BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+    BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
     row = store.get("events", b"r")
     assert row is not None
     assert [cell.value for cell in resolved(bodies, row).cells] == [LARGE, OTHER]
@@ -155,7 +155,7 @@ def test_missing_table_of_bodies_blocks():
     store.open()
     store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
     with pytest.raises(NoTableError, match="events_bodies_meta"):
-        BodyMovingStore(store, RULES, MovedValues()).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        BodyMovingStore(store, RULES, MovedCounts()).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
 
 
 @pytest.mark.parametrize("suffix", ["meta", "value", "refs"])
@@ -170,16 +170,16 @@ def test_2c14_changed_option_is_refused_when_the_store_is_opened(store, bodies, 
     mover.open()
     changed = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=2000), 100)}
     with pytest.raises(BodiesDifferError, match=r"1000.*2000"):
-        BodyMovingStore(store, changed, MovedValues()).open()
+        BodyMovingStore(store, changed, MovedCounts()).open()
     store.open()
     absent = {"events": LargeValues("absent", BodyOptions(block_bytes=2000), 100)}
-    BodyMovingStore(store, absent, MovedValues()).open()
+    BodyMovingStore(store, absent, MovedCounts()).open()
     assert "absent_meta" not in store.tables()
 
 
 def test_store_without_rules_is_used_as_it_is(store):
-    assert moving(store, {}, MovedValues()) is store
-    assert isinstance(moving(store, RULES, MovedValues()), BodyMovingStore)
+    assert moving(store, {}, MovedCounts()) is store
+    assert isinstance(moving(store, RULES, MovedCounts()), BodyMovingStore)
 
 
 class TestSweep:
@@ -222,24 +222,24 @@ class TestSweep:
     def test_batch_between_reference_and_pointer(self, store, bodies, clock):
         """A sweep between the reference and the pointer, also long after the batch time, removes neither."""
         with pytest.raises(KilledError):
-            BodyMovingStore(KilledStore(store, 6), RULES, MovedValues(), clock_ms=clock).apply(
+            BodyMovingStore(KilledStore(store, 6), RULES, MovedCounts(), clock_ms=clock).apply(
                 "events", [Put(b"r", {b"f:q": LARGE}, 5)]
             )
         assert values(store) == []
         assert len(list(store.scan("events_bodies_refs", Scan()))) == 1
         clock.advance(DAY_S - 1)
         assert bodies.sweep().dropped == 0
-        BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
         assert self.swept(bodies, clock) == (1, 0)
 
     def test_batch_that_is_blocked_for_longer_than_sweep_after(self, store, bodies, clock):
         put = Put(b"r", {b"f:q": LARGE}, 5)
         with pytest.raises(KilledError):
-            BodyMovingStore(KilledStore(store, 6), RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+            BodyMovingStore(KilledStore(store, 6), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
         assert self.swept(bodies, clock) == (0, 1)
         assert self.swept(bodies, clock) == (0, 0)
         assert list(store.scan("events_bodies_value", Scan())) == []
-        BodyMovingStore(store, RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+        BodyMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
 
     @pytest.mark.parametrize("share", [0.4, 1, 2], ids=["shorter", "dropped", "purged"])
@@ -260,7 +260,7 @@ class TestSweep:
                 store.apply(table, mutations)
 
         put = Put(b"r", {b"f:q": LARGE}, 5)
-        BodyMovingStore(Slow(), RULES, MovedValues(), clock_ms=clock).apply("events", [put])
+        BodyMovingStore(Slow(), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
         for _ in range(3):
             self.swept(bodies, clock)
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE

@@ -63,7 +63,7 @@ class TestWhatIsSwept:
     def test_2c8_unreferenced_body(self, store, bodies, clock):
         stored = bodies.put_bytes(BODY)
         clock.advance(DAY_S - 1)
-        assert bodies.sweep() == SweepCounts(bodies=1, young=1)
+        assert bodies.sweep() == SweepCounts(bodies=1, unreferenced=1)
         assert bodies.open(stored.id).read() == BODY
         clock.advance(1)
         purged = []
@@ -90,7 +90,7 @@ class TestWhatIsSwept:
             clock.advance(2 * DAY_S)
             assert bodies.sweep() == SweepCounts(bodies=1, referenced=1)
         bodies.unmark(stored.id, b"c")
-        assert bodies.sweep() == SweepCounts(bodies=1, young=1)
+        assert bodies.sweep() == SweepCounts(bodies=1, unreferenced=1)
         clock.advance(DAY_S)
         assert bodies.sweep().purged == 1
         assert is_absent(store)
@@ -100,7 +100,7 @@ class TestWhatIsSwept:
         clock.advance(DAY_S - 1)
         assert not bodies.put_bytes(BODY).is_new
         clock.advance(DAY_S - 1)
-        assert bodies.sweep() == SweepCounts(bodies=1, young=1)
+        assert bodies.sweep() == SweepCounts(bodies=1, unreferenced=1)
 
     def test_reference_whose_removal_was_interrupted(self, store, open_bodies, clock):
         """Between the status and the reference, the sweep sees the reference: the time starts at the next sweep."""

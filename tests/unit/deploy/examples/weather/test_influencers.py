@@ -126,14 +126,14 @@ def test_geojson_has_longitude_first_and_the_residual() -> None:
 
 
 def test_picture_is_drawn_from_the_generated_measurements() -> None:
-    found = found_in(generated(), Weights(), 2.0, MAX_PAIRS)
+    found = found_in(generated(), Weights(), MAX_PAIRS)
     assert drawn(found.places, found.points) == (EXAMPLE / "influencers.svg").read_text("utf-8")
 
 
 def test_most_points_of_the_example_are_at_its_ridge() -> None:
     from generate import ridge
 
-    found = found_in(generated(), Weights(), 2.0, MAX_PAIRS)
+    found = found_in(generated(), Weights(), MAX_PAIRS)
     across = [
         point
         for point in found.points

@@ -8,7 +8,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from fill import estimated, parsed
 from gapfill.baselines import additive, date_mean, station_mean
 from gapfill.errors import NotEnoughPairsError, run
 from gapfill.evaluation import scores
@@ -57,6 +59,14 @@ def test_bad_options_end_with_exit_code_2(arguments: tuple[str, ...]) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert arguments[1] in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "estimate"), [((), 9.0), (("--clamp",), 5.0)])
+def test_estimates_are_near_the_range_of_the_station_with_clamp(arguments: tuple[str, ...], estimate: float) -> None:
+    options = parsed(arguments)
+    measured = np.array([[0.0, 2.0, np.nan]])
+    found = estimated(lambda values: np.full_like(values, 9.0), measured, clamp=options.clamp)
+    assert found[0, 2] == estimate
 
 
 def test_generator_writes_the_same_files_and_does_not_touch_them_again(tmp_path: Path) -> None:
