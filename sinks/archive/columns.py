@@ -53,7 +53,7 @@ class Column(NamedTuple):
     column_type: ColumnType
 
 
-PLACE = (
+FIXED_COLUMNS = (
     Column("_topic", ColumnType.UTF8),
     Column("_partition", ColumnType.INT32),
     Column("_offset", ColumnType.INT64),
@@ -65,7 +65,7 @@ PLACE = (
 
 def columns_of(declared: Mapping[str, ColumnOptions]) -> tuple[Column, ...]:
     """All columns, in the order of the values of a row."""
-    return PLACE + tuple(Column(name, each.type) for name, each in declared.items())
+    return FIXED_COLUMNS + tuple(Column(name, each.type) for name, each in declared.items())
 
 
 def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[Row, int]]:
@@ -76,7 +76,7 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
     """
     parts = [(each.value.renderer(each.on_missing), _READ[each.type]) for each in declared.values()]
     names = tuple(declared)
-    slots = _SLOT_BYTES * (len(PLACE) + len(parts))
+    slots = _SLOT_BYTES * (len(FIXED_COLUMNS) + len(parts))
 
     def row_of(event: Event) -> tuple[Row, int]:
         values: list[object] = [*event.origin, event.timestamp_ms]
@@ -91,7 +91,7 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
                 values.append(text if read is None else read(text))
         except ValueError as error:
             raise MappingError(
-                f'column "{names[len(values) - len(PLACE)]}": {error}',
+                f'column "{names[len(values) - len(FIXED_COLUMNS)]}": {error}',
                 code="bad_column",
                 hint="change the type, or guard with `when`",
             ) from error

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from ingest.api import Event, MappingError
 from ingest.formats.times import moment
-from sinks.archive.columns import PLACE, Row
+from sinks.archive.columns import FIXED_COLUMNS, Row
 from sinks.archive.layout import NO_TIME, PartitionRule
 
-_TIME = [column.name for column in PLACE].index("_time")
+_TIME = [column.name for column in FIXED_COLUMNS].index("_time")
 _HOUR_MS = 3_600_000
 """Patterns of partitions have nothing shorter than an hour."""
 _LAST_MS = 253_402_300_799_999

@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.api import Origin, RecordPlace
-from sinks.archive.columns import PLACE
+from sinks.archive.columns import FIXED_COLUMNS
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.row_files import type_name
 from sinks.files.root import Root
 
 _ROWS = 65_536  # of a record batch
-_ORIGIN = [column.name for column in PLACE[: len(Origin._fields)]]
+_ORIGIN = [column.name for column in FIXED_COLUMNS[: len(Origin._fields)]]
 
 
 def origins_in(root: Root, path: str, records: Collection[RecordPlace] | None = None) -> Iterator[Origin]:
