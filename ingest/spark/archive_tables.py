@@ -171,7 +171,7 @@ class Statements:
             raise ConflictError(
                 f"the metastore has another table {table.sql_name}: it is {where}, and the archive in {table.url}",
                 code="sql_table_differs",
-                hint="give the archive another `table`, or remove that table from the metastore if nobody needs it",
+                hint="give the archive another `table`, or remove that table from the metastore if it is not used",
             )
         return found
 

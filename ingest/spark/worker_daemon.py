@@ -3,7 +3,7 @@ The process from which Spark forks its Python workers, in place of its own `pysp
 
 It imports what every task needs before it forks, so that a worker starts in a tenth of the CPU time and shares this
 memory with the others; see the ADR on it. Spark imports after the fork, since a fork of a process with several threads
-is unsafe; here the libraries that would start threads are told not to.
+is unsafe; here environment variables keep numpy and pyarrow from starting any.
 """
 
 import gc

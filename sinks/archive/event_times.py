@@ -4,15 +4,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ingest.api import Event, MappingError
-from ingest.formats.times import moment
+from ingest.formats.times import LAST_MS, moment
 from sinks.archive.columns import FIXED_COLUMNS, Row
 from sinks.archive.layout import NO_TIME, PartitionRule
 
 _TIME = [column.name for column in FIXED_COLUMNS].index("_time")
 _HOUR_MS = 3_600_000
 """Patterns of partitions have nothing shorter than an hour."""
-_LAST_MS = 253_402_300_799_999
-"""The end of the year 9999; later times name no partition."""
 _MOST_HOURS = 10_000
 """Cached folders; a bound, since times come from the data."""
 NO_LIMIT_MS = 1 << 62
@@ -49,7 +47,7 @@ class FoldersByHour:
 
     def folder_of(self, time_ms: int) -> str:
         """The folder of the partition of a time; that of `NO_TIME` if it is not after 1970, or after 9999."""
-        if not 0 < time_ms <= _LAST_MS:
+        if not 0 < time_ms <= LAST_MS:
             return self._no_time
         hour = time_ms // _HOUR_MS
         folder = self._folders.get(hour)
@@ -80,7 +78,7 @@ class EventPartitions:
     def begin(self, batch_time_ms: int) -> None:
         """Start a micro-batch."""
         self._oldest_ms = max(1, batch_time_ms - self._times.late_ms)  # before it is no event time
-        self._newest_ms = min(_LAST_MS, batch_time_ms + self._times.early_ms)  # nor is it after this
+        self._newest_ms = min(LAST_MS, batch_time_ms + self._times.early_ms)  # nor is it after this
 
     def placed(self, event: Event) -> tuple[str, Row, int]:
         """
@@ -102,7 +100,7 @@ class EventPartitions:
 
     def _check_no_time(self, time_ms: int) -> None:
         """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
-        if not 0 < time_ms <= _LAST_MS:
+        if not 0 < time_ms <= LAST_MS:
             if not self._times.keeps_no_time:
                 raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
             return
