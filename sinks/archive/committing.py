@@ -143,11 +143,7 @@ class ArchiveCommitter(Committer):
                     current = partition.ensure_current(self._clock_ms() // 1000, self._writer)
                     if self._is_replay:
                         # the record is that of the last replay alone; these records may have run before it
-                        own = {
-                            part
-                            for part in partition.parts(current)
-                            if part.time_ms == batch.time_ms and part.writer == digits
-                        }
+                        own = _own_parts(partition, current, batch.time_ms, digits)
                         earlier |= {partition.path(current, str(each)) for each in own}
                         if not self._has_new_rows(partition, current, part.path, own):
                             continue
@@ -162,7 +158,7 @@ class ArchiveCommitter(Committer):
             for path, paths in targets.items():
                 place(self._root, path, paths)
             for partition, files_of_it in placed.items():
-                self._follow(partition, files_of_it)
+                self._follow(partition, files_of_it, batch.time_ms, digits)
             self._remove_staged(batch)
 
     def abort(self, batch: Batch) -> None:
@@ -228,13 +224,16 @@ class ArchiveCommitter(Committer):
         found = [path for path in recorded if path.startswith(start) and path.endswith(end)]
         return sorted(filter(self._root.exists, found))
 
-    def _follow(self, partition: Partition, files: Sequence[list[str]]) -> None:
+    def _follow(self, partition: Partition, files: Sequence[list[str]], time_ms: int, digits: str) -> None:
         """
-        Copy files to the batch that is current now, if it has become so since the pointer was read.
+        Copy files to the batch that is current now, if it has become so since the pointer was read; in a replay without
+        the rows that this batch has.
 
         Args:
             partition: that has the files.
             files: the paths of each; a copy is added.
+            time_ms: batch time of the micro-batch.
+            digits: of the writer, in the names of its files.
         """
         while (current := partition.pointed()) is not None:
             folder = partition.path(current)
@@ -245,8 +244,12 @@ class ArchiveCommitter(Committer):
                 paths.append(f"{folder}/{paths[0].rpartition('/')[2]}")
             copies = {paths[-1] for paths in lacking}
             self._record(self._last._replace(files=tuple(sorted({*self._last.files, *copies}))))
+            own = _own_parts(partition, current, time_ms, digits)
             for paths in lacking:
-                copy(self._root, paths[0], paths[-1])
+                if self._is_replay:
+                    self._copy_new_rows(partition, current, own, paths[0], paths[-1])
+                else:
+                    copy(self._root, paths[0], paths[-1])
 
     def _has_new_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
@@ -257,16 +260,27 @@ class ArchiveCommitter(Committer):
             return False
         if not self._root.exists(path):
             return True  # an earlier call of this commit has moved it
-        staged = set(origins_in(self._root, path))
-        records = {origin[:3] for origin in staged}
-        paths = [partition.path(current, str(name)) for name in partition.parts(current) if name not in own]
-        known = {origin for each in paths for origin in origins_in(self._root, each, records)}
-        if not known & staged:
-            return True
-        if copy_rows(self._root, [path], path, lambda origin: origin not in known):
+        if self._copy_new_rows(partition, current, own, path, path):
             return True
         self._repeated.add(path)
         return False
+
+    def _copy_new_rows(
+        self, partition: Partition, batch_id: int, own: Collection[PartName], path: str, target: str
+    ) -> bool:
+        """
+        Write the rows of a file to a target, which may be the file, without those whose events the batch has in files
+        that are not of this micro-batch. Returns whether there are any; else there is no target.
+        """
+        staged = set(origins_in(self._root, path))
+        records = {origin[:3] for origin in staged}
+        others = [partition.path(batch_id, str(name)) for name in partition.parts(batch_id) if name not in own]
+        known = {origin for each in others for origin in origins_in(self._root, each, records)} & staged
+        if known:
+            return copy_rows(self._root, [path], target, lambda origin: origin not in known) > 0
+        if target != path:
+            copy(self._root, path, target)
+        return True
 
     def _record(self, commit: LastCommit) -> None:
         self._root.make_folder(WRITERS)
@@ -291,3 +305,8 @@ def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
     """The batches that re-runs of a partition write; one that was removed gets nothing."""
     ids = [lease.batch_id for lease in of_partition(reruns, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]
+
+
+def _own_parts(partition: Partition, batch_id: int, time_ms: int, digits: str) -> set[PartName]:
+    """The files that a micro-batch has in a batch."""
+    return {part for part in partition.parts(batch_id) if part.time_ms == time_ms and part.writer == digits}

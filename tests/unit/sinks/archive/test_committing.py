@@ -441,6 +441,25 @@ class TestKills:
                 if partition.current() == other:
                     assert visible(files) == {"20151210": [1, 2]}
 
+    @pytest.mark.parametrize("parts", [([event(2)],), ([event(2), event(3)],), ([event(2)], [event(3)])])
+    def test_pointer_that_moves_within_a_replay_doubles_no_row(self, parts: tuple[list[Event], ...]) -> None:
+        files = MemoryRoot()
+        Stream(files).run(TIME_MS - 3, [event(0)])
+        partition = Partition(files, "dt=20151210")
+        first = partition.current()
+        assert first is not None
+        other = partition.create(START_S, "a re-run")
+        partition.complete(other)
+        switching.switch(partition, other, 0)
+        Stream(files).run(TIME_MS - 2, [event(2)])
+        switching.switch(partition, first, 0)
+        replay = Stream(files, is_replay=True)
+        flushed = replay.flush(TIME_MS - 1, *parts)
+        replay.committer._root = Pointing(files, 1_000, partition, other)
+        replay.committer.commit(*flushed)
+        assert partition.current() == other
+        assert visible(files) == {"20151210": sorted({2, *(each.origin.offset for part in parts for each in part)})}
+
     def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
         files = MemoryRoot()
         stream = Stream(files)
