@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.support.commands import ANY_PORT, Folder
 from tests.support.names import unique
 from tests.support.service import ROOT
+from tests.support.short_lived import INSTALLED_SPARK
 
 if TYPE_CHECKING:
     from tests.support.servers import Kafka
@@ -18,7 +19,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 SPARK = {
     # an activated environment in which the package is installed
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "deploy" / "spark")]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "deploy" / "spark"), str(INSTALLED_SPARK)]),
 }
 
 

@@ -31,7 +31,7 @@ from tests.support.servers import HBase, Protocol
 
 MIB = 1 << 20
 SMALL = "s" * 1000
-LARGE = "".join(random.Random(1).choices("abcdefgh", k=12 * MIB))
+LARGE = random.Random(1).randbytes(6 * MIB).hex()
 """Larger than a cell of HBase may be."""
 
 

@@ -21,7 +21,7 @@ import psutil
 from tests.support.checkpoint import CheckpointReader
 from tests.support.in_process import run_here
 from tests.support.local import free_ports
-from tests.support.short_lived import java_options
+from tests.support.short_lived import INSTALLED_SPARK, java_options
 from tests.support.waiting import reached
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -327,8 +327,8 @@ class Service:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a service: this source tree first on the module path, and a JVM for a short run."""
-    return {"SPARK_SUBMIT_OPTS": java_options(), **os.environ, "PYTHONPATH": str(ROOT)}
+    """The environment of a service: this source tree first on the module path, and Spark for a short run."""
+    return {"SPARK_SUBMIT_OPTS": java_options(), **os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED_SPARK}"}
 
 
 def _name(process: psutil.Process) -> str:

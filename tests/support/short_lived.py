@@ -19,6 +19,8 @@ import pyspark
 from tests.support.environments import ROOT
 from tests.support.local import jars
 
+INSTALLED_SPARK = Path(__file__).with_name("installed_spark")
+"""Folder for PYTHONPATH: Spark's Python processes import `pyspark` as it is installed."""
 COMPILE_LITTLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PIPELINE = """\
 version: 1
