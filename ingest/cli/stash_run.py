@@ -1,5 +1,6 @@
 """`ingest stash run`: dump tables into files."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -117,7 +118,7 @@ def run(  # noqa: PLR0913 - the options of the command
     )
     request = request.model_copy(update={"root": _absolute(request.root)})
     with private_files(), out.progress("rows", total=None) as advance:
-        note = _IdNote(out, file)
+        note = _IdNote(out, file, root)
         by_service = None if own_process else _by_service(out, configuration, request)
         if by_service is None:
 
@@ -143,15 +144,15 @@ def run(  # noqa: PLR0913 - the options of the command
 class _IdNote:
     """Shows the id of the dump once, with which it can be resumed."""
 
-    def __init__(self, out: Output, file: str) -> None:
+    def __init__(self, out: Output, file: str, root: str | None) -> None:
         self._out = out
-        self._file = file
+        self._where = file if root is None else shlex.join([file, "--root", root])
         self._is_shown = False
 
     def __call__(self, run_id: str) -> None:
         if not self._is_shown:
             self._is_shown = True
-            self._out.note(f"if it is interrupted, resume it: ingest stash run {self._file} --resume {run_id}", "dim")
+            self._out.note(f"if it is interrupted, resume it: ingest stash run {self._where} --resume {run_id}", "dim")
 
 
 def _absolute(root: str) -> str:

@@ -75,6 +75,7 @@ class RerunJob:
         plan = replace(plan, sinks=(component,), stores={}, updates={}, bodies={}, feeds={}, is_replay=True)
         committers = sink_committers(plan)
         for committer in committers.values():
+            committer.recover()
             opened.callback(committer.close)
         host = OwnProcess(configuration)
         self._session = host.session(pipeline.name, self._source, {}, opened)

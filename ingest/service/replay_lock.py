@@ -12,14 +12,15 @@ _log = logger(__name__)
 
 def replay_lock(configuration: Configuration, pipeline: Pipeline) -> ProcessLock:
     """
-    The lock of a pipeline's replays of dead letters and of time ranges.
+    The lock of a pipeline's replays of dead letters and of time ranges, and of the re-runs and joins of its archives.
 
-    Two replays would stage files under the same names, and mark the same dead letters.
+    Two replays would stage files under the same names, and mark the same dead letters; so would two re-runs. A replay
+    beside a re-run would write rows into the older batch alone.
     """
     # also if the queue is a topic: the marks of its dead letters are in this folder
     return folder_lock(
         folder_of(state_of(configuration), pipeline.name),
         kind="folder of replays and dead letters",
-        hint="wait until that replay has ended",
+        hint="wait until that replay, re-run or join has ended",
         on_wait=_log.warning,
     )

@@ -46,8 +46,7 @@ class RerunSink(Sink[RerunSettings]):
         """Moves the files of a micro-batch into the batch."""
         settings = self.settings
         partition = Partition(settings.open_table(), settings.rule.folder_of(settings.value))
-        writer = f"{context.staging_name}+rerun+{settings.batch_id}"
-        return RerunCommitter(partition, settings.batch_id, writer, settings.format.suffix)
+        return RerunCommitter(partition, settings.batch_id, f"{context.staging_name}+rerun", settings.format.suffix)
 
 
 class PartitionWriter(SinkWriter):
@@ -92,7 +91,7 @@ class RerunCommitter(Committer):
     Args:
         partition: that has the batch.
         batch_id: of the batch.
-        writer: names the staging folder; unique.
+        writer: names the staging folder; of the re-runs of one sink, which run one at a time.
         suffix: end of the names of the files.
     """
 
@@ -102,6 +101,11 @@ class RerunCommitter(Committer):
         self._writer = writer
         self._suffix = suffix
 
+    def recover(self) -> None:
+        """Remove what a killed re-run has staged."""
+        with root_errors(self._root):
+            self._root.remove_tree(staging_folder(self._writer))
+
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
         """The staging folder of the attempt."""
         return staging_folder(self._writer, batch.attempt).encode()
@@ -109,7 +113,7 @@ class RerunCommitter(Committer):
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
         """Move the files of all tasks into place."""
         root = self._root
-        digits = writer_digits(self._writer, batch.name)
+        digits = writer_digits(f"{self._writer}+{self._batch_id}", batch.name)
         with root_errors(root):
             for rank, result in enumerate(results):
                 name = str(PartName(batch.time_ms, rank, digits, self._suffix))
@@ -124,7 +128,7 @@ class RerunCommitter(Committer):
             self._root.remove_tree(staging_folder(self._writer, batch.attempt))
 
     def close(self) -> None:
-        """Remove the staging folder, which is that of this process."""
+        """Remove the staging folder."""
         with root_errors(self._root):
             self._root.remove_tree(staging_folder(self._writer))
 

@@ -65,6 +65,6 @@ def run(main: Callable[[Sequence[str]], None]) -> int:
         raised = _RAISED.findall(str(error))
         if not raised:
             raise
-        print(f"error: spark: {raised[-1]}", file=sys.stderr)
+        print(f"error: {WeatherError.code}: {raised[-1]}", file=sys.stderr)
         return WeatherError.exit_code
     return 0

@@ -220,5 +220,5 @@ def test_second_replay_at_the_same_time_is_refused(ingest, folder, file, monkeyp
     (other,) = others
     assert (other.code, other.out) == (4, "")
     assert '"code":"locked"' in other.err.replace(": ", ":")
-    assert "wait until that replay has ended" in other.err
+    assert "wait until that replay, re-run or join has ended" in other.err
     assert ingest("dead-letters", "replay", "p.yaml", "--all").code == 0

@@ -92,14 +92,15 @@ def test_dump_in_a_process_of_its_own(ingest, folder):
 
 @pytest.mark.usefixtures("configuration")
 def test_text(ingest):
-    done = ingest(*ALONE, "--tables", f"{TABLE},salted", "--max-rate", "1000000", "--min-ranges", "2")
+    options = ("--root", "my dumps", "--tables", f"{TABLE},salted", "--max-rate", "1000000", "--min-ranges", "2")
+    done = ingest("stash", "run", "p.yaml", *options)
     assert done.code == 0, done.err
     assert TABLE in done.out
     assert "salted" in done.out
     assert "6 rows in dump" in done.out + done.err
     assert "rows of one moment" in done.out + done.err
     assert "the command makes the dump in its own process" in done.err
-    assert done.err.count("resume it: ingest stash run p.yaml --resume 20") == 1
+    assert done.err.count("resume it: ingest stash run p.yaml --root 'my dumps' --resume 20") == 1
 
 
 def test_options_of_the_file(ingest, folder, configuration):

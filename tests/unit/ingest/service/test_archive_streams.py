@@ -170,6 +170,18 @@ class TestJoin:
                 slow.finish()
         assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
 
+    def test_rows_of_a_newer_batch_are_not_copied(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rerun(partition, "test") as slow:
+            with Rerun(partition, "test") as fast:
+                assert fast.finish()
+            with pytest.raises(ConflictError, match="newer") as caught:
+                copy_current(slow, streams)
+        assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
+
     def test_partition_without_a_batch(self, configuration: Configuration, table: ArchivedTable) -> None:
         with pytest.raises(NotFoundError) as caught:
             join(configuration, table, "20151210")

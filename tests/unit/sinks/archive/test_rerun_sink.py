@@ -76,3 +76,11 @@ def test_end_removes_what_is_staged(sink, context, partition):
     flushed(sink, context, committer.prepare(BATCH, ()), event(1))
     committer.close()
     assert [path for path, _ in partition.root.files_below("_tmp")] == []
+
+
+def test_start_removes_what_a_killed_rerun_has_staged(sink, context, partition):
+    flushed(sink, context, sink.committer(context).prepare(BATCH, ()), event(1))
+    assert [path for path, _ in partition.root.files_below("_tmp")] != []
+    later = RerunSink(sink.settings.model_copy(update={"batch_id": START_S + 1}))
+    later.committer(context).recover()
+    assert [path for path, _ in partition.root.files_below("_tmp")] == []

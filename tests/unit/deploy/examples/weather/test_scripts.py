@@ -39,7 +39,7 @@ def test_error_in_a_process_of_spark_is_one_line(capsys: pytest.CaptureFixture[s
         raise AnalysisException(message)
 
     assert run(fail) == 1
-    assert capsys.readouterr().err == 'error: spark: there is no store at "x"\n'
+    assert capsys.readouterr().err == 'error: failed: there is no store at "x"\n'
     with pytest.raises(AnalysisException):
         run(lambda arguments: fail(arguments, "no traceback"))
 
