@@ -10,6 +10,12 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
 fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 echo "installing the locked dependencies (about 600 MB of packages the first time, most of it Spark)"
-.venv/bin/python -m pip install --quiet --require-hashes -r requirements.lock
+install() { .venv/bin/python -m pip install --quiet --no-deps --require-hashes -r "$1"; }
+# Spark is half of the work of pip, which uses one core: it is installed beside the rest
+lines_of_spark() { awk -v wanted="$1" '/^[a-z]/ { is_spark = /^(pyspark|py4j)==/ } is_spark + 0 == wanted' requirements.lock; }
+install <(lines_of_spark 1) &
+spark=$!
+install <(lines_of_spark 0)
+wait "$spark"
 .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 echo "ready: .venv/bin/ingest"
