@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
 # test files that run in parallel, each worker with its own servers; `make test WORKERS=0` runs them sequentially
-WORKERS := 2
+WORKERS := 3
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)

@@ -172,7 +172,7 @@ def counting(kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path, req
 
 
 @pytest.mark.parametrize("protocol", ["rpc", pytest.param("thrift", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("counting", [20_000], indirect=True)
+@pytest.mark.parametrize("counting", [10_000], indirect=True)
 def test_sums_are_exact_after_kills_other_slots_and_a_new_checkpoint(counting: Counting) -> None:
     counting.produce()
     counting.service.start()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.environments import ROOT, environment_with, wheel_of
 from tests.support.service import environment
+from tests.support.short_lived import INSTALLED_SPARK
 
 GUIDE = ROOT / "docs" / "guides" / "plugins.md"
 LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]"}\n'
@@ -18,7 +19,8 @@ LOCAL = '\nservice: {http: {listen: "127.0.0.1:0"}}\nspark: {master: "local[2,4]
 def run_once(folder: Path, ingest: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in environment().items() if not name.startswith(("PYTHON", "PYSPARK"))}
     command = [ingest, "run", "--once", "pipeline.yaml", "--output", "json"]
-    return subprocess.run(command, cwd=folder, env=inherited | variables, capture_output=True, text=True, check=False)
+    env = inherited | {"PYTHONPATH": str(INSTALLED_SPARK)} | variables
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 def test_file_of_the_guide_runs_in_workers(tmp_path: Path) -> None:
