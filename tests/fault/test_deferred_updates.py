@@ -27,6 +27,7 @@ from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from tests.support.audit import rocksdb_reader
 from tests.support.names import unique
+from tests.support.protocols import SLOW_WITH_THRIFT
 from tests.support.servers import Given, HBase, Kafka, Protocol
 from tests.support.service import Service
 
@@ -171,7 +172,7 @@ def counting(kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path, req
         yield made
 
 
-@pytest.mark.parametrize("protocol", ["rpc", pytest.param("thrift", marks=pytest.mark.slow)])
+@SLOW_WITH_THRIFT
 @pytest.mark.parametrize("counting", [10_000], indirect=True)
 def test_sums_are_exact_after_kills_other_slots_and_a_new_checkpoint(counting: Counting) -> None:
     counting.produce()

@@ -59,16 +59,17 @@ def test_acknowledgement_before_the_flush_is_detected(mutated: Mutated) -> None:
     assert Rule.DURABLE in mutated.caught(run, run.check_while_dead)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
         ("swallow_one_chunk", Rule.CONSERVATION),
-        pytest.param("drop_partial_buffer", Rule.CONSERVATION, marks=pytest.mark.slow),
-        pytest.param("commit_the_maximum", Rule.CONSERVATION, marks=pytest.mark.slow),
-        pytest.param("clock_for_cells", Rule.NO_REGRESS, marks=pytest.mark.slow),
-        pytest.param("forget_dead_letters", Rule.CONSERVATION, marks=pytest.mark.slow),
-        pytest.param("tear_rows", Rule.CLEAN, marks=pytest.mark.slow),
-        pytest.param("metrics_that_lie", Rule.METRICS, marks=pytest.mark.slow),
+        ("drop_partial_buffer", Rule.CONSERVATION),
+        ("commit_the_maximum", Rule.CONSERVATION),
+        ("clock_for_cells", Rule.NO_REGRESS),
+        ("forget_dead_letters", Rule.CONSERVATION),
+        ("tear_rows", Rule.CLEAN),
+        ("metrics_that_lie", Rule.METRICS),
     ],
 )
 @pytest.mark.seeds(1)

@@ -10,6 +10,7 @@ from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun, merged
 from tests.support.local import free_ports
 from tests.support.memory import described, watched
+from tests.support.protocols import SLOW_WITH_THRIFT
 from tests.support.proxy import Direction, Proxy
 from tests.support.servers import HBase, Protocol
 from tests.support.service import ROOT
@@ -42,6 +43,7 @@ def started(ledger_run: LedgerRuns, fault: str, proxy: Proxy, *, timeout: str, e
     return run
 
 
+@SLOW_WITH_THRIFT
 def test_unreachable_reset_half_open_idle_and_restarted_server(ledger_run: LedgerRuns, proxy: Proxy) -> None:
     """F08, F05, F04, F07 with one service, one after another."""
     run = ledger_run(

@@ -25,6 +25,7 @@ from sinks.updates.marks import MARK, TableMark
 from tests.support.commands import Folder
 from tests.support.counters import HOUR, IDENTITY, T
 from tests.support.names import unique
+from tests.support.protocols import SLOW_WITH_RPC
 from tests.support.servers import HBase, Protocol
 from tests.support.update_rows import SUM
 
@@ -113,6 +114,7 @@ def counters(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Count
         yield made
 
 
+@SLOW_WITH_RPC
 def test_table_is_compacted_on_spark_and_rolled_back(counters: Counters) -> None:
     done = counters.ingest("compact", "pipeline.yaml", counters.salted, "--older-than", "0s")
     assert (done["original_rows"], done["update_rows"], done["written"], done["replaced"]) == (500, 3_000, 1_000, 3_000)

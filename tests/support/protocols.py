@@ -19,6 +19,10 @@ SLOW_WITH_RPC = pytest.mark.parametrize(
     "protocol", ["thrift", pytest.param("rpc", marks=pytest.mark.slow)], scope="module"
 )
 """For a test of minutes: `make test` runs it with Thrift, `make test-slow` with HBase's own protocol."""
+SLOW_WITH_THRIFT = pytest.mark.parametrize(
+    "protocol", ["rpc", pytest.param("thrift", marks=pytest.mark.slow)], scope="module"
+)
+"""The reverse."""
 
 
 def thrift_only(reason: str) -> Callable[[T], T]:
