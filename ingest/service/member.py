@@ -49,6 +49,7 @@ class Member:
         has_rechecked: the query was restarted so that the source reports lost positions; once for each loss.
         pausing_since: when a pause was requested that waits for the running batch.
         ending: stops it for a reload.
+        report_at: when to report that tasks of it still run after that.
         closing: closes it after that.
         must_flush: the next batch is to start as soon as none runs.
     """
@@ -66,6 +67,7 @@ class Member:
     is_paused: bool = False
     must_flush: bool = False
     ending: threading.Thread | None = None
+    report_at: float | None = None
     closing: threading.Thread | None = None
     is_done: bool = False
     error: BaseException | None = None

@@ -1,5 +1,6 @@
 """Runs the pipelines of a service until they end or a signal stops them: state, back-off, restart, pause, drain."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a u
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
 UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
 START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
+TASKS_SLOW_S = 20.0  # tasks that outlive their pipeline for longer are reported; Spark kills them within seconds
 START_STOP_S = 5.0  # on a stop, time for starts that have not returned
 CLOCK_STEP_S = 5.0  # a clock set back by less is a correction, such as NTP makes
 MAX_FIRST_LINE_CHARS = 1_000  # of an error before a note about it; a longer one is shortened
@@ -160,10 +162,17 @@ class Supervisor:
                 member.ending = threading.Thread(target=member.pipeline.stop, daemon=True)
                 member.ending.start()
         elif member.closing is None:
-            if not member.ending.is_alive() and member.pipeline.has_stopped():
+            if member.ending.is_alive():
+                return
+            if member.pipeline.has_stopped():
                 # in a thread: what it closes may be on a file system that does not answer
                 member.closing = threading.Thread(target=member.pipeline.close, daemon=True)
                 member.closing.start()
+            elif member.report_at is None:
+                member.report_at = time.monotonic() + TASKS_SLOW_S
+            elif time.monotonic() >= member.report_at:
+                member.report_at = math.inf
+                _log.warning("the reload waits: a task of the stopped pipeline still runs", pipeline=member.name)
         elif not member.closing.is_alive():
             self._members.remove(member)
 

@@ -19,6 +19,7 @@ from ingest.durable import file_errors
 from ingest.masks import MASK
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
+from ingest.observe.logs import set_up
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
@@ -379,6 +380,39 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
     assert set(duties.looks) == {(frozenset(["p"]), Phase.REPLACING)}
     assert len(duties.looks) > 2
     assert duties.released is reloader.shared
+
+
+def test_task_that_outlives_its_pipeline_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    monkeypatch.setattr(module, "TASKS_SLOW_S", 0.0)
+    set_up()
+
+    def start_new(bench: Bench) -> None:
+        bench.query.has_ended = True
+
+    old, new = Bench(lambda bench: bench.control.reload()), Bench(start_new)
+    looks = iter([False] * 5)
+    old.pipeline.close = lambda: None
+    old.pipeline.has_stopped = lambda: next(looks, True)
+    reloader = Reloader(frozenset(["p"]), [new.pipeline])
+    supervisor = Supervisor(
+        [old.member],
+        old.control,
+        reloader,
+        once=False,
+        duties=HeldDuties(reloader),
+        stop=old.stop,
+        stop_timeout_s=1.0,
+        is_alive=lambda: True,
+    )  # type: ignore[arg-type]
+    assert supervisor.run() == []
+    messages = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
+    assert [each for each in messages if "a task of the stopped pipeline still runs" in each] == [
+        "the reload waits: a task of the stopped pipeline still runs"
+    ]
+    assert new.starts == 1
 
 
 def test_watchdog_gets_pings_while_a_reload_waits(monkeypatch: pytest.MonkeyPatch):
