@@ -7,7 +7,7 @@ events the pipeline drops now, or whose times are of another partition now.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -262,6 +262,4 @@ def _remove_empty(partition: Partition, own_id: int) -> None:
             for name in (SUCCESS, SUPERSEDED, STARTED):
                 root.remove_file(f"{folder}/{name}")
         for folder in (*folders, partition.folder):
-            with suppress(FileNotFoundError):  # an object store has no empty folders
-                if not root.entries(folder):
-                    root.remove_folder(folder)
+            root.remove_empty_folder(folder)

@@ -26,6 +26,7 @@ from sinks.archive.rerun import Rerun
 from sinks.archive.rerun_sink import RerunSettings, RerunSink
 
 _MOST_FAILED = 1_000_000
+"""Of records, whose places and reasons this process has in memory."""
 _log = logger(__name__)
 
 

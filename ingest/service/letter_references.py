@@ -1,10 +1,10 @@
 """Which references to bodies are of dead letters that wait for a replay."""
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Self
 
 from ingest.api import ConflictError
-from ingest.config.model import Configuration
+from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.bodies import pipeline_of
 from ingest.dead_letters.files import FileDeadLetters
@@ -67,6 +67,15 @@ class LetterReferences:
         """Whether the pipeline of a reference cannot publish dead letters until the end of the block."""
         return pipeline_of(reference) in self._locked
 
+    def _lock(self, name: str, pipeline: Pipeline, checkpoint: Checkpoint) -> None:
+        """Keep a pipeline and its replays from running until the end of the block, unless one runs."""
+        with suppress(ConflictError), ExitStack() as opened:  # its references are only reported
+            checkpoint.lock()
+            opened.callback(checkpoint.unlock)
+            opened.enter_context(replay_lock(self._configuration, pipeline))
+            self._locked.add(name)
+            self._opened.push(opened.pop_all())
+
     def _read(self, name: str) -> frozenset[bytes] | None:
         """The references of the dead letters that wait for a replay; None if they are not here."""
         pipeline = self._configuration.pipelines[name]
@@ -74,15 +83,7 @@ class LetterReferences:
         if not checkpoint.exists:
             return None
         if self._is_repair:
-            with ExitStack() as opened:
-                try:
-                    checkpoint.lock()
-                    opened.callback(checkpoint.unlock)
-                    opened.enter_context(replay_lock(self._configuration, pipeline))
-                    self._locked.add(name)
-                except ConflictError:
-                    pass  # it runs, so its references are only reported
-                self._opened.push(opened.pop_all())
+            self._lock(name, pipeline, checkpoint)
         state = state_of(self._configuration)
         settings = pipeline.dead_letters.settings
         present = {settings.topic} if isinstance(settings, DeadLetterTopic) else set()

@@ -204,8 +204,7 @@ def clean_up(
         for path in _files(partition, entry.batch_id):
             root.remove_file(path)
             on_removed(path)
-        if not root.entries(folder):
-            root.remove_folder(folder)
+        root.remove_empty_folder(folder)
         removed.append(entry)
     return removed
 

@@ -20,6 +20,7 @@ from sinks.archive.staging import copy, place, unpack
 from sinks.files.root import Root, root_errors
 
 _LAST_ANSWER_S = 30.0
+"""For an answer that the file system holds when the process ends."""
 POLL_S = 3.0
 """Between looks for re-runs, which are answered within ten seconds."""
 _log = logger(__name__)

@@ -94,15 +94,19 @@ class EventPartitions:
         if self._oldest_ms <= time_ms <= self._newest_ms:
             row, size = self._row_of(event)
             return self._folders.folder_of(time_ms), row, size
-        self._check_no_time(time_ms)
+        self._refuse_time(time_ms)
         row, size = self._row_of(event)
         return self._folders.folder_of(time_ms), (*row[:_TIME], None, *row[_TIME + 1 :]), size
 
-    def _check_no_time(self, time_ms: int) -> None:
+    def _refuse_time(self, time_ms: int) -> None:
         """Refuse a time that is late or early, and one that names no partition unless the archive has one for it."""
         if not 0 < time_ms <= LAST_MS:
             if not self._times.keeps_no_time:
-                raise MappingError(f"{time_ms} ms is no event time that names a partition", code="no_event_time")
+                raise MappingError(
+                    f"{time_ms} ms is no event time that names a partition",
+                    code="no_event_time",
+                    hint="set it with the decorator `timestamp`, or set `on_no_time: default_partition`",
+                )
             return
         if time_ms < self._oldest_ms:
             raise MappingError(

@@ -67,7 +67,7 @@ class BodyStore:
 
         Raises:
             NoTableError: the store has no such tables, and they must be created first.
-            BodiesDifferError: bodies were stored with others.
+            BodiesDifferError: bodies were stored with other options.
             StoreError: the store is unavailable.
         """
         if self._store.capabilities.creates_tables:
@@ -84,7 +84,7 @@ class BodyStore:
         Compare the options that cannot change with those that are recorded; writes nothing.
 
         Raises:
-            BodiesDifferError: bodies were stored with others.
+            BodiesDifferError: bodies were stored with other options.
             StoreError: the store is unavailable.
         """
         recorded = self._store.properties(self._names.meta).get(LAYOUT)

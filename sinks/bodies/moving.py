@@ -98,7 +98,7 @@ class BodyMovingStore:
         As `Store.open`; also checks the options of the body stores.
 
         Raises:
-            BodiesDifferError: bodies were stored with others.
+            BodiesDifferError: bodies were stored with other options.
         """
         self._store.open()
         try:

@@ -164,5 +164,5 @@ class BodyReader(io.RawIOBase):
 
     def _corrupt(self, reason: str) -> BodyCorruptError:
         return BodyCorruptError(
-            f"body {self._body.hex()}: {reason}", hint="restore the block, or store the body again under another `name`"
+            f"body {self._body.hex()}: {reason}", hint="restore the rows that 'ingest body fsck' names from a backup"
         )

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Protocol
 
 from ingest.api import StoreUnavailableError
@@ -42,20 +41,19 @@ class SpooledBody:
 
 
 @contextmanager
-def spooled(source: ReadableBytes, *, memory_bytes: int, folder: Path | None = None) -> Iterator[SpooledBody]:
+def spooled(source: ReadableBytes, *, memory_bytes: int) -> Iterator[SpooledBody]:
     """
     Read a source to its end.
 
     Args:
         source: that is read; an error of it is raised as it is, and nothing is stored then.
         memory_bytes: larger bodies are kept in a temporary file, which only this user can read.
-        folder: for temporary files; None for that of the system.
 
     Raises:
         StoreUnavailableError: the temporary file cannot be written.
     """
     digest, length = hashlib.sha256(), 0
-    with tempfile.SpooledTemporaryFile(memory_bytes, dir=None if folder is None else str(folder)) as file:
+    with tempfile.SpooledTemporaryFile(memory_bytes) as file:
         while piece := source.read(_PIECE_BYTES):
             digest.update(piece)
             length += len(piece)

@@ -128,7 +128,7 @@ class BodyCommitter(Committer):
         As that of the committer; also checks the options of the body stores.
 
         Raises:
-            BodiesDifferError: bodies were stored with others.
+            BodiesDifferError: bodies were stored with other options.
         """
         self._committer.recover()
         with self._store.held() as store:

@@ -20,7 +20,7 @@ from sinks.bodies.status import BodyState, BodyStatus
 @dataclass(slots=True)
 class SweepCounts:
     """
-    What a sweep found and did, in numbers of bodies.
+    What a sweep found and did, in numbers of bodies but for `dropped` and `purged_bytes`.
 
     Attributes:
         bodies: with a status.

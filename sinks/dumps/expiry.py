@@ -232,8 +232,7 @@ def _remove_empty_folders(root: Root, folder: str) -> None:
         for entry in root.entries(folder):
             if entry.is_folder:
                 _remove_empty_folders(root, f"{folder}/{entry.name}")
-        if not root.entries(folder):
-            root.remove_folder(folder)
+    root.remove_empty_folder(folder)
 
 
 def _is_ours(folder: str, path: str) -> bool:

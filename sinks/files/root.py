@@ -176,6 +176,12 @@ class Root(ABC):
             self.remove_file(aside)
         return moved == old
 
+    def remove_empty_folder(self, path: str) -> None:
+        """Remove a folder if it has no entries; one of an object store has disappeared with its last file."""
+        with contextlib.suppress(FileNotFoundError):
+            if not self.entries(path):
+                self.remove_folder(path)
+
     def files_below(self, folder: str) -> Generator[tuple[str, Entry]]:
         """Path and entry of each file below a folder, at any depth, sorted within each folder; none without it."""
         try:

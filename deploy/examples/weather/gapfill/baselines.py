@@ -13,7 +13,7 @@ RIDGE = 0.1
 
 
 def station_mean(values: Values) -> Values:
-    """The mean of the station, on each day on which it could be measured."""
+    """The mean of the station, on each day."""
     means = _mean(values, axis=1)
     return np.repeat(means[:, None], values.shape[1], axis=1)
 

@@ -18,7 +18,9 @@ from ingest.dead_letters.queue import Entry, Mark, ReplayOutcome
 from ingest.pipeline.in_process import InProcessHost
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.letter_bodies import OpenLetterBodies
+from ingest.service.letter_references import LetterReferences
 from ingest.service.pipeline import checkpoint_folder
+from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
 from tests.support.dead_letter_topic import Topic
@@ -252,6 +254,13 @@ class TestFsck:
         finally:
             checkpoint.unlock()
         assert len(references(configuration)) == 2
+
+    def test_running_replay_does_not_keep_its_pipeline_from_starting(self, configuration, letters, checkpoint):
+        pipeline = configuration.pipelines["p"]
+        with replay_lock(configuration, pipeline), LetterReferences(configuration, is_repair=True) as found:
+            assert found.is_unneeded(letters[1].body_reference)
+            assert not found.may_remove(letters[1].body_reference)
+            assert not checkpoint.is_locked()
 
     @pytest.mark.parametrize("is_published", [True, False])
     def test_references_of_dead_letters_in_an_earlier_topic_stay(

@@ -1,6 +1,7 @@
 """The pointer of a partition, and which batches a cleanup removes."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,20 @@ class TestCleanup:
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
         assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUCCESS, SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
+
+    def test_folder_of_an_object_store_is_gone_with_its_last_file(self, root: Path, partition: Partition) -> None:
+        class ObjectStore(LocalRoot):
+            def entries(self, folder: str) -> list[Entry]:
+                found = super().entries(folder)
+                if not found:
+                    raise FileNotFoundError(2, "no such folder", folder)
+                return found
+
+        switch(partition, SECOND_S, NOW_MS)
+        plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
+        (batch,) = plan.batches
+        stored = replace(plan, batches=((Partition(ObjectStore(root), partition.folder), batch[1]),))
+        assert [entry.batch_id for entry in clean_up(stored, NOW_MS + WEEK_MS)] == [FIRST_S]
 
     def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)

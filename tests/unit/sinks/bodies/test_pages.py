@@ -1,8 +1,10 @@
 """Rows of a scan come in pages, each read at once."""
 
+from collections.abc import Generator
+
 import pytest
 
-from ingest.api import FamilySpec, Put, Scan, TableSpec
+from ingest.api import FamilySpec, Put, Row, Scan, TableSpec
 from sinks.bodies import pages
 from sinks.bodies.pages import paged
 from sinks.memory import MemoryStore
@@ -22,14 +24,25 @@ def test_rows_are_those_of_the_scan(monkeypatch: pytest.MonkeyPatch, page: int, 
         assert list(paged(store, "t", scan)) == list(store.scan("t", scan))
 
 
-def test_caller_may_delete_rows_while_it_reads(monkeypatch: pytest.MonkeyPatch):
+class ScanningStore(MemoryStore):
+    """Counts the scans that are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open_scans = 0
+
+    def scan(self, table: str, scan: Scan) -> Generator[Row]:
+        self.open_scans += 1
+        try:
+            yield from super().scan(table, scan)
+        finally:
+            self.open_scans -= 1
+
+
+def test_no_scan_is_open_while_the_caller_uses_a_row(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pages, "PAGE_ROWS", 3)
-    store = MemoryStore()
+    store = ScanningStore()
     store.open()
     store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
     store.apply("t", [Put(key, {b"f:q": b"1"}, 1) for key in KEYS])
-    found = []
-    for row in paged(store, "t", Scan()):
-        found.append(row.key)
-        store.apply("t", [Put(row.key + b"x", {b"f:q": b"1"}, 1)])
-    assert [key for key in found if len(key) == 2] == KEYS
+    assert [(row.key, store.open_scans) for row in paged(store, "t", Scan())] == [(key, 0) for key in KEYS]
