@@ -44,8 +44,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     unread: list[tuple[str, str]] = []  # value of a partition, and its newest complete batch
     with root_errors(archived.root):
         reruns = list(leases(archived.root, now_ms()))
-        for partition in archived.partitions(dt):
-            value = archived.rule.value_in(partition.folder) or ""
+        for value, partition in archived.partitions(dt).items():
             entries = entries_of(partition, reruns)
             complete = [str(each.batch_id) for each in entries if each.state is BatchState.COMPLETE]
             if complete and all(each.state is not BatchState.CURRENT for each in entries):

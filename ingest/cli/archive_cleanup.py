@@ -60,7 +60,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
             out.line(path)
 
     with root_errors(archived.root):
-        plan = plan_cleanup(archived.partitions(dt), now_ms(), age_ms, located=located, incomplete=incomplete)
+        plan = plan_cleanup(archived.partitions(dt).values(), now_ms(), age_ms, located=located, incomplete=incomplete)
         if dry_run:
             for path in files_to_remove(plan):
                 show(path)

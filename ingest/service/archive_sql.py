@@ -17,7 +17,6 @@ from ingest.spark.session import close_session, open_session
 from ingest.spark.state import session_options
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
-from sinks.archive.partition import Partition
 from sinks.archive.switching import later_files, switch
 from sinks.files.root import root_errors
 
@@ -79,12 +78,12 @@ def register(configuration: Configuration, table: ArchivedTable) -> RegisterResu
     current, unread = {}, 0
     with root_errors(table.root):
         table.settings.refuse_other_types(table.root)
-        for partition in table.partitions(None):
+        for value, partition in table.partitions(None).items():
             batch_id = partition.current()
             if batch_id is None:
                 unread += 1
             else:
-                current[_value(table, partition)] = partition.path(batch_id)
+                current[value] = partition.path(batch_id)
     sql = sql_table(table)
     if has_metastore(configuration):
         with _session(configuration) as session:
@@ -205,7 +204,3 @@ def _url(table: ArchivedTable) -> str:
     url = table.root.url
     # Spark takes a location as it is: in one with `%20` it would read a folder of this name
     return url if "://" in url else f"file://{Path(url).absolute().as_posix()}"
-
-
-def _value(table: ArchivedTable, partition: Partition) -> str:
-    return table.rule.value_in(partition.folder) or ""

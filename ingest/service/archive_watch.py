@@ -38,7 +38,7 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with root_errors(table.root):
         reruns = list(leases(table.root, now_ms()))
-        entries = [entry for partition in table.partitions(None) for entry in entries_of(partition, reruns)]
+        entries = [entry for partition in table.partitions(None).values() for entry in entries_of(partition, reruns)]
 
     def of(state: BatchState) -> list[PartitionEntry]:
         return [entry for entry in entries if entry.state is state]

@@ -66,9 +66,9 @@ class ArchivedTable(NamedTuple):
             )
         return found
 
-    def partitions(self, value: str | None) -> list[Partition]:
-        """The partition of a value, or all of them; raises as `partition`."""
-        return [*partitions(self.root, self.rule).values()] if value is None else [self.partition(value)]
+    def partitions(self, value: str | None) -> dict[str, Partition]:
+        """Value -> partition, of one value or of all; raises as `partition`."""
+        return partitions(self.root, self.rule) if value is None else {value: self.partition(value)}
 
 
 def archived_table(configuration: Configuration, table: str) -> ArchivedTable:

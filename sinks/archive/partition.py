@@ -172,8 +172,8 @@ class Partition:
         """Mark a batch as complete."""
         self.root.write(self.path(batch_id, SUCCESS), b"")
 
-    def point(self, batch_id: int) -> None:
-        """Make a complete batch the one that readers read."""
+    def write_pointer(self, batch_id: int) -> None:
+        """Make a complete batch the one that readers read, without the checks of `switch`."""
         self.root.write(f"{self.folder}/{CURRENT}", pointer(batch_id))
 
     def keep(self, batch_id: int) -> None:
@@ -197,7 +197,7 @@ class Partition:
         self.root.remove_file(self.path(batch_id, KEEP))
 
     def _point_first(self, batch_id: int) -> int:
-        """As `point`, unless the partition has a current batch already; returns the current batch."""
+        """As `write_pointer`, unless the partition has a current batch already; returns the current batch."""
         try:
             self.root.create(f"{self.folder}/{CURRENT}", pointer(batch_id))
         except FileExistsError:

@@ -41,11 +41,11 @@ def switch(partition: Partition, batch_id: int, now_ms: int) -> int | None:
     if before is not None:
         partition.root.write(partition.path(before, SUPERSEDED), f"{moment(now_ms)}\n".encode())
     failpoint.point("archive_superseded")()
-    partition.point(batch_id)
+    partition.write_pointer(batch_id)
     failpoint.point("archive_switched")()
     if not partition.root.exists(partition.path(batch_id, SUCCESS)):
         if before is not None:
-            partition.point(before)
+            partition.write_pointer(before)
         _check_complete(partition, batch_id)
     partition.root.remove_file(partition.path(batch_id, SUPERSEDED))
     return before

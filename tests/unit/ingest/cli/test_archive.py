@@ -34,7 +34,7 @@ def partition(folder) -> Partition:
         batch_id = partition.create(now_s, "test")
         partition.root.write(partition.path(batch_id, PART), b"rows")
         partition.complete(batch_id)
-    partition.point(FIRST_S)
+    partition.write_pointer(FIRST_S)
     return partition
 
 
@@ -79,7 +79,7 @@ def test_3c12_point(ingest, partition):
 
 
 def test_point_at_an_older_batch_tells_which_files_readers_lose(ingest, partition):
-    partition.point(SECOND_S)
+    partition.write_pointer(SECOND_S)
     os.utime(partition.root._folder / partition.path(SECOND_S, SUCCESS), (SECOND_S, SECOND_S))
     name = PartName(SECOND_S * 1000 + 1, 0, "5f0c9a31", "parquet")
     partition.root.write(partition.path(SECOND_S, str(name)), b"rows")

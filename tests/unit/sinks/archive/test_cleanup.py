@@ -34,7 +34,7 @@ def partition(root: Path) -> Partition:
         batch_id = partition.create(now_s, "test")
         partition.root.write(partition.path(batch_id, PART), b"rows")
         partition.complete(batch_id)
-    partition.point(FIRST_S)
+    partition.write_pointer(FIRST_S)
     return partition
 
 
@@ -163,7 +163,7 @@ class TestCleanup:
     def test_3c4_incomplete_batch_stays_unless_requested(self, partition: Partition) -> None:
         late = partition.create(SECOND_S, "re-run 1")
         now_ms = (partition.root.entries(partition.path(late))[0].modified_ms) + WEEK_MS
-        partition.point(SECOND_S)
+        partition.write_pointer(SECOND_S)
         partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]

@@ -507,7 +507,7 @@ class TestKills:
                 if path.endswith("_CURRENT") and not root.exists(path):
                     other = partition.create(START_S, "other")
                     partition.complete(other)
-                    partition.point(other)
+                    partition.write_pointer(other)
                 super().create(path, content)
 
         Stream(Raced(root, 1_000)).run(TIME_MS, [event(1)])
@@ -527,7 +527,7 @@ def begin_rerun(partition: Partition) -> RerunLease:
 def switch(partition: Partition, lease: RerunLease) -> None:
     """The end of a re-run."""
     partition.complete(lease.batch_id)
-    partition.point(lease.batch_id)
+    partition.write_pointer(lease.batch_id)
     remove_lease(partition.root, lease.id)
 
 

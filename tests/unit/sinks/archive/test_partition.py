@@ -67,7 +67,7 @@ class TestPartition:
         second = partition.create(NOW_S, "b")
         assert not partition.batch(second).is_complete
         partition.complete(second)
-        partition.point(second)
+        partition.write_pointer(second)
         partition.root.write(partition.path(first, KEEP), b"")
         assert partition.current() == second
         assert partition.batches() == [
@@ -96,7 +96,7 @@ class TestPartition:
     def test_pointer_to_a_batch_that_is_not_complete(self, partition: Partition) -> None:
         assert (partition.pointed(), partition.readable_current()) == (None, None)
         batch_id = partition.create(NOW_S, "a")
-        partition.point(batch_id)
+        partition.write_pointer(batch_id)
         assert (partition.pointed(), partition.readable_current()) == (batch_id, None)
         partition.complete(batch_id)
         assert partition.readable_current() == batch_id
