@@ -11,11 +11,10 @@ from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.batch_time import stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.column_types import refuse_mixed_types
 from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts
-from sinks.archive.layout import WRITERS, ArchiveFormat
-from sinks.archive.partition import Partition
-from sinks.archive.reading import types_in
+from sinks.archive.layout import WRITERS
 from sinks.archive.rerun import Rerun
 from sinks.files.root import root_errors
 
@@ -192,23 +191,5 @@ def copy_current(
     written = partition.parts(rerun.batch_id)
     chosen = [(name, entry) for name, entry in parts.items() if name not in written]
     copied = copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)
-    _check_types(partition, rerun.batch_id)
+    refuse_mixed_types(partition, rerun.batch_id)
     return copied
-
-
-def _check_types(partition: Partition, batch_id: int) -> None:
-    """Refuse a batch in which rows that were copied have a column with another type than those that were written."""
-    first: dict[str, tuple[str, str]] = {}
-    for name in partition.parts(batch_id):
-        if name.suffix != ArchiveFormat.PARQUET.suffix:
-            continue
-        path = partition.path(batch_id, str(name))
-        for column, kind in types_in(partition.root, path).items():
-            known, where = first.setdefault(column, (kind, path))
-            if kind != known:
-                raise ConflictError(
-                    f'column "{column}" would be {known} in "{where}", and {kind} in "{path}" of "{partition.root}"',
-                    code="archive_columns_differ",
-                    hint="set the former type; or, if the topics still have all records of the partition, write it "
-                    "again without --from and --to while the service is stopped",
-                )

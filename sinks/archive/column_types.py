@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ingest.api import ConflictError
 from sinks.archive.columns import Column
 from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
-from sinks.archive.partition import partitions
+from sinks.archive.partition import Partition, partitions
 from sinks.archive.reading import types_in
 from sinks.files.root import Root
 
@@ -38,6 +38,37 @@ def refuse_other_types(root: Root, rule: PartitionRule, columns: Sequence[Column
                 hint="set the former type, or archive into another table; or write every partition again with 'ingest "
                 "archive rerun' while the service is stopped",
             )
+
+
+def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
+    """
+    Refuse a batch in which rows that were copied have a column with another type than those that were written.
+
+    The end of each Parquet file is read.
+
+    Args:
+        partition: that has the batch.
+        batch_id: of the batch.
+
+    Raises:
+        ConflictError: `archive_columns_differ`.
+        ArchiveCorruptError: a file is damaged.
+        OSError: of the file system.
+    """
+    first: dict[str, tuple[str, str]] = {}
+    for name in partition.parts(batch_id):
+        if name.suffix != ArchiveFormat.PARQUET.suffix:
+            continue
+        path = partition.path(batch_id, str(name))
+        for column, kind in types_in(partition.root, path).items():
+            known, where = first.setdefault(column, (kind, path))
+            if kind != known:
+                raise ConflictError(
+                    f'column "{column}" would be {known} in "{where}", and {kind} in "{path}" of "{partition.root}"',
+                    code="archive_columns_differ",
+                    hint="set the former type; or, if the topics still have all records of the partition, write it "
+                    "again without --from and --to while the service is stopped",
+                )
 
 
 def _newest(root: Root, rule: PartitionRule) -> str | None:

@@ -146,7 +146,7 @@ class ArchiveCommitter(Committer):
                         # the record is that of the last replay alone; these records may have run before it
                         own = _own_parts(partition, current, batch.time_ms, digits)
                         earlier |= {partition.path(current, str(each)) for each in own}
-                        if not self._has_new_rows(partition, current, part.path, own):
+                        if not self._drop_known_rows(partition, current, part.path, own):
                             continue
                     ids = [current, *_rerun_ids(partition, reruns)]
                     paths = self._moved(part.path, f"{part.partition}/", f"/{name}", earlier)
@@ -252,7 +252,7 @@ class ArchiveCommitter(Committer):
                 else:
                     copy(self._root, paths[0], paths[-1])
 
-    def _has_new_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
+    def _drop_known_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
         Remove the rows from a staged file whose events the current batch has in files that are not of this micro-batch:
         a re-run of the partition may have written the rows of dead letters. Returns whether rows are left.
