@@ -12,6 +12,7 @@ from ingest.dead_letters.envelope import dead_letters_of
 from ingest.observe.logs import logger
 from ingest.plan.assemble import plan_of, sink_committers
 from ingest.plan.codec import packed
+from ingest.plan.plan import Plan
 from ingest.receipt import Counts
 from ingest.service.archived_tables import ArchiveSink
 from ingest.service.dead_letters import error_budget
@@ -33,8 +34,6 @@ _log = logger(__name__)
 class RerunJob:
     """
     The pipeline of a re-run, on a Spark session of this process.
-
-    Dead letters are not published: the pipeline has published those of records that failed before.
 
     Args:
         sink: whose partition is written again.
@@ -64,16 +63,7 @@ class RerunJob:
         self.failed: dict[RecordPlace, str] = {}
         self._name = pipeline.name
         self._source = kafka_source_of(pipeline)
-        plan = plan_of(configuration, pipeline, catalog)
-        (component,) = (each for each in plan.sinks if each.name == sink.name)
-        settings = sink.component.settings
-        options = {name: getattr(settings, name) for name in type(settings).model_fields}
-        component = replace(
-            component,
-            path=f"{RerunSink.__module__}:{RerunSink.__qualname__}",
-            settings=RerunSettings.model_construct(**options, value=value, batch_id=rerun.batch_id),
-        )
-        plan = replace(plan, sinks=(component,), stores={}, updates={}, bodies={}, feeds={}, is_replay=True)
+        plan = rerun_plan(configuration, catalog, sink, value, rerun.batch_id)
         committers = sink_committers(plan)
         for committer in committers.values():
             committer.recover()
@@ -127,3 +117,35 @@ class RerunJob:
                 code="error_budget",
                 hint="correct the pipeline, then start the re-run again",
             )
+
+
+def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink, value: str, batch_id: int) -> Plan:
+    """
+    The plan of a pipeline whose only sink writes one partition of an archive into a batch.
+
+    Args:
+        configuration: that has the pipeline.
+        catalog: of its components.
+        sink: whose partition is written again.
+        value: of the partition.
+        batch_id: of the batch.
+    """
+    plan = plan_of(configuration, sink.pipeline, catalog)
+    (component,) = (each for each in plan.sinks if each.name == sink.name)
+    settings = sink.component.settings
+    options = {name: getattr(settings, name) for name in type(settings).model_fields}
+    component = replace(
+        component,
+        path=f"{RerunSink.__module__}:{RerunSink.__qualname__}",
+        settings=RerunSettings.model_construct(**options, value=value, batch_id=batch_id),
+    )
+    return replace(
+        plan,
+        sinks=(component,),
+        stores={},
+        updates={},
+        bodies={},
+        feeds={},
+        is_replay=True,
+        has_letters=False,  # the pipeline has published the dead letters of records that failed before
+    )

@@ -80,7 +80,7 @@ class References:
 
     def mark(self, body: bytes, reference: bytes) -> None:
         """
-        Refer to a stored body, which no sweep deletes from now on. A repeated call adds nothing.
+        Refer to a stored body, which no sweep deletes from now on. A repeated call adds a mark, until the next sweep.
 
         Args:
             body: its id.
@@ -125,6 +125,12 @@ class References:
     def remove(self, found: ReferenceRow) -> None:
         """Remove a reference as it was read; what another call has written since stays."""
         self._remove(found.row)
+
+    def remove_older_marks(self, found: ReferenceRow) -> None:
+        """Remove the marks of a reference that are older than its newest one, as they were read."""
+        older = tuple(cell for cell in found.row.cells if cell.timestamp_ms < found.newest_ms)
+        if older:
+            self._remove(found.row._replace(cells=older))
 
     def rows(self, body: bytes) -> Iterator[ReferenceRow]:
         """The references to a body as they are stored; a value may be in any number of cells."""

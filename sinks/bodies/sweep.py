@@ -161,6 +161,9 @@ class Sweep:
         if living:
             self.counts.referenced += 1
             self._drop(body, status, status.stored(None), dead)
+            if not self._is_dry_run:
+                for found in living:  # a cell that gets the same value again is marked each time
+                    self._references.remove_older_marks(found)
         elif dead or since_ms is None:
             self.counts.unreferenced += 1
             # a reader may just have read the pointer, so the time starts now

@@ -127,6 +127,23 @@ class TestWhatIsSwept:
 
 
 class TestInterrupted:
+    def test_older_marks_of_a_reference_are_removed(self, store, bodies, clock):
+        def marks() -> list[int]:
+            (row,) = store.scan(TABLES.refs, Scan())
+            return sorted(cell.timestamp_ms for cell in row.cells)
+
+        stored = bodies.put_bytes(BODY, references=[b"a"])
+        for _ in range(2):
+            clock.advance(1)
+            bodies.mark(stored.id, b"a")
+        first_ms = marks()[0]
+        assert bodies.sweep(is_dry_run=True) == SweepCounts(bodies=1, referenced=1)
+        assert marks() == [first_ms, first_ms + 1_000, first_ms + 2_000]
+        assert bodies.sweep() == SweepCounts(bodies=1, referenced=1)
+        assert marks() == [first_ms + 2_000]
+        bodies.unmark(stored.id, b"a")
+        assert bodies.references(stored.id) == []
+
     def test_2c10_sweep_that_is_killed_at_each_write(self, clock):
         for calls in range(8):
             store = MemoryStore(clock_ms=clock)
