@@ -44,7 +44,8 @@ class BodiesOptions(Model):
         "Compression of the blocks: none, lz4 or zstd. It cannot be changed once bodies are stored.", default="none"
     )
     sweep_after: Duration = option(
-        "A sweep deletes a body that nothing has referred to for so long, and what a killed writer has left.",
+        "A sweep deletes a body that nothing has referred to for so long, and what a killed writer has left; at least "
+        "a minute.",
         default="24h",
         ge=60,
     )

@@ -77,7 +77,7 @@ def register(configuration: Configuration, table: ArchivedTable) -> RegisterResu
     """
     current, unread = {}, 0
     with root_errors(table.root):
-        table.settings.refuse_other_types(table.root)
+        table.settings.refuse_other_types(table.root, every_partition=True)
         for value, partition in table.partitions(None).items():
             batch_id = partition.current()
             if batch_id is None:

@@ -363,7 +363,8 @@ class ServiceClient:
         folder = self._configuration.local_dir.absolute()
         raise ConflictError(
             f'the service at {self.url} uses another {option} than "{folder}", so its token is unknown here',
-            hint=f"run the command in the working directory of the service, or set an absolute {option} in the file",
+            hint=f"run the command in the working directory of the service, or set an absolute {option} in the file; "
+            "if that service has another file, give each its own `service: http: listen`",
         )
 
     def _refused(self, status: int, text: str) -> IngestError:

@@ -1,6 +1,6 @@
 """The types of the columns of an archive: those of new files must be those of its files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ingest.api import ConflictError
 from sinks.archive.columns import Column
@@ -10,34 +10,37 @@ from sinks.archive.reading import types_in
 from sinks.files.root import Root
 
 
-def refuse_other_types(root: Root, rule: PartitionRule, columns: Sequence[Column]) -> None:
+def refuse_other_types(
+    root: Root, rule: PartitionRule, columns: Sequence[Column], *, every_partition: bool = False
+) -> None:
     """
     Refuse columns that the newest Parquet file of the newest partition has with other types: Spark reads no such table.
 
-    One file is read, and only its end. Lines of JSON have no types.
+    Of a file only the end is read. Lines of JSON have no types.
 
     Args:
         root: of the table.
         rule: names the partitions.
         columns: of the files that will be written, in Parquet.
+        every_partition: also look at the newest file of each other partition.
 
     Raises:
         ConflictError: `archive_columns_differ`.
         ArchiveCorruptError: the pointer or the file is damaged.
         OSError: of the file system.
     """
-    path = _newest(root, rule)
-    if path is None:
-        return
-    found = types_in(root, path)
-    for name, declared in columns:
-        if found.get(name, declared) != declared:
-            raise ConflictError(
-                f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of "{root}"',
-                code="archive_columns_differ",
-                hint="set the former type, or archive into another table; or write every partition again with 'ingest "
-                "archive rerun' while the service is stopped",
-            )
+    for path in _newest(root, rule):
+        found = types_in(root, path)
+        for name, declared in columns:
+            if found.get(name, declared) != declared:
+                raise ConflictError(
+                    f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of "{root}"',
+                    code="archive_columns_differ",
+                    hint="set the former type, or archive into another table; or write every partition again with "
+                    "'ingest archive rerun' while the service is stopped",
+                )
+        if not every_partition:
+            return
 
 
 def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
@@ -71,8 +74,8 @@ def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
                 )
 
 
-def _newest(root: Root, rule: PartitionRule) -> str | None:
-    """The newest Parquet file that readers read; None if there is none."""
+def _newest(root: Root, rule: PartitionRule) -> Iterator[str]:
+    """The newest Parquet file that readers read in each partition, of the newest partition first."""
     found = partitions(root, rule)
     for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
         partition = found[value]
@@ -80,5 +83,4 @@ def _newest(root: Root, rule: PartitionRule) -> str | None:
         parts = [] if current is None else [str(name) for name in partition.parts(current)]
         files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
         if current is not None and files:
-            return partition.path(current, files[-1])
-    return None
+            yield partition.path(current, files[-1])

@@ -139,9 +139,9 @@ class ArchiveSettings(SinkSettings):
         """
         return open_root(f"{self.root.rstrip('/')}/{self.table}")
 
-    def refuse_other_types(self, root: Root) -> None:
+    def refuse_other_types(self, root: Root, *, every_partition: bool = False) -> None:
         """
-        Refuse columns that the files of the table have with other types.
+        Refuse columns that the newest file of the table, or of each partition, has with other types.
 
         Raises:
             ConflictError: `archive_columns_differ`.
@@ -151,7 +151,7 @@ class ArchiveSettings(SinkSettings):
         from sinks.archive.column_types import refuse_other_types
 
         if self.format is ArchiveFormat.PARQUET:
-            refuse_other_types(root, self.rule, columns_of(self.columns))
+            refuse_other_types(root, self.rule, columns_of(self.columns), every_partition=every_partition)
 
 
 class Archive(Sink[ArchiveSettings]):

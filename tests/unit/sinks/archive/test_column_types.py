@@ -78,6 +78,15 @@ def test_newest_file_of_the_newest_current_batch_decides(tmp_path: Path) -> None
         start(tmp_path, settings(tmp_path, "int64"))
 
 
+def test_each_partition_is_looked_at_if_wanted(tmp_path: Path) -> None:
+    written(tmp_path, "float64", DAY_MS - DAY)
+    written(tmp_path, "int64", DAY_MS)
+    declared, root = settings(tmp_path, "int64"), LocalRoot(tmp_path / "customer")
+    declared.refuse_other_types(root)
+    with pytest.raises(ConflictError, match="dt=20151209"):
+        declared.refuse_other_types(root, every_partition=True)
+
+
 def test_damaged_file_is_named(tmp_path: Path) -> None:
     written(tmp_path, "int64", DAY_MS)
     (part,) = tmp_path.glob("customer/dt=*/batch_id=*/part-*")
