@@ -301,6 +301,7 @@ class _Binder:
         tables = self._named("tables", TABLE_NAME)
         for name, node in tables.entries.items():
             location = tables.keys[name]
+            self._partial_config.table_names.add(name)
             if (hint := alias_rejection(name)) is not None:
                 self._problem(Kind.WRONG_TYPE, location, f'"{name}" is not a valid name', hint)
             if (store := text_under(node, "store")) is not None:

@@ -53,7 +53,7 @@ class PartialConfig:
 
     Attributes:
         state_url: of the state in HDFS, and `state_place` where the file has it; None for a folder of this machine.
-        store_names: all declared stores, with invalid options too; `pipeline_names` likewise.
+        store_names: all declared stores, with invalid options too; `table_names` and `pipeline_names` likewise.
         store_uses: references to stores in sinks and tables, with invalid options too; `pipeline_uses` those in tests.
         chains: all declared chains; `used_chains` those that a pipeline uses, directly or not.
     """
@@ -68,6 +68,7 @@ class PartialConfig:
     spark_places: Locations = field(default_factory=dict)
     store_names: dict[str, Node] = field(default_factory=dict)
     stores: dict[str, Component[StoreSettings]] = field(default_factory=dict)
+    table_names: set[str] = field(default_factory=set)
     tables: dict[str, PartialTable] = field(default_factory=dict)
     pipeline_names: dict[str, Place] = field(default_factory=dict)
     pipelines: dict[str, PartialPipeline] = field(default_factory=dict)

@@ -15,7 +15,9 @@ def check_stash(partial_config: PartialConfig, binding: Binding) -> None:
     if stash is None:
         return
     written = {sink.settings.fixed_table for each in partial_config.pipelines.values() for sink in each.sinks}
-    known = sorted({*partial_config.tables, *_tables_of_bodies(partial_config), *(table for table in written if table)})
+    known = sorted(
+        {*partial_config.table_names, *_tables_of_bodies(partial_config), *(table for table in written if table)}
+    )
     uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(stash.tables)]
     uses += [(table, ("columns", table)) for table in stash.columns]
     for table, path in uses:

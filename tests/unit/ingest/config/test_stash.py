@@ -47,6 +47,13 @@ def test_tables_of_body_stores_can_be_dumped(tmp_path):
     assert configuration(tmp_path, stash, file).report.errors == ()
 
 
+def test_table_whose_options_have_problems_is_there(tmp_path):
+    file = FILE.replace("families: {f: {}}}", "families: {f: {}}, bodies: {sweep_after: 1s}}")
+    with pytest.raises(ConfigInvalidError) as found:
+        configuration(tmp_path, "{root: ./dumps, tables: [declared]}", file)
+    assert [problem.kind for problem in found.value.report.errors] == [Kind.OUT_OF_RANGE]
+
+
 @pytest.mark.parametrize(
     ("stash", "kind", "message"),
     [
