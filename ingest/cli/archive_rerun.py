@@ -1,5 +1,7 @@
 """`ingest archive rerun` and `ingest archive join`: write a partition into a new batch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +64,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
     run = ArchiveRerun(
         configuration, catalog, archived, RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep)
     )
-    with private_files(), out.progress("records") as advance:
+    with _interruptible(out), private_files(), out.progress("records") as advance:
         result = run.run(on_records=advance, on_wait=lambda reason: out.note(f"waits for {reason}", "dim"))
     counts = result.counts
     if out.is_json:
@@ -123,7 +125,7 @@ def join(
     configuration, _ = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     archived = archived_table(configuration, table)
-    with private_files(), out.progress("rows") as advance:
+    with _interruptible(out), private_files(), out.progress("rows") as advance:
         result = archive_join.join(
             configuration,
             archived,
@@ -146,6 +148,16 @@ def join(
     rows = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')}"
     state = _followed(configuration, archived, dt, result)
     out.done(f"{rows} in {counted(copied.written, 'file')}; {state}")
+
+
+@contextmanager
+def _interruptible(out: Output) -> Iterator[None]:
+    """Tell a user who presses Ctrl-C what the command leaves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        out.note("interrupted; the older batch stays current, unless the new one is already", "yellow")
+        raise
 
 
 def _batch(dt: str, result: "RerunResult | JoinResult") -> dict[str, object]:

@@ -238,6 +238,8 @@ class _StandardHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < _QUIET_LOGGERS.get(record.name, logging.NOTSET):
             return
+        if record.exc_info and record.exc_info[0] is KeyboardInterrupt:
+            return  # py4j logs the Ctrl-C that ends a command
         try:
             text = record.getMessage()
         except (TypeError, ValueError, KeyError):  # the arguments do not match the format

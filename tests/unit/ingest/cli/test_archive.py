@@ -176,6 +176,18 @@ def test_join(ingest, partition):
     assert f"0 rows of 0 files in 0 files; batch {partition.current()} is current" in again.err
 
 
+def test_interrupted_join_says_what_stays(ingest, partition, monkeypatch):
+    partition.root.remove_file(partition.path(FIRST_S, PART))
+
+    def interrupt(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Partition, "complete", interrupt)
+    result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
+    assert (result.code, partition.current()) == (130, FIRST_S)
+    assert "interrupted; the older batch stays current" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -194,6 +194,15 @@ class TestStandardLogging:
             ("py4j", "error", "odd level"),
         ]
 
+    def test_interrupt_of_the_user_is_no_line(self):
+        stream = output()
+        for error in (KeyboardInterrupt(), KeyError("x")):
+            try:
+                raise error
+            except (KeyboardInterrupt, KeyError):
+                logging.getLogger().exception("while sending command")
+        assert [line["event"] for line in lines(stream)] == ["while sending command"]
+
     def test_own_lines_are_written_from_the_configured_level(self):
         stream = output(level=LogLevel.DEBUG)
         logging.getLogger("sinks.hbase.store").debug("opened")
