@@ -45,7 +45,7 @@ class BodySweepDuty(Duty):
         return isinstance(other, BodySweepDuty) and other.subject == self.subject
 
     def check(self, shared: Shared) -> None:
-        """Refuse a table without a body store."""
+        """Refuse a table without a body store; `uses` answers for the pipelines of this file from now on."""
         self._declared(shared.configuration)
 
     def run(self, run: DutyRun) -> None:
@@ -84,6 +84,7 @@ class BodySweepDuty(Duty):
         run.context.shared.metrics.bodies_swept(self.subject, swept)
 
     def _declared(self, configuration: Configuration) -> Table:
+        """The table, after its pipelines were noted for `uses`."""
         table = table_with_bodies(configuration, self.subject)
         self._pipelines = frozenset(pipeline.name for pipeline in _writers(configuration, table.store))
         return table
@@ -92,8 +93,9 @@ class BodySweepDuty(Duty):
         """The store of the service, if one of its pipelines has it open and no other process may write it."""
         configuration, catalog = shared.configuration, shared.catalog
         if configuration.stores[table.store].settings.own_folder is not None:
-            for pipeline in _writers(configuration, table.store):
-                return shared.stores.used_by(plan_of(configuration, pipeline, catalog), opened)[table.store].held
+            writer = next(iter(_writers(configuration, table.store)), None)
+            if writer is not None:
+                return shared.stores.used_by(plan_of(configuration, writer, catalog), opened)[table.store].held
         return one_at_a_time(opened.enter_context(owned_store(configuration.stores[table.store], catalog)))
 
 
