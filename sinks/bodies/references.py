@@ -128,7 +128,8 @@ class References:
 
     def remove_older_marks(self, found: ReferenceRow) -> None:
         """Remove the marks of a reference that are older than its newest one, as they were read."""
-        older = tuple(cell for cell in found.row.cells if cell.timestamp_ms < found.newest_ms)
+        newest_ms = found.newest_ms  # once: it looks at all of them
+        older = tuple(cell for cell in found.row.cells if cell.timestamp_ms < newest_ms)
         if older:
             self._remove(found.row._replace(cells=older))
 
