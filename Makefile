@@ -9,7 +9,7 @@ WORKERS := 3
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)
 
-# with it, each of some thousand starts of Python would compile the product again
+# with it, each of some thousand starts of Python would compile the tests, and what was changed since `make setup`
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow bench bench-all docs build \

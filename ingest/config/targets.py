@@ -47,7 +47,7 @@ def check_table(
             hint = f"write `store: {home}` here or `store: {store}` under `tables`, or use another table"
             binding.problem(Kind.CONFLICT, sink.place("table"), message, hint)
         return
-    if name in partial_config.table_names - partial_config.tables.keys():
+    if name in partial_config.table_names and name not in partial_config.tables:
         return  # its options have problems, which are reported
     declared = {table: options for table, options in partial_config.tables.items() if stores[table] == store}
     has_values = any(table.options.updates is None for table in declared.values())

@@ -245,11 +245,12 @@ class ArchiveCommitter(Committer):
                 paths.append(f"{folder}/{paths[0].rpartition('/')[2]}")
             copies = {paths[-1] for paths in lacking}
             self._record(self._last._replace(files=tuple(sorted({*self._last.files, *copies}))))
-            own = _own_parts(partition, current, time_ms, digits)
-            for paths in lacking:
-                if self._is_replay:
+            if self._is_replay:
+                own = _own_parts(partition, current, time_ms, digits)
+                for paths in lacking:
                     self._copy_new_rows(partition, current, own, paths[0], paths[-1])
-                else:
+            else:
+                for paths in lacking:
                     copy(self._root, paths[0], paths[-1])
 
     def _drop_known_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:

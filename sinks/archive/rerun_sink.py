@@ -103,8 +103,7 @@ class RerunCommitter(Committer):
 
     def recover(self) -> None:
         """Remove what a killed re-run has staged."""
-        with root_errors(self._root):
-            self._root.remove_tree(staging_folder(self._writer))
+        self._remove_staged()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
         """The staging folder of the attempt."""
@@ -129,6 +128,9 @@ class RerunCommitter(Committer):
 
     def close(self) -> None:
         """Remove the staging folder."""
+        self._remove_staged()
+
+    def _remove_staged(self) -> None:
         with root_errors(self._root):
             self._root.remove_tree(staging_folder(self._writer))
 
