@@ -325,6 +325,20 @@ class HeldDuties:
         pass
 
 
+def supervised(old: Bench, reloader: Reloader, duties: "HeldDuties", **options: Any) -> Supervisor:
+    """A supervisor of a pipeline that a reload replaces."""
+    return Supervisor(
+        [old.member],
+        old.control,
+        reloader,
+        once=False,
+        duties=duties,
+        stop=old.stop,
+        stop_timeout_s=1.0,
+        **{"is_alive": lambda: True} | options,
+    )  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("cause", ["command", "SIGHUP", "SIGHUP before the supervisor is made"])
 def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_new_one(
     monkeypatch: pytest.MonkeyPatch, cause: str
@@ -360,16 +374,7 @@ def test_replaced_pipeline_ends_after_its_batch_and_the_service_waits_for_the_ne
     duties = HeldDuties(reloader)
     if cause == "SIGHUP before the supervisor is made":
         old.stop.hang_ups += 1
-    supervisor = Supervisor(
-        [old.member],
-        old.control,
-        reloader,
-        once=False,
-        duties=duties,
-        stop=old.stop,
-        stop_timeout_s=1.0,
-        is_alive=lambda: True,
-    )  # type: ignore[arg-type]
+    supervisor = supervised(old, reloader, duties)
     end = threading.Timer(30, old.stop.request)  # only a failing test waits so long
     end.start()
     assert supervisor.run() == []
@@ -397,16 +402,7 @@ def test_task_that_outlives_its_pipeline_is_reported_once(
     old.pipeline.close = lambda: None
     old.pipeline.has_stopped = lambda: next(looks, True)
     reloader = Reloader(frozenset(["p"]), [new.pipeline])
-    supervisor = Supervisor(
-        [old.member],
-        old.control,
-        reloader,
-        once=False,
-        duties=HeldDuties(reloader),
-        stop=old.stop,
-        stop_timeout_s=1.0,
-        is_alive=lambda: True,
-    )  # type: ignore[arg-type]
+    supervisor = supervised(old, reloader, HeldDuties(reloader))
     assert supervisor.run() == []
     messages = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
     assert [each for each in messages if "a task of the stopped pipeline still runs" in each] == [
@@ -448,17 +444,7 @@ def test_watchdog_gets_pings_while_a_reload_waits(monkeypatch: pytest.MonkeyPatc
         reloader.wait()
         return True
 
-    supervisor = Supervisor(
-        [old.member],
-        old.control,
-        reloader,
-        once=False,
-        duties=HeldDuties(reloader, looks=20),
-        stop=old.stop,
-        stop_timeout_s=1.0,
-        is_alive=is_alive,
-        service_manager=Pinged(),
-    )  # type: ignore[arg-type]
+    supervisor = supervised(old, reloader, HeldDuties(reloader, looks=20), is_alive=is_alive, service_manager=Pinged())
     assert supervisor.run() == []
     # while it waits for a duty, and while it builds
     assert pings.count(Phase.REPLACING) >= 19

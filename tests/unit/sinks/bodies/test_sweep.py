@@ -125,8 +125,6 @@ class TestWhatIsSwept:
         bodies.mark(stored.id, b"a")
         assert bodies.references(stored.id) == [b"a"]
 
-
-class TestInterrupted:
     def test_older_marks_of_a_reference_are_removed(self, store, bodies, clock):
         def marks() -> list[int]:
             (row,) = store.scan(TABLES.refs, Scan())
@@ -144,6 +142,8 @@ class TestInterrupted:
         bodies.unmark(stored.id, b"a")
         assert bodies.references(stored.id) == []
 
+
+class TestInterrupted:
     def test_2c10_sweep_that_is_killed_at_each_write(self, clock):
         for calls in range(8):
             store = MemoryStore(clock_ms=clock)
