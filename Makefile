@@ -53,7 +53,8 @@ test-fast: setup  ## unit and conformance tests, no servers
 test: jdk maven setup  ## all tests but the slow ones, with real Kafka, HBase and Spark; under 20 minutes
 	@$(PYTEST) -m "not slow" --durations=15
 
-test-slow: jdk maven setup  ## soaks and long faults
+test-slow: jdk maven setup  ## soaks and long faults, and property tests with many examples
+	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: maven setup  ## the benchmarks of the goals, under 40 minutes; writes docs/performance.md

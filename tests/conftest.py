@@ -1,10 +1,12 @@
 """Markers by folder, and real servers that start when the first test needs them."""
 
+import functools
 import gc
 import sys
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
     # a deadline would be a timing assert
-    hypothesis.settings.register_profile("product", deadline=None)
-    hypothesis.settings.load_profile("product")
+    hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
+    hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+    hypothesis.settings.load_profile("quick")  # `--hypothesis-profile` loads another later
+    # a command reads those of all packages once; here thousands of commands run in one process
+    entry_points = functools.cache(lambda _path, read=metadata.entry_points: read())
+    metadata.entry_points = lambda **wanted: entry_points(tuple(sys.path)).select(**wanted)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -171,7 +171,7 @@ VALUES = st.one_of(  # few and alike, so that they are often equal, or one the e
 EVENTS = st.dictionaries(NAMES, VALUES)
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(st.one_of(ATOMS, CLAUSES), EVENTS)
 def test_condition_agrees_with_the_oracle(clause: Clause, attributes: Attributes) -> None:
     event = Event(BODY, dict(attributes), priority=Priority.DEBUG, origin=Origin("ticks", 3, OFFSET))
