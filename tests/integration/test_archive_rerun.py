@@ -21,7 +21,7 @@ class Feeder(threading.Thread):
         self._ending = threading.Event()
 
     def run(self) -> None:
-        while not self._ending.wait(0.05):
+        while not self._ending.wait(0.5):
             self._archived.produce(20)
 
     def __enter__(self) -> Self:
