@@ -72,9 +72,10 @@ def purge(  # noqa: PLR0913 - the options of the command
             if not yes:
                 confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
             with replay_lock(configuration, chosen), OpenLetterBodies(configuration, catalog) as bodies:
-                bodies.check(selected)
+                letters = [entry.dead_letter for entry in selected]
+                bodies.check(letters)
                 queue.remove(entry.position for entry in selected)
-                bodies.release(selected)
+                bodies.release(letters)
     if out.is_json:
         out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
     else:

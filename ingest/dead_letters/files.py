@@ -8,7 +8,7 @@ from urllib.parse import quote
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, with_unneeded_bodies
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
@@ -35,7 +35,7 @@ class FileDeadLetters(DeadLetterQueue):
     def prepare(self) -> None:
         """Does nothing: the first dead letter creates the folder."""
 
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
         """Replace the file of the batch, or remove it if there are no dead letters."""
         path = self._path(batch_id, batch_time_ms)
         content = b"".join(line + b"\n" for line in dead_letters)
@@ -50,6 +50,8 @@ class FileDeadLetters(DeadLetterQueue):
             elif before:
                 path.unlink()
                 sync_folder(self._folder)
+        replaced = _with_bodies(before) if before != content else ()
+        return with_unneeded_bodies(replaced, self._entries_at(batch_time_ms))
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
         """The file and line of each of the `count` dead letters of a batch."""
@@ -70,9 +72,7 @@ class FileDeadLetters(DeadLetterQueue):
     def entries(self) -> Iterator[Entry]:
         """All dead letters, oldest batch first; without those that are removed meanwhile."""
         with file_errors(self._folder):
-            for path in self._files():
-                with contextlib.suppress(FileNotFoundError):
-                    yield from self._entries_of(path)
+            yield from self._entries_in(self._files())
 
     def read(self, position: str) -> Entry:
         """The dead letter at `BATCH_TIME-BATCH:LINE`."""
@@ -122,13 +122,23 @@ class FileDeadLetters(DeadLetterQueue):
         """Does nothing: no file stays open."""
 
     def _path(self, batch_id: int, batch_time_ms: int) -> StatePath:
-        return self._folder / f"{batch_time_ms:015d}-{batch_id:010d}{_SUFFIX}"
+        return self._folder / f"{_time(batch_time_ms)}{batch_id:010d}{_SUFFIX}"
 
     def _files(self) -> list[StatePath]:
         if not self._folder.is_dir():
             return []
         dead_letters = (path for path in self._folder.iterdir() if path.suffix == _SUFFIX)
         return sorted(path for path in dead_letters if _POSITION.fullmatch(f"{path.stem}:0"))
+
+    def _entries_at(self, batch_time_ms: int) -> Iterator[Entry]:
+        """The dead letters of a batch time: those of a batch, or of replays of several ranges."""
+        with file_errors(self._folder):
+            yield from self._entries_in(path for path in self._files() if path.name.startswith(_time(batch_time_ms)))
+
+    def _entries_in(self, paths: Iterable[StatePath]) -> Iterator[Entry]:
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                yield from self._entries_of(path)
 
     def _entries_of(self, path: StatePath) -> Iterator[Entry]:
         marks = Marks(path.with_suffix(_MARKS)).load()
@@ -143,6 +153,21 @@ class FileDeadLetters(DeadLetterQueue):
                         f'"{path}", line {number + 1}: {error}', hint="move the file away; the others stay readable"
                     ) from error
                 yield Entry(f"{path.stem}:{number}", dead_letter, marks.get(str(number)))
+
+
+def _time(batch_time_ms: int) -> str:
+    """The start of the names of files of a batch time."""
+    return f"{batch_time_ms:015d}-"
+
+
+def _with_bodies(content: bytes) -> Iterator[DeadLetter]:
+    """The dead letters of a file that was replaced, those with bodies."""
+    for line in filter(None, content.split(b"\n")):
+        # a damaged line does not keep the batch from being published; 'ingest body fsck' finds its reference
+        with contextlib.suppress(IntegrityError):
+            dead_letter = DeadLetter.from_json(line)
+            if dead_letter.body is not None:
+                yield dead_letter
 
 
 def folder_of(state: StatePath, pipeline: str) -> StatePath:

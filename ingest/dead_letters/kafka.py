@@ -133,14 +133,18 @@ class KafkaDeadLetters(DeadLetterQueue):
         """Read the size limit of the topic; log a warning if its settings delete dead letters."""
         self._limit()
 
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
-        """Write dead letters that are too large to files, then send all, then wait for their acknowledgement."""
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
+        """
+        Write dead letters that are too large to files, then send all, then wait for their acknowledgement.
+
+        Returns none: the topic keeps those of an earlier call.
+        """
         parsed = [DeadLetter.from_json(line) for line in dead_letters]
         fits = [self._fits(line, dead_letter) for line, dead_letter in zip(dead_letters, parsed, strict=True)]
         large = [line for line, is_small in zip(dead_letters, fits, strict=True) if not is_small]
         self._files.publish(large, batch_id, batch_time_ms)  # first, so that each pointer has its file
         if not dead_letters:
-            return
+            return ()
         if any(dead_letter.body is not None for dead_letter in parsed):
             self._note_topic()
         pointers = iter(self._files.pointers(len(large), batch_id, batch_time_ms))
@@ -151,6 +155,7 @@ class KafkaDeadLetters(DeadLetterQueue):
             self._producer.send(self._topic, dead_letter.key, value, _headers(dead_letter))
         failpoint.point("dead_letters_sent")()
         self._producer.flush()
+        return ()
 
     def entries(self) -> Iterator[Entry]:
         """The dead letters of this pipeline, by batch time, each once; complete if its file is on this machine."""

@@ -43,6 +43,30 @@ class Entry:
     dead_letter: DeadLetter
     mark: Mark | None = None
 
+    @property
+    def needs_body(self) -> bool:
+        """Whether its value is in a body store, and it may be replayed yet."""
+        return self.dead_letter.body is not None and (
+            self.mark is None or self.mark.outcome is not ReplayOutcome.REPLAYED
+        )
+
+
+def with_unneeded_bodies(gone: Iterable[DeadLetter], others: Iterable[Entry]) -> list[DeadLetter]:
+    """
+    Those of some dead letters whose bodies may be released.
+
+    Two dead letters of one event, of two replays that have run it at the same time, share a reference.
+
+    Args:
+        gone: dead letters that were deleted, or need no replay any more.
+        others: the dead letters that remain; read if some of `gone` have a body.
+    """
+    found = [dead_letter for dead_letter in gone if dead_letter.body is not None]
+    if not found:
+        return []
+    needed = {(entry.dead_letter.body, entry.dead_letter.body_reference) for entry in others if entry.needs_body}
+    return [dead_letter for dead_letter in found if (dead_letter.body, dead_letter.body_reference) not in needed]
+
 
 class DeadLetterQueue(ABC):
     """
@@ -65,7 +89,7 @@ class DeadLetterQueue(ABC):
         """
 
     @abstractmethod
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
         """
         Make the dead letters of a micro-batch durable before it returns.
 
@@ -76,6 +100,10 @@ class DeadLetterQueue(ABC):
             dead_letters: as `DeadLetter.to_json` writes them, from the receipts.
             batch_id: of the micro-batch, under the present checkpoint.
             batch_time_ms: its time, the same in every attempt.
+
+        Returns:
+            Dead letters with bodies that an earlier call has published for the batch, and that the queue does not have
+            any more: their bodies may be released.
 
         Raises:
             StoreUnavailableError: not possible now; the batch cannot be acknowledged, and the caller repeats the call.

@@ -226,7 +226,7 @@ class DeadLetterReplay:
 
     def release(self, entries: Sequence[Entry]) -> None:
         """Let go of the bodies of dead letters that need no replay any more; as `OpenLetterBodies.release`."""
-        self._bodies.release(entries)
+        self._bodies.release(entry.dead_letter for entry in entries)
 
     def _run_some(
         self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]

@@ -1,6 +1,6 @@
 """The bodies of dead letters, in the body stores of a configuration."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Self
@@ -9,7 +9,8 @@ from ingest.api import ConfigError, ConflictError, NotFoundError, Record, Record
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
-from ingest.dead_letters.queue import Entry, ReplayOutcome
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, ReplayOutcome
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import unopened_store
@@ -82,7 +83,7 @@ class OpenLetterBodies:
         with self._held(body.table) as bodies, bodies.open(bytes.fromhex(body.id)) as reader:
             return reader.readall()
 
-    def check(self, entries: Iterable[Entry]) -> None:
+    def check(self, dead_letters: Iterable[DeadLetter]) -> None:
         """
         Check that the bodies of dead letters can be released, before anything is changed.
 
@@ -90,7 +91,7 @@ class OpenLetterBodies:
             ConflictError: another process writes a store that only one process may write.
             StoreError: the store is unavailable.
         """
-        for table in sorted({body.table for body, _ in _bodies_of(entries)}):
+        for table in sorted({body.table for body, _ in _bodies_of(dead_letters)}):
             try:
                 with self._held(table):
                     pass
@@ -102,7 +103,7 @@ class OpenLetterBodies:
                     hint="stop the service first: only one process may write this store",
                 ) from error
 
-    def release(self, entries: Iterable[Entry]) -> None:
+    def release(self, dead_letters: Iterable[DeadLetter]) -> None:
         """
         Remove the references of dead letters that need no replay any more; may be repeated.
 
@@ -112,7 +113,7 @@ class OpenLetterBodies:
             ConflictError: as `check`.
             StoreError: the store is unavailable; the references of some stay.
         """
-        for body, reference in _bodies_of(entries):
+        for body, reference in _bodies_of(dead_letters):
             try:
                 with self._held(body.table) as bodies:
                     bodies.unmark(bytes.fromhex(body.id), reference)
@@ -154,8 +155,37 @@ class RecordsWithValues:
             yield record if body is None else record._replace(value=self._bodies.read(body))
 
 
-def _bodies_of(entries: Iterable[Entry]) -> Iterator[tuple[LetterBody, bytes]]:
+class LetterPublication:
+    """
+    Publishes the dead letters of micro-batches that run again, and releases the bodies of those that they replace.
+
+    A process that is killed in between leaves a reference that nothing needs, which `ingest body fsck` finds.
+
+    Args:
+        queue: of the pipeline.
+        bodies: of its dead letters.
+    """
+
+    def __init__(self, queue: DeadLetterQueue, bodies: OpenLetterBodies) -> None:
+        self._queue = queue
+        self._bodies = bodies
+        self._replaced: list[DeadLetter] = []
+
+    def __call__(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
+        """
+        As `DeadLetterQueue.publish`; a call that failed may be repeated.
+
+        Raises:
+            ConflictError: as `OpenLetterBodies.release`.
+            StoreError: as `OpenLetterBodies.release`.
+        """
+        self._replaced += self._queue.publish(dead_letters, batch_id, batch_time_ms)
+        self._bodies.release(self._replaced)
+        self._replaced.clear()
+
+
+def _bodies_of(dead_letters: Iterable[DeadLetter]) -> Iterator[tuple[LetterBody, bytes]]:
     """The bodies of dead letters, each with its reference."""
-    for entry in entries:
-        if entry.dead_letter.body is not None:
-            yield entry.dead_letter.body, entry.dead_letter.body_reference
+    for dead_letter in dead_letters:
+        if dead_letter.body is not None:
+            yield dead_letter.body, dead_letter.body_reference

@@ -9,7 +9,6 @@ from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.bodies import pipeline_of
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import noted_topics
-from ingest.dead_letters.queue import ReplayOutcome
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
@@ -95,8 +94,5 @@ class LetterReferences:
         files = FileDeadLetters(state, name)
         with closing(dead_letter_queue(self._configuration, pipeline)) as queue:
             return frozenset(
-                entry.dead_letter.body_reference
-                for entry in (*queue.entries(), *files.entries())
-                if entry.dead_letter.body is not None
-                and (entry.mark is None or entry.mark.outcome is not ReplayOutcome.REPLAYED)
+                entry.dead_letter.body_reference for entry in (*queue.entries(), *files.entries()) if entry.needs_body
             )

@@ -15,6 +15,7 @@ from ingest.plan.codec import packed
 from ingest.receipt import Counts
 from ingest.service.dead_letters import dead_letter_queue, error_budget
 from ingest.service.kafka_source import first_places
+from ingest.service.letter_bodies import LetterPublication, OpenLetterBodies
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_host import ReplayHost
 from ingest.service.replay_plan import Piece
@@ -80,6 +81,7 @@ class ReplayRunner:
         dead_letters = dead_letter_queue(configuration, pipeline)
         opened.callback(dead_letters.close)
         dead_letters.prepare()
+        bodies = opened.enter_context(OpenLetterBodies(configuration, catalog, stores))
         self._settings = kafka_source_of(pipeline)
         self._session = host.session(pipeline.name, self._settings, stores, opened)
         self._group = JobGroup(self._session, f"replay {pipeline.name}")
@@ -95,7 +97,7 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=dead_letters.publish,
+            publish=LetterPublication(dead_letters, bodies),
             observer=self._observer,
             check_owner=partial(_check_both, check_owner, self._updates),
             needs_splits=plan.needs_splits,

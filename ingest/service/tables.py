@@ -66,7 +66,7 @@ class PipelineTables:
         self._ids: dict[str, str] = {}
         self._looked_up: set[str] = set()
 
-    def claim(self, source: Source[Any], withdraw: Callable[[int, int], None]) -> None:
+    def claim(self, source: Source[Any], withdraw: Callable[[int, int], object]) -> None:
         """
         Claim the tables, complete those with a feed, and remove updates that would be counted twice.
 
@@ -171,7 +171,7 @@ class PipelineTables:
                 hint="move the checkpoint away: a new one starts at the marks; or count the events again: --recount",
             )
 
-    def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], None]) -> None:
+    def _check_uncommitted(self, batch_id: int, withdraw: Callable[[int, int], object]) -> None:
         """Let a micro-batch that was not acknowledged start anew if it would not write the same rows again."""
         time_ms = self._times.of(batch_id)
         if self._runs_anew(batch_id, time_ms):

@@ -3,12 +3,13 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.api import FamilySpec, Put, TableSpec
+from ingest.api import FamilySpec, Put, Scan, TableSpec
 from ingest.formats.times import moment
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from sinks.rocksdb.settings import RocksDBSettings
@@ -182,3 +183,29 @@ class TestUpdatedRows:
             refused = replayed(service, NOON_MS, NOON_MS + HOUR_MS, "--own-process", code=4)
             assert "by process" in refused["error"]
             assert service.stop() == 0
+
+
+def test_replay_that_stores_a_large_record_releases_the_body_of_its_dead_letter(kafka: Kafka, tmp_path: Path) -> None:
+    topic, group = kafka.create_topic("large"), unique("group")
+    kafka.produce(topic, [Given("x" * 3_000, key="a", timestamp_ms=NOON_MS)])
+
+    def content(json: dict[str, str]) -> dict[str, Any]:
+        made = content_of(kafka, tmp_path, topic, group)
+        made["tables"] = {"t": ticks.table("embedded") | {"bodies": {"threshold": "1000B"}}}
+        made["pipelines"][PIPELINE]["decorators"].insert(0, {"json": json})
+        return made
+
+    def references() -> list[bytes]:
+        store = RocksDBStore(RocksDBSettings(path=str(tmp_path / "store")))
+        store.open()
+        with closing(store):
+            return [row.key[32:] for row in store.scan("t_bodies_refs", Scan())]
+
+    with Service(tmp_path, content({})) as service:
+        assert service.run_once() == 0, service.last_lines()
+    assert [reference.startswith(b"dead-letter/") for reference in references()] == [True]
+
+    totals = replayed(Service(tmp_path, content({"when": "%{body} == ''"})), NOON_MS, NOON_MS + HOUR_MS)
+    assert totals["stored"] == 1
+    assert [reference.startswith(b"dead-letter/") for reference in references()] == [False]
+    assert [*service.folder.rglob("dead-letters/*/*.jsonl")] == []

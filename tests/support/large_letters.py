@@ -1,13 +1,13 @@
 """A pipeline that refuses large records, run in this process."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import MappingProxyType
 
 import yaml
 
-from ingest.api import Record, WriteCounts
+from ingest.api import Record, Scan, WriteCounts
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -84,3 +84,11 @@ def publish(configuration: Configuration, at_ms: int, letters: list[DeadLetter])
     queue = dead_letter_queue(configuration, configuration.pipelines["p"])
     queue.publish([each.to_json() for each in letters], at_ms // 1_000, at_ms)
     queue.close()
+
+
+def references(configuration: Configuration) -> set[bytes]:
+    """The references of dead letters."""
+    with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
+        store.open()
+        found = (row.key[32:] for row in store.scan("events_bodies_refs", Scan()))
+        return {reference for reference in found if reference.startswith(b"dead-letter/")}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import Scan
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
@@ -25,7 +24,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.bodies.body_store import BodyStore
 from tests.support.dead_letter_topic import Topic
 from tests.support.killed_stores import KilledError
-from tests.support.large_letters import publish, run, written
+from tests.support.large_letters import publish, references, run, written
 
 LARGE, OTHER = b"l" * 2_500, b"o" * 2_000
 SMALL = b"s" * 10
@@ -65,14 +64,6 @@ def entries(configuration: Configuration) -> list[Entry]:
 
 def positions(configuration: Configuration) -> list[str]:
     return [entry.position for entry in entries(configuration)]
-
-
-def references(configuration: Configuration) -> set[bytes]:
-    """The references of dead letters."""
-    with closing(Catalog().load("stores", "rocksdb")(configuration.stores["s"].settings)) as store:
-        store.open()
-        found = (row.key[32:] for row in store.scan("events_bodies_refs", Scan()))
-        return {reference for reference in found if reference.startswith(b"dead-letter/")}
 
 
 def test_list_shows_length_and_the_whole_id(ingest, configuration, letters):

@@ -16,6 +16,7 @@ from ingest.observe.logs import set_up
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
 FAILED = Mark(ReplayOutcome.FAILED_AGAIN, 88, "mapping")
+BODY = LetterBody("events", "ab" * 32, 70_000_000)
 
 
 def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000):
@@ -87,7 +88,7 @@ class TestEveryQueue:
             assert queue.read(entry.position) == entry
 
     def test_dead_letter_with_a_body_is_read_as_published(self, reopened, make_dead_letter):
-        dead_letter = make_dead_letter().with_body(LetterBody("events", "ab" * 32, 70_000_000))
+        dead_letter = make_dead_letter().with_body(BODY)
         publish(reopened(), [dead_letter], 3, 1000)
         assert [entry.dead_letter for entry in reopened().entries()] == [dead_letter]
 
@@ -126,6 +127,34 @@ class TestFiles:
         assert dead_letters_in(queue) == [make_dead_letter(2)]
         publish(queue, [], 3, 1000)
         assert dead_letters_in(queue) == []
+
+    def test_publication_returns_the_large_dead_letters_that_it_has_replaced(self, tmp_path, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        first, second, third = (make_dead_letter(offset).with_body(BODY) for offset in range(3))
+        lines = [each.to_json() for each in (first, second, make_dead_letter(7))]
+        assert queue.publish(lines, 3, 1000) == []
+        assert queue.publish([first.to_json(), third.to_json()], 3, 1000) == [second]
+        assert queue.publish([first.to_json(), third.to_json()], 3, 1000) == []
+        assert queue.publish([], 3, 1000) == [first, third]
+
+    def test_replaced_dead_letter_whose_body_another_one_of_its_event_needs_is_not_returned(
+        self, tmp_path, make_dead_letter
+    ):
+        queue = FileDeadLetters(tmp_path, "p")
+        letter = make_dead_letter().with_body(BODY)
+        for number in (1_000_000_003, 1_000_000_004):  # replays of two ranges with the same record
+            publish(queue, [letter], number, 1000)
+        publish(queue, [make_dead_letter(batch_time_ms=2000).with_body(BODY)], 4, 2000)
+        assert queue.publish([], 1_000_000_003, 1000) == []
+        publish(queue, [letter], 1_000_000_003, 1000)
+        queue.mark({entry.position: DONE for entry in queue.entries() if entry.position.endswith("3:0")})
+        assert queue.publish([], 1_000_000_004, 1000) == [letter]
+
+    def test_damaged_dead_letter_is_replaced(self, tmp_path, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        letter = make_dead_letter().with_body(BODY)
+        assert queue.publish([letter.to_json(), b"{"], 3, 1000) == []
+        assert queue.publish([], 3, 1000) == [letter]
 
     def test_marks_are_removed_when_a_publication_replaces_their_dead_letters(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
