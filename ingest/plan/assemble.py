@@ -39,7 +39,7 @@ from ingest.plan.feeds import feeds_of
 from ingest.plan.plan import LETTERS, Plan
 from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
-from sinks.bodies.moving import LargeValues
+from sinks.bodies.large_values import LargeValues
 from sinks.mapping.mapper import Mapper, MapperSettings
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers

@@ -13,7 +13,7 @@ from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.tables import declared_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
-from sinks.bodies.moving import LargeValues, LetterPlace
+from sinks.bodies.large_values import LargeValues, LetterPlace
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.resolving import resolved
 from sinks.bodies.tables import BodyTables

@@ -9,7 +9,7 @@ from ingest.api import Decoding, FeedSpec, OnError, Settings, SinkSettings, Stor
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plugins.loader import PluginFile
-from sinks.bodies.moving import LargeValues, LetterPlace
+from sinks.bodies.large_values import LargeValues, LetterPlace
 from sinks.mapping.mapper import MapperSettings
 
 LETTERS = "dead letters"

@@ -13,8 +13,9 @@ from ingest.api.bodies import BodyCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import LETTERS, Plan
+from sinks.bodies.large_values import LargeValues
 from sinks.bodies.letters import StagedLetterCommitter, StoredLetterCommitter
-from sinks.bodies.moving import LargeValues, MovedCounts, moving
+from sinks.bodies.moving import MovedCounts, moving
 from sinks.bodies.staging import BodyCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.table_records import ensure_declared, record_updates

@@ -18,7 +18,6 @@ import orjson
 from ingest.api import (
     Batch,
     Committer,
-    NoTableError,
     NotFoundError,
     SinkResult,
     Store,
@@ -29,9 +28,8 @@ from ingest.api import (
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyGoneError
-from sinks.bodies.moving import LetterPlace
+from sinks.bodies.large_values import LargeValueBodies, LetterPlace
 from sinks.bodies.staging import StagedBodies, store_staged
-from sinks.bodies.writing import StoredBody
 from sinks.writing.driver_store import DriverStore
 
 
@@ -94,8 +92,7 @@ class StoredLetters(LetterSink):
     def __init__(self, place: LetterPlace, store: Store[Any]) -> None:
         super().__init__(place)
         self._store = DriverStore(store)
-        self._values = place.values
-        self._bodies: BodyStore | None = None
+        self._bodies = LargeValueBodies(store, {place.table: place.values})
         self._kept: list[tuple[str, str]] = []
         self._counts = WriteCounts()
 
@@ -106,8 +103,8 @@ class StoredLetters(LetterSink):
 
     def keep(self, value: bytes, reference: bytes) -> str:
         """As `LetterBodies.keep`; the committer marks the body."""
-        with self._store.held() as store:
-            stored = self._put(store, value)
+        with self._store.held():
+            stored = self._bodies.put(self.table, value)
         body = stored.id.hex()
         self._kept.append((body, base64.b64encode(reference).decode()))
         self._counts.add_bodies(self.table, stored.counts)
@@ -120,18 +117,6 @@ class StoredLetters(LetterSink):
     def close(self) -> None:
         """Close the store."""
         self._store.close()
-
-    def _put(self, store: Store[Any], value: bytes) -> StoredBody:
-        try:
-            if self._bodies is None:
-                bodies = BodyStore(store, self._values.name, self._values.options)
-                bodies.prepare()
-                self._bodies = bodies
-            return self._bodies.put_bytes(value)
-        except NotFoundError as error:
-            # the pipeline is blocked until the tables of the body store exist, as by its own table
-            self._bodies = None
-            raise NoTableError(error.message) from error
 
 
 class StagedLetterCommitter(Committer):

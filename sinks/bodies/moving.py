@@ -4,45 +4,13 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from ingest.api import BusyWait, Mutation, NoTableError, NotFoundError, Put, Store, WriteCounts, WriteRejectedError
+from ingest.api import BusyWait, Mutation, Put, Store, WriteCounts, WriteRejectedError
 from ingest.clock import now_ms
-from sinks.bodies.body_store import BodyStore
-from sinks.bodies.options import BodyOptions
+from sinks.bodies.large_values import LargeValueBodies, LargeValues
 from sinks.bodies.pointers import Pointer, cell_reference, is_large
 from sinks.bodies.writing import StoredBody
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class LargeValues:
-    """
-    Which values of a table are moved, and where to.
-
-    Attributes:
-        name: of the body store.
-        options: of the body store.
-        threshold: larger values are moved, in bytes.
-    """
-
-    name: str
-    options: BodyOptions
-    threshold: int
-
-
-class LetterPlace(NamedTuple):
-    """
-    Where a pipeline keeps large values of records that fail (`sinks.bodies.letters`).
-
-    Attributes:
-        store: name of the store.
-        table: name of the table that has the body store.
-        values: which values, and the body store.
-    """
-
-    store: str
-    table: str
-    values: LargeValues
 
 
 class MovedCounts:
@@ -91,7 +59,7 @@ class BodyMovingStore:
         self._store = store
         self._tables = tables
         self._clock_ms = clock_ms
-        self._prepared: dict[str, BodyStore] = {}
+        self._bodies = LargeValueBodies(store, tables, clock_ms=clock_ms)
 
     def open(self) -> None:
         """
@@ -102,15 +70,14 @@ class BodyMovingStore:
         """
         self._store.open()
         try:
-            for rule in self._tables.values():
-                self._bodies_of(rule).check()
+            self._bodies.check()
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """As `Store.close`."""
-        self._prepared.clear()
+        self._bodies.clear()
         self._store.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
@@ -125,7 +92,7 @@ class BodyMovingStore:
         if rule is None:
             self._store.apply(table, mutations)
             return
-        move = partial(self._move, table, rule)
+        move = partial(self._move, table)
         begun_ms = self._clock_ms()
         self._store.apply(table, with_pointers(mutations, rule.threshold, move))
         # a sweep may have dropped the references before the pointers arrived: it finds the pointers from now on
@@ -144,23 +111,10 @@ class BodyMovingStore:
         """As `Store.families`."""
         return self._store.families(table)
 
-    def _move(self, table: str, rule: LargeValues, row: bytes, column: bytes, value: bytes) -> Pointer:
-        bodies = self._prepared.get(rule.name)
-        if bodies is None:
-            bodies = self._bodies_of(rule)
-            bodies.prepare()
-            self._prepared[rule.name] = bodies
-        try:
-            stored = bodies.put_value(value, cell_reference(row, column))
-        except NotFoundError as error:
-            # a table of the body store was dropped: the pipeline is blocked until it exists, as by its own table
-            self._prepared.clear()
-            raise NoTableError(error.message) from error
+    def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
+        stored = self._bodies.put(table, value, cell_reference(row, column))
         self._moved.add(table, stored)
         return Pointer(stored.id, stored.length)
-
-    def _bodies_of(self, rule: LargeValues) -> BodyStore:
-        return BodyStore(self._store, rule.name, rule.options, clock_ms=self._clock_ms)
 
 
 def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedCounts) -> Store[Any] | BodyMovingStore:

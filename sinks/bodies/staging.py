@@ -18,8 +18,8 @@ import orjson
 from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store, WriteCounts
 from ingest.api.bodies import BodyCounts
 from ingest.durable import file_errors, make_folder, open_private
-from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import LargeValues, MovedCounts, with_pointers
+from sinks.bodies.large_values import LargeValueBodies, LargeValues
+from sinks.bodies.moving import MovedCounts, with_pointers
 from sinks.bodies.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
@@ -132,8 +132,7 @@ class BodyCommitter(Committer):
         """
         self._committer.recover()
         with self._store.held() as store:
-            for rule in self._tables.values():
-                BodyStore(store, rule.name, rule.options).check()
+            LargeValueBodies(store, self._tables).check()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """As that of the committer."""
@@ -181,19 +180,14 @@ def store_staged(
         IntegrityError: a file is damaged.
         StoreError: the store is unavailable.
     """
-    stores: dict[str, BodyStore] = {}
+    bodies = LargeValueBodies(store, tables)
     moved, counts = MovedCounts(), WriteCounts()
     for path, staged in chain.from_iterable(map(_staged_beside, files)):
-        rule = tables[staged.table]
-        bodies = stores.get(rule.name)
-        if bodies is None:
-            bodies = stores[rule.name] = BodyStore(store, rule.name, rule.options)
-            bodies.prepare()
         with file_errors(path):
             content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != staged.body:
             raise IntegrityError(f"the staged file {path} is damaged", hint="check the disk; the batch runs again")
-        moved.add(staged.table, bodies.put_value(content, base64.b64decode(staged.reference)))
+        moved.add(staged.table, bodies.put(staged.table, content, base64.b64decode(staged.reference)))
     moved.take_into(counts)
     return counts.bodies
 

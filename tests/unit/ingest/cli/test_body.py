@@ -13,7 +13,8 @@ from ingest.api import ConfigError, Delete, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
 from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import cell_reference
 from sinks.rocksdb.settings import RocksDBSettings

@@ -9,7 +9,8 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from tests.support.stashes import dumped, opened
 

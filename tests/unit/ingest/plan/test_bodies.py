@@ -6,7 +6,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed, unpacked
-from sinks.bodies.moving import LargeValues
+from sinks.bodies.large_values import LargeValues
 from sinks.bodies.options import BodyCompression, BodyOptions
 
 FILE = """\

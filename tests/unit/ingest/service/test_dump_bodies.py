@@ -13,7 +13,8 @@ from ingest.config.model import Configuration
 from ingest.config.options import StashOptions
 from ingest.service.dump_request import DumpRequest
 from ingest.spark.jobs.dump import DumpWork
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.dumps.errors import StashNotAvailableError

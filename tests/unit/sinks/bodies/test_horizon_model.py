@@ -17,7 +17,8 @@ from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.sweep import Sweep

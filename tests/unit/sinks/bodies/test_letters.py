@@ -17,8 +17,8 @@ from ingest.plan.assemble import plan_of
 from ingest.receipt import Counts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyGoneError
+from sinks.bodies.large_values import LargeValues, LetterPlace
 from sinks.bodies.letters import StoredLetterCommitter, StoredLetters
-from sinks.bodies.moving import LargeValues, LetterPlace
 from sinks.bodies.options import BodyOptions
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore

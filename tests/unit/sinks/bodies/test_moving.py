@@ -22,7 +22,8 @@ from ingest.api import (
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodiesDifferError
-from sinks.bodies.moving import BodyMovingStore, LargeValues, MovedCounts, moving
+from sinks.bodies.large_values import LargeValues
+from sinks.bodies.moving import BodyMovingStore, MovedCounts, moving
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference, is_large
 from sinks.bodies.resolving import resolved
