@@ -73,7 +73,8 @@ def body_store(configuration: Configuration, catalog: Catalog, table: str, *, is
         NotFoundError: the file declares no such table.
         ConfigError: the table has no body store.
         ConflictError: another process writes a store that only one process may write.
-        BodiesDifferError: bodies were stored with other options.
+        BodiesDifferError: it is opened for writing, and bodies were stored with other options.
+        BodiesOfOtherTableError: it is opened for writing, and belongs to another table.
         StoreError: the store is unavailable.
     """
     declared = table_with_bodies(configuration, table)

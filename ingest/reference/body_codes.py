@@ -7,6 +7,10 @@ BODY_CODES: dict[str, tuple[type[IngestError], str]] = {
         SchemaError,
         "Bodies are declared with another block size or compression than those that are stored.",
     ),
+    "bodies_of_other_table": (
+        SchemaError,
+        "A body store is declared for another table than the one that it belongs to.",
+    ),
     "body_corrupt": (
         IntegrityError,
         "A block of a stored body is missing or damaged, or the body has another hash than its id.",

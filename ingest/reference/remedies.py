@@ -94,6 +94,7 @@ REMEDIES: Mapping[str, str] = {
     "batch_shown": "Run the pipeline with its former configuration until the batch is durable, then change it.",
     "batch_slow": "Check the machine's disks and the workers; the batch resumes by itself.",
     "bodies_differ": "Declare the options that the message names, or another `name` of the body store.",
+    "bodies_of_other_table": "Use another `name` in `bodies` of the table: one body store belongs to one table.",
     "body_corrupt": "Restore the rows that `ingest body fsck` names from a backup.",
     "body_gone": "Store the body again, then mark it.",
     "body_missing": "Declare `bodies` of the target, and load the tables of its body store first, of the same dump.",

@@ -1,6 +1,6 @@
 """A body store: everything that can be done with its bodies."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -8,7 +8,7 @@ import orjson
 from ingest.api import NoTableError, Store
 from ingest.clock import now_ms
 from sinks.bodies.checking import Finding, Letters, findings
-from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
 from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
@@ -23,6 +23,8 @@ from sinks.bodies.writing import BodyWriter, StoredBody
 
 LAYOUT = "bodies"
 """Property of the table of metadata: the options that cannot change."""
+OWNER = "bodies_of"
+"""Property of the table of metadata: the table whose cells may have pointers."""
 
 
 class BodyStore:
@@ -63,11 +65,13 @@ class BodyStore:
 
     def prepare(self) -> None:
         """
-        Create the tables if the store creates tables at the first write, and record the options that cannot change.
+        Create the tables if the store creates tables at the first write, and record the owner, and the options that
+        cannot change.
 
         Raises:
             NoTableError: the store has no such tables, and they must be created first.
             BodiesDifferError: bodies were stored with other options.
+            BodiesOfOtherTableError: as `claim`.
             StoreError: the store is unavailable.
         """
         if self._store.capabilities.creates_tables:
@@ -78,16 +82,31 @@ class BodyStore:
                 raise NoTableError(f'there is no table "{spec.name}"')
         if not self._store.set_property(self._names.meta, LAYOUT, None, self._layout()):
             self.check()
+        self.claim()
+
+    def claim(self) -> None:
+        """
+        Record the owner, unless it is recorded; without an owner do nothing.
+
+        Raises:
+            BodiesOfOtherTableError: the body store belongs to another table.
+            StoreError: the store is unavailable.
+        """
+        if self._owner is not None and not self._store.set_property(self._names.meta, OWNER, None, self._owner):
+            self._check_owner(self._store.properties(self._names.meta))
 
     def check(self) -> None:
         """
-        Compare the options that cannot change with those that are recorded; writes nothing.
+        Compare the owner, and the options that cannot change, with those that are recorded; writes nothing.
 
         Raises:
             BodiesDifferError: bodies were stored with other options.
+            BodiesOfOtherTableError: as `claim`.
             StoreError: the store is unavailable.
         """
-        recorded = self._store.properties(self._names.meta).get(LAYOUT)
+        properties = self._store.properties(self._names.meta)
+        self._check_owner(properties)
+        recorded = properties.get(LAYOUT)
         if recorded is not None and recorded != self._layout():
             raise BodiesDifferError(self._names.meta, self._layout(), recorded)
 
@@ -189,9 +208,14 @@ class BodyStore:
             on_named: as of `Sweep`.
 
         Raises:
+            BodiesOfOtherTableError: as `claim`: all references of the other table would seem to be dead.
             IntegrityError: the stream of the feed cannot be read.
             StoreError: the store is unavailable.
         """
+        if is_dry_run:
+            self._check_owner(self._store.properties(self._names.meta))
+        else:
+            self.claim()
         horizon = horizon or Horizon(self._tables.statuses.clock_ms())
         return Sweep(
             self._tables,
@@ -204,9 +228,20 @@ class BodyStore:
         )
 
     def findings(self, letters: Letters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
-        """What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`."""
+        """
+        What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`.
+
+        Raises:
+            BodiesOfOtherTableError: as `claim`.
+        """
+        self._check_owner(self._store.properties(self._names.meta))
         after_ms = self._options.sweep_after_ms
         return findings(self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair)
+
+    def _check_owner(self, properties: Mapping[str, str]) -> None:
+        recorded = properties.get(OWNER)
+        if self._owner is not None and recorded is not None and recorded != self._owner:
+            raise BodiesOfOtherTableError(self._names.name, self._owner, recorded)
 
     def _layout(self) -> str:
         layout = {"block_size": self._options.block_bytes, "compression": self._options.compression.value}

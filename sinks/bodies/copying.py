@@ -36,7 +36,8 @@ class CopiedPointers:
         """
         What marks the bodies of a mutation in the open store before it is written; None if it has no pointer.
 
-        It may be repeated. It raises BodyMissingError if the table has no body store, or that does not have a body.
+        It may be repeated. It raises BodyMissingError if the table has no body store, or that does not have a body, and
+        BodiesOfOtherTableError if the body store belongs to another table.
 
         Args:
             mutation: with the original row key.
@@ -66,13 +67,17 @@ class CopiedPointers:
             )
         if not self._is_known:
             self._stored_key = RowFormat.recorded(store, self._table).stored_key()
+            self._bodies(store, self._name).claim()
             self._is_known = True
         stored = row if self._stored_key is None else self._stored_key(row)
         try:
-            BodyStore(store, self._name, self._options).mark_cell(pointer.body, cell_reference(stored, column))
+            self._bodies(store, self._name).mark_cell(pointer.body, cell_reference(stored, column))
         except NotFoundError as error:
             raise BodyMissingError(
                 f'a cell of table "{self._table}" would point to body {pointer.body.hex()}, which the body store '
                 f'"{self._name}" does not have',
                 hint=f'load "{self._name}_meta" and "{self._name}_value" of the same dump first',
             ) from error
+
+    def _bodies(self, store: Store[Any], name: str) -> BodyStore:
+        return BodyStore(store, name, self._options, owner=self._table)

@@ -33,6 +33,25 @@ class BodyMissingError(NotFoundError):
     code = "body_missing"
 
 
+class BodiesOfOtherTableError(SchemaError):
+    """
+    A body store belongs to another table, of another file: a sweep for this table would delete the bodies of that one.
+
+    Args:
+        name: of the body store.
+        table: that the file declares it for.
+        owner: the table that it belongs to.
+    """
+
+    code = "bodies_of_other_table"
+
+    def __init__(self, name: str, table: str, owner: str) -> None:
+        super().__init__(
+            f'the body store "{name}" belongs to table "{owner}", but the file declares it for table "{table}"',
+            hint=f'use another `name` in `bodies` of table "{table}": one body store belongs to one table',
+        )
+
+
 class BodiesDifferError(SchemaError):
     """
     A body store has bodies that were stored with another block size or compression than declared.

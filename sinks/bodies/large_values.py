@@ -62,10 +62,11 @@ class LargeValueBodies:
 
     def check(self) -> None:
         """
-        Compare the options of the body stores with those that are recorded; writes nothing.
+        Compare the options and the owners of the body stores with those that are recorded; writes nothing.
 
         Raises:
             BodiesDifferError: bodies were stored with other options.
+            BodiesOfOtherTableError: a body store belongs to another table.
             StoreError: the store is unavailable.
         """
         for table in self._tables:
@@ -84,6 +85,7 @@ class LargeValueBodies:
             NoTableError: a table of the body store does not exist; the pipeline is blocked until it does, as by its own
                 table.
             BodiesDifferError: bodies were stored with other options.
+            BodiesOfOtherTableError: the body store belongs to another table.
             StoreError: the store is unavailable.
         """
         try:
@@ -103,4 +105,4 @@ class LargeValueBodies:
 
     def _of(self, table: str) -> BodyStore:
         values = self._tables[table]
-        return BodyStore(self._store, values.name, values.options, clock_ms=self._clock_ms)
+        return BodyStore(self._store, values.name, values.options, owner=table, clock_ms=self._clock_ms)

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -10,12 +11,14 @@ from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import (
     BodiesDifferError,
+    BodiesOfOtherTableError,
     BodyCorruptError,
     BodyGoneError,
     BodyNotStoredError,
     HashMismatchError,
 )
-from sinks.bodies.options import BodyCompression
+from sinks.bodies.options import BodyCompression, BodyOptions
+from sinks.bodies.pointers import cell_reference
 from sinks.bodies.status import BodyState
 from sinks.bodies.tables import BodyTables, block_key, id_of
 
@@ -265,3 +268,40 @@ class FailingWrites:
             if self._writes > 1:
                 raise OSError("killed")
         self._store.apply(table, mutations)
+
+
+class TestOwner:
+    """One body store belongs to one table."""
+
+    @pytest.fixture
+    def of_table(self, store, clock) -> Callable[[str], BodyStore]:
+        return lambda table: BodyStore(store, "events_bodies", BodyOptions(), owner=table, clock_ms=clock)
+
+    def test_another_table_is_refused_and_nothing_is_swept(self, of_table, clock):
+        owner, other = of_table("events"), of_table("tests")
+        owner.prepare()
+        owner.prepare()
+        stored = owner.put_value(b"large", cell_reference(b"r", b"f:q"))
+        clock.advance(48 * 3600)
+        for use in (
+            other.prepare,
+            other.check,
+            other.sweep,
+            lambda: other.sweep(is_dry_run=True),
+            lambda: list(other.findings()),
+        ):
+            with pytest.raises(BodiesOfOtherTableError) as caught:
+                use()
+            assert caught.value.exit_code == 2
+            assert 'belongs to table "events"' in caught.value.message
+            assert 'another `name` in `bodies` of table "tests"' in caught.value.hint
+        assert owner.references(stored.id) == [cell_reference(b"r", b"f:q")]
+
+    def test_body_store_of_an_earlier_version_gets_the_first_table_that_writes_it(self, bodies, of_table):
+        bodies.put_bytes(b"large")
+        of_table("events").check()
+        of_table("tests").check()
+        of_table("events").sweep()
+        with pytest.raises(BodiesOfOtherTableError):
+            of_table("tests").prepare()
+        bodies.prepare()  # of a program that names no table

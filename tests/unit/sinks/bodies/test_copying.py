@@ -5,7 +5,7 @@ import pytest
 from ingest.api import Cell, FamilySpec, Put, Row, TableSpec
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.copying import CopiedPointers
-from sinks.bodies.errors import BodyMissingError
+from sinks.bodies.errors import BodiesOfOtherTableError, BodyMissingError
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import Pointer
 from sinks.bodies.resolving import resolved
@@ -63,6 +63,13 @@ def test_pointer_without_its_body_is_refused(store, bodies, name):
     with pytest.raises(BodyMissingError, match="01" * 32):
         found.add(puts_of(gone))
     assert list(found.store.rows("t")) == []
+
+
+def test_body_store_of_another_table_is_refused(store, bodies):
+    found = TargetTable(store, "copy", before_write=CopiedPointers("copy", "t_bodies", OPTIONS))
+    found.create(TableSpec("copy", (FamilySpec(b"f"),)))
+    with pytest.raises(BodiesOfOtherTableError, match='belongs to table "t"'):
+        found.add(puts_of(row(bodies)))
 
 
 def test_block_that_looks_like_a_pointer_is_copied(store, bodies):

@@ -21,7 +21,7 @@ from ingest.api import (
 )
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.errors import BodiesDifferError
+from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts, moving
 from sinks.bodies.options import BodyOptions
@@ -176,6 +176,16 @@ def test_2c14_changed_option_is_refused_when_the_store_is_opened(store, bodies, 
     absent = {"events": LargeValues("absent", BodyOptions(block_bytes=2000), 100)}
     BodyMovingStore(store, absent, MovedCounts()).open()
     assert "absent_meta" not in store.tables()
+
+
+def test_body_store_of_another_table_is_refused(store, mover):
+    put = Put(b"r", {b"f:q": LARGE}, 5)
+    mover.apply("events", [put])
+    other = BodyMovingStore(store, {"others": RULES["events"]}, MovedCounts())
+    with pytest.raises(BodiesOfOtherTableError, match='belongs to table "events"'):
+        other.apply("others", [put])
+    with pytest.raises(BodiesOfOtherTableError):
+        other.open()
 
 
 def test_store_without_rules_is_used_as_it_is(store):
