@@ -1,9 +1,11 @@
 """Pointers that are copied into another table: the body store of that table must have their bodies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ingest.api import Mutation, NotFoundError, Put, Store
+from ingest.clock import now_ms
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyMissingError
 from sinks.bodies.options import BodyOptions
@@ -23,35 +25,61 @@ class CopiedPointers:
         table: that is written.
         name: of its body store; None if it has none.
         options: of the body store.
+        clock_ms: milliseconds since the epoch.
     """
 
-    def __init__(self, table: str, name: str | None, options: BodyOptions) -> None:
+    def __init__(
+        self, table: str, name: str | None, options: BodyOptions, *, clock_ms: Callable[[], int] = now_ms
+    ) -> None:
         self._table = table
         self._name = name
         self._options = options
+        self._clock_ms = clock_ms
         self._stored_key: Callable[[bytes], bytes] | None = None
         self._is_known = False
 
-    def __call__(self, mutation: Mutation) -> Callable[[Store[Any]], None] | None:
+    @contextmanager
+    def marked(
+        self, mutations: Sequence[Mutation], call: Callable[[Callable[[Store[Any]], None]], None]
+    ) -> Iterator[None]:
         """
-        What marks the bodies of a mutation in the open store before it is written; None if it has no pointer.
+        Surrounds the write of mutations: marks the bodies of their pointers before it.
 
-        It may be repeated. It raises BodyMissingError if the table has no body store, or that does not have a body, and
-        BodiesOfOtherTableError if the body store belongs to another table.
+        After a write that took longer than half of `sweep_after` it marks them again: a sweep may have dropped the
+        references before the pointers arrived, and finds the pointers from now on.
 
         Args:
-            mutation: with the original row key.
+            mutations: with original row keys.
+            call: calls a function with the open store, and may repeat it.
+
+        Raises:
+            BodyMissingError: the table has no body store, or that does not have a body; also after the write, if a
+                sweep has deleted a body meanwhile.
+            BodiesOfOtherTableError: the body store belongs to another table.
         """
-        if not isinstance(mutation, Put) or self._is_block(mutation):
-            return None
-        found = {column: Pointer.of_value(value) for column, value in mutation.columns.items()}
-        pointers = {column: pointer for column, pointer in found.items() if pointer is not None}
+        pointers = list(self._pointers(mutations))
+        if not pointers:
+            yield
+            return
 
         def mark(store: Store[Any]) -> None:
-            for column, pointer in pointers.items():
-                self._mark(store, mutation.row, column, pointer)
+            for row, column, pointer in pointers:
+                self._mark(store, row, column, pointer)
 
-        return mark if pointers else None
+        begun_ms = self._clock_ms()
+        call(mark)
+        yield
+        if self._clock_ms() - begun_ms >= self._options.sweep_after_ms // 2:
+            call(mark)
+
+    def _pointers(self, mutations: Iterable[Mutation]) -> Iterator[tuple[bytes, bytes, Pointer]]:
+        """Row key, column and pointer of each cell that has one."""
+        for mutation in mutations:
+            if isinstance(mutation, Put) and not self._is_block(mutation):
+                for column, value in mutation.columns.items():
+                    pointer = Pointer.of_value(value)
+                    if pointer is not None:
+                        yield mutation.row, column, pointer
 
     def _is_block(self, put: Put) -> bool:
         """Whether a row is one of blocks, whose bytes are no value and may look like a pointer."""
@@ -80,4 +108,4 @@ class CopiedPointers:
             ) from error
 
     def _bodies(self, store: Store[Any], name: str) -> BodyStore:
-        return BodyStore(store, name, self._options, owner=self._table)
+        return BodyStore(store, name, self._options, owner=self._table, clock_ms=self._clock_ms)

@@ -1,6 +1,7 @@
 """The table that a bootstrap writes, in any store."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -35,8 +36,7 @@ class TargetTable:
         families: name of a family -> its options, for families that the table does not have yet.
         retry: how often a call is repeated.
         buffer_bytes: of mutations.
-        before_write: returns what is called with the open store before a mutation is buffered, and may be repeated;
-            None for nothing.
+        marked: surrounds the write of mutations; it gets them, and what calls a function with the open store.
 
     Attributes:
         table: its name.
@@ -51,9 +51,11 @@ class TargetTable:
         families: Mapping[bytes, FamilySpec] = MappingProxyType({}),
         retry: Retry = LONG_RETRY,
         buffer_bytes: int = BUFFER_BYTES,
-        before_write: Callable[[Mutation], Callable[[Store[Any]], None] | None] = lambda _mutation: None,
+        marked: Callable[
+            [Sequence[Mutation], Callable[[Callable[[Store[Any]], None]], None]], AbstractContextManager[None]
+        ] = lambda _mutations, _call: nullcontext(),
     ) -> None:
-        self._before_write = before_write
+        self._marked = marked
         self.table = table
         self.store = ReopeningStore(store, retry)
         self._options = families
@@ -96,8 +98,6 @@ class TargetTable:
         """
         for mutation in mutations:
             self._ensure_families(mutation)
-            if (prepare := self._before_write(mutation)) is not None:
-                self.store.call(prepare)
             if self._known:  # else it deletes a row of a table without families
                 self._buffer.add(self.table, mutation)
 
@@ -151,7 +151,8 @@ class TargetTable:
             store.ensure_table(TableSpec(self.table, families, buckets=store.buckets(self.table)))
 
     def _send(self, chunk: Chunk) -> None:
-        self.store.retrying.apply(chunk, lambda: True)
-        for result in self.store.retrying.take_results():
-            for refusal in result.refused:
-                raise refusal.error
+        with self._marked(chunk.mutations, self.store.call):
+            self.store.retrying.apply(chunk, lambda: True)
+            for result in self.store.retrying.take_results():
+                for refusal in result.refused:
+                    raise refusal.error
