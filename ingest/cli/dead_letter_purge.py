@@ -41,7 +41,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
-    from ingest.dead_letters.queue import ReplayOutcome
+    from ingest.dead_letters.queue import ReplayOutcome, with_unneeded_bodies
     from ingest.service.letter_bodies import OpenLetterBodies
     from ingest.service.pipeline import checkpoint_folder
     from ingest.service.replay_lock import replay_lock
@@ -75,7 +75,7 @@ def purge(  # noqa: PLR0913 - the options of the command
                 letters = [entry.dead_letter for entry in selected]
                 bodies.check(letters)
                 queue.remove(entry.position for entry in selected)
-                bodies.release(letters)
+                bodies.release(with_unneeded_bodies(letters, queue.entries()))
     if out.is_json:
         out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
     else:

@@ -199,7 +199,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 skip_reason=replayer.skip_reason,
                 on_progress=_Sum(advance),
                 on_marked=replayer.marked,
-                on_replayed=replayer.release,
+                on_released=replayer.release,
             )
     if out.is_json:
         out.json(

@@ -9,7 +9,7 @@ from itertools import groupby
 from ingest.api import IngestError, NotFoundError, Record, RecordPlace
 from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, ReplayOutcome, with_unneeded_bodies
 from ingest.receipt import Counts
 
 BEFORE_BATCH_MS = 1  # two batches are two ms apart, so this is after the previous batch and before the batch itself
@@ -209,7 +209,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
-    on_replayed: Callable[[Sequence[Entry]], None] = lambda _entries: None,
+    on_released: Callable[[Sequence[DeadLetter]], None] = lambda _dead_letters: None,
 ) -> ReplayReport:
     """
     Run selected dead letters through the present configuration, with a time just before the batch in which they failed.
@@ -232,18 +232,26 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         skip_reason: why a dead letter does not run; None if it runs.
         on_progress: called with the number of dead letters of each batch.
         on_marked: called when the marks of records that ran are durable.
-        on_replayed: called with the dead letters that need no replay any more, when their marks are durable.
+        on_released: called with the dead letters whose bodies may be released, as they need no replay any more, when
+            their marks are durable.
 
     Raises:
         ReplayStoppedError: `run_records` failed.
-        IngestError: as `skip_reason` and `on_replayed`.
+        IngestError: as `skip_reason` and `on_released`.
     """
     report = ReplayReport()
     alone = components.alone
-    for batch in batches_of(_complete_dead_letters(queue, selection, report), alone, skip_reason):
+    others: list[Entry] = []
+
+    def release(entries: Iterable[Entry]) -> None:
+        # all of its batch time have been read; those of one event that are selected have the same outcome
+        on_released(with_unneeded_bodies((entry.dead_letter for entry in entries), others))
+
+    for batch in batches_of(_complete_dead_letters(queue, selection, report, others), alone, skip_reason):
+        others[:] = [entry for entry in others if entry.dead_letter.batch_time_ms >= batch.batch_time_ms]
         if batch.skipped:
             queue.mark(_marks_of_skipped(batch, now_ms()))
-            on_replayed(batch.ran_again)
+            release(batch.ran_again)
             report.skipped.update(batch.skipped.values())
             on_progress(len(batch.skipped))
         if not batch.records:
@@ -262,7 +270,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         marks = _marks(batch, dead_letters, alone, now_ms())
         queue.mark(marks)
         on_marked()
-        on_replayed([entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED])
+        release(entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
         if len(components.sinks) > 1:
             names = (entry.dead_letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))
@@ -275,9 +283,14 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     return report
 
 
-def _complete_dead_letters(queue: DeadLetterQueue, selection: Selection, report: ReplayReport) -> Iterator[Entry]:
+def _complete_dead_letters(
+    queue: DeadLetterQueue, selection: Selection, report: ReplayReport, others: list[Entry]
+) -> Iterator[Entry]:
+    """The selected dead letters; those that are not selected, and need their bodies, are added to the others."""
     for entry in queue.entries():
         if not selection.matches(entry):
+            if entry.needs_body:
+                others.append(entry)
             continue
         report.selected += 1
         if entry.dead_letter.pointer is None:

@@ -12,6 +12,7 @@ from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.bodies import LetterBody
+from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
 from ingest.pipeline.in_process import InProcessHost
@@ -224,9 +225,9 @@ class DeadLetterReplay:
         if self._updates is not None:
             self._updates.finish()
 
-    def release(self, entries: Sequence[Entry]) -> None:
+    def release(self, dead_letters: Sequence[DeadLetter]) -> None:
         """Let go of the bodies of dead letters that need no replay any more; as `OpenLetterBodies.release`."""
-        self._bodies.release(entry.dead_letter for entry in entries)
+        self._bodies.release(dead_letters)
 
     def _run_some(
         self, records: Sequence[Record], batch_time_ms: int, sinks: Mapping[RecordPlace, frozenset[str]]

@@ -165,6 +165,52 @@ def test_dead_letter_without_its_body_is_skipped(ingest, folder, configuration, 
     assert [entry.mark is None for entry in entries(configuration)] == [True, False, False]
 
 
+class TestTwoDeadLettersOfOneEvent:
+    """Two replays of ranges have run the same part of a micro-batch: their dead letters share a reference."""
+
+    @pytest.fixture
+    def shared(self, configuration: Configuration) -> bytes:
+        """The reference; the dead letters have different codes, because the pipeline was changed in between."""
+        (letter,), _ = run(configuration, 999, LARGE)
+        queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+        for number, code in enumerate(("bad_json", "other")):
+            queue.publish([replace(letter, code=code).to_json()], 1_000_000_000 + number, 999)
+        return letter.body_reference
+
+    @pytest.mark.parametrize("index", [0, 1])
+    def test_replay_of_one_keeps_the_body_of_the_other(self, ingest, folder, configuration, shared, index):
+        written(folder, first={"json": ALL})
+        found = positions(configuration)
+        assert ingest("dead-letters", "replay", FILE, found[index]).code == 0
+        assert references(configuration) == {shared}
+        assert ingest("dead-letters", "replay", FILE, found[1 - index]).code == 0
+        assert references(configuration) == set()
+
+    def test_replay_of_both_releases_the_body(self, ingest, folder, configuration, shared):
+        written(folder, first={"json": ALL})
+        assert ingest("dead-letters", "replay", FILE).code == 0
+        assert references(configuration) == set()
+
+    def test_purge_of_one_keeps_the_body_of_the_other(self, ingest, configuration, shared):
+        options = ["--before", "2000-01-01", "--yes"]
+        assert ingest("dead-letters", "purge", FILE, "--code", "other", *options).code == 0
+        assert references(configuration) == {shared}
+        assert ingest("dead-letters", "purge", FILE, *options).code == 0
+        assert references(configuration) == set()
+
+    def test_purge_after_both_were_replayed(self, ingest, folder, configuration, shared, monkeypatch):
+        written(folder, first={"json": ALL})
+        with monkeypatch.context() as patched:
+            patched.setattr(BodyStore, "unmark", killed)
+            with pytest.raises(KilledError):
+                ingest("dead-letters", "replay", FILE)
+        found = ingest(
+            "dead-letters", "purge", FILE, "--replayed", "--code", "other", "--before", "2000-01-01", "--yes"
+        )
+        assert found.code == 0
+        assert references(configuration) == set()
+
+
 @pytest.mark.parametrize("is_replayed", [True, False], ids=["replayed", "waiting"])
 def test_purge_releases_the_bodies(ingest, folder, configuration, letters, is_replayed):
     options = ["--before", "2000-01-01"]

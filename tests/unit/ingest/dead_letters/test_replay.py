@@ -265,14 +265,18 @@ class TestSkipped:
         assert run(queue, pipeline).selected == 1
 
 
-def test_dead_letters_that_need_no_replay_any_more_are_reported_after_their_marks(queue, pipeline):
+def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pipeline, make_dead_letter):
+    queue = FileDeadLetters(tmp_path / "large", "p")
+    body = LetterBody("events", "ab" * 32, 5)
+    letters = [make_dead_letter(offset).with_body(body).to_json() for offset in (1, 2, 7)]
+    queue.publish([*letters, make_dead_letter(3).to_json()], 0, 1000)
     pipeline.failing_offsets = {1}
     reasons = {7: SkipReason.RAN_AGAIN}
-    reported = []
+    released = []
 
-    def on_replayed(entries):
-        marks = {entry.position: entry.mark for entry in queue.entries()}
-        reported.extend((entry.dead_letter.record.offset, marks[entry.position].outcome) for entry in entries)
+    def on_released(dead_letters):
+        marks = {entry.dead_letter.id: entry.mark for entry in queue.entries()}
+        released.extend((dead_letter.record.offset, marks[dead_letter.id].outcome) for dead_letter in dead_letters)
 
     replay(
         queue,
@@ -281,9 +285,9 @@ def test_dead_letters_that_need_no_replay_any_more_are_reported_after_their_mark
         components=COMPONENTS,
         now_ms=lambda: 99,
         skip_reason=lambda entry: reasons.get(entry.dead_letter.record.offset),
-        on_replayed=on_replayed,
+        on_released=on_released,
     )
-    assert reported == [(2, ReplayOutcome.REPLAYED), (7, ReplayOutcome.REPLAYED)]
+    assert released == [(7, ReplayOutcome.REPLAYED), (2, ReplayOutcome.REPLAYED)]
 
 
 def test_values_in_a_body_store_are_passed_by_the_place_of_their_records(queue, make_dead_letter):
