@@ -51,7 +51,7 @@ def put(
 
     references = [from_readable(text) for text in reference or ()]
     expected = None if sha256 is None else id_of(sha256)
-    with _bodies(out, file, table, is_written=True) as bodies, _source(path) as source:
+    with _bodies(out, file, table, is_written=True, creates=True) as bodies, _source(path) as source:
         stored = bodies.put(source, expected=expected, references=references)
     body = stored.id.hex()
     if out.is_json:
@@ -90,6 +90,11 @@ def get(
     if out.is_json and to == "-":
         raise ConfigError("a body cannot be printed as JSON", hint="name a file with --to")
     with _bodies(out, file, table, is_written=False) as bodies, bodies.open(id_of(body)) as reader:
+        if offset > reader.length:
+            raise ConfigError(
+                f"--offset {offset} is behind the end of the body, which has {counted(reader.length, 'byte')}",
+                hint=f"use an offset of at most {reader.length}",
+            )
         stop = reader.length if length is None else min(reader.length, offset + length)
         if to == "-":
             for piece in reader.pieces(offset, stop):
@@ -120,18 +125,19 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     with _bodies(out, file, table, is_written=False) as bodies:
         status = bodies.stat(id_of(body))
         references = bodies.references(id_of(body))
+    # a sweep removes the time from the status of a body that is referenced again
+    since = None if references else status.unreferenced_since_ms
     if out.is_json:
         plain = {name: value for name, value in status.to_json().items() if name != "nonce"}
         found = {"id": body.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
-        out.json(plain | found)
+        out.json(plain | found | {"unreferenced_since_ms": since})
         return
-    since = status.unreferenced_since_ms
     out.line(f"state         {status.state.value}")
     out.line(f"length        {status.length}")
     out.line(f"blocks        {status.blocks}, each {status.block_bytes} bytes, compression {status.compression.value}")
     out.line(f"stored bytes  {status.stored_length}")
     out.line(f"created       {moment(status.created_ms)}")
-    unreferenced = "" if since is None or references else f", since {moment(since)}"
+    unreferenced = "" if since is None else f", since {moment(since)}"
     out.line(f"references    {len(references)}{unreferenced}")
     for each in references:
         cell = "row {}, column {}".format(*map(readable, cell_of(each))) if each.startswith(CELL_REFERENCE) else ""
@@ -251,6 +257,7 @@ def fsck(
 
     Exit code 5 if a body is damaged. Orphaned blocks, dangling and unneeded references only take space. A reference is
     unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running pipelines.
+    With --output json, a line for each finding, then one with their numbers.
 
     Example: ingest body fsck pipeline.yaml events
     """
@@ -281,9 +288,12 @@ def fsck(
             f'the references of pipeline "{name}" stay: dead letters may wait in its earlier topic {shown}', "yellow"
         )
         out.note(f'once they are replayed, remove the topic from "dead-letters/{name}/topics" in `state_dir`')
+    others = sum(kinds.values()) - damaged
+    if out.is_json:
+        out.json({"stats": {"damaged": damaged, "others": others}})
     if damaged:
         raise typer.Exit(IntegrityError.exit_code)
-    out.done(f"no body is damaged; {counted(sum(kinds.values()), 'other finding')}")
+    out.done(f"no body is damaged; {counted(others, 'other finding')}")
 
 
 def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":
@@ -315,13 +325,13 @@ def _show_reference(out: Output, body: str, reference: str, verb: str) -> None:
 
 
 @contextmanager
-def _bodies(out: Output, file: str, table: str, *, is_written: bool) -> "Iterator[BodyStore]":
+def _bodies(out: Output, file: str, table: str, *, is_written: bool, creates: bool = False) -> "Iterator[BodyStore]":
     """The body store of a table of a file."""
     from ingest.cli.loading import loaded
     from ingest.plan.bodies import body_store
 
     configuration, catalog = loaded(out, file, shows_records=True)
-    with body_store(configuration, catalog, table, is_written=is_written) as bodies:
+    with body_store(configuration, catalog, table, is_written=is_written, creates=creates) as bodies:
         yield bodies
 
 

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from ingest.api import ConfigError, Row, SinkSettings, Store
+from ingest.api import ConfigError, NotFoundError, Row, SinkSettings, Store
 from ingest.catalog import Catalog
 from ingest.config.bodies import BodiesOptions
+from ingest.config.body_tables import tables_of_bodies
 from ingest.config.model import Component, Configuration, Pipeline, Table
 from ingest.plan.stores import owned_store, reading_store
 from ingest.plan.tables import declared_table
@@ -59,7 +60,9 @@ def bodies_of(configuration: Configuration, table: str) -> BodiesOfTable | None:
 
 
 @contextmanager
-def body_store(configuration: Configuration, catalog: Catalog, table: str, *, is_written: bool) -> Iterator[BodyStore]:
+def body_store(
+    configuration: Configuration, catalog: Catalog, table: str, *, is_written: bool, creates: bool = False
+) -> Iterator[BodyStore]:
     """
     The body store of a table, in its open store.
 
@@ -68,9 +71,10 @@ def body_store(configuration: Configuration, catalog: Catalog, table: str, *, is
         catalog: of the configuration.
         table: its name.
         is_written: open the store for writing; one that only one process may write is refused while a service runs.
+        creates: create the store and the tables of the body store, if the first write creates them.
 
     Raises:
-        NotFoundError: the file declares no such table.
+        NotFoundError: the file declares no such table, or no body was stored yet.
         ConfigError: the table has no body store.
         ConflictError: another process writes a store that only one process may write.
         BodiesDifferError: it is opened for writing, and bodies were stored with other options.
@@ -78,12 +82,28 @@ def body_store(configuration: Configuration, catalog: Catalog, table: str, *, is
         StoreError: the store is unavailable.
     """
     declared = table_with_bodies(configuration, table)
+    component = configuration.stores[declared.store]
+    if is_written and not creates:
+        with reading_store(component, catalog) as store:
+            _require_bodies(store, declared)
     open_store = owned_store if is_written else reading_store
-    with open_store(configuration.stores[declared.store], catalog) as store:
+    with open_store(component, catalog) as store:
         found = bodies_in(store, declared)
         if is_written:
             found.prepare()
         yield found
+
+
+def _require_bodies(store: Store[Any], table: Table) -> None:
+    """
+    Check that a body was stored before.
+
+    Raises:
+        NotFoundError: the tables of the body store do not exist.
+    """
+    for own in tables_of_bodies(table):
+        if store.families(own.name) is None:
+            raise NotFoundError(f'there is no table "{own.name}"', hint="no body was stored yet")
 
 
 def table_with_bodies(configuration: Configuration, table: str) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ingest.api import NotFoundError, Store, StoreSettings
+from ingest.api import ConflictError, NotFoundError, Store, StoreSettings
 from ingest.catalog import Catalog
 from ingest.config.model import Component
 from ingest.durable import private_files
@@ -73,7 +73,15 @@ def owned_store(component: Component[StoreSettings], catalog: Catalog) -> Iterat
     store = unopened_store(component, catalog)
     with private_files():
         try:
-            store.open()
+            try:
+                store.open()
+            except ConflictError as error:
+                raise ConflictError(
+                    error.message,
+                    code=error.code,
+                    hint="stop that process, or wait for its end, then run this command again: only one process at a "
+                    "time may write it",
+                ) from error
             yield store
         finally:
             store.close()

@@ -36,6 +36,7 @@ pipelines:
 """
 BODY = bytes(range(256)) * 10
 ID = hashlib.sha256(BODY).hexdigest()
+DAY_MS = 24 * 3_600_000
 
 
 @pytest.fixture
@@ -121,6 +122,48 @@ def test_references(body):
     assert body("mark", "xyz", "report").code == 2
 
 
+def test_stat_shows_since_when_a_body_is_unreferenced(body):
+    since_ms = body("stat", ID, "--output", "json").json["unreferenced_since_ms"]
+    assert abs(now_ms() - since_ms) < DAY_MS
+    assert "references    0, since 20" in body("stat", ID).out
+    body("mark", ID, "report")
+    assert body("stat", ID, "--output", "json").json["unreferenced_since_ms"] is None
+    assert "references    1\n" in body("stat", ID).out
+
+
+def test_offset_behind_the_end_is_refused(body, folder):
+    result = body("get", ID, "--offset", 2561, "--to", "copy")
+    assert (result.code, "--offset 2561 is behind the end of the body, which has 2,560 bytes" in result.err) == (
+        2,
+        True,
+    )
+    assert not (folder / "copy").exists()
+    assert (body("get", ID, "--offset", 2560, "--to", "copy").code, (folder / "copy").read_bytes()) == (0, b"")
+
+
+@pytest.mark.parametrize("verb", ["sweep", "mark", "unmark", "fsck"])
+def test_only_put_creates_a_store(ingest, file, folder, verb):
+    arguments = {"sweep": (), "fsck": ("--repair",)}.get(verb, (ID, "report"))
+    result = ingest("body", verb, "p.yaml", "events", *arguments)
+    assert (result.code, 'there is no store at "data"' in result.err) == (3, True), result.err
+    assert not (folder / "data").exists()
+    with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
+        store.open()
+        store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
+    result = ingest("body", verb, "p.yaml", "events", *arguments)
+    assert (result.code, 'there is no table "events_bodies_meta"' in result.err) == (3, True), result.err
+    assert "events_bodies_meta" not in ingest("scan", "p.yaml", "absent").err
+
+
+def test_hint_beside_a_process_that_holds_the_store(body):
+    with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
+        store.open()
+        result = body("put", "body.bin")
+    assert (result.code, "by process" in result.err) == (4, True)
+    assert "hint: stop that process, or wait for its end, then run this command again: only" in result.err
+    assert "reload" not in result.err
+
+
 def test_stat_shows_the_cell_of_a_reference(ingest, body):
     with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
         store.open()
@@ -132,7 +175,7 @@ def test_stat_shows_the_cell_of_a_reference(ingest, body):
 def test_sweep_prints_what_it_deletes(ingest, file):
     store = RocksDBStore(RocksDBSettings(path="./data"))
     store.open()
-    two_days_ago_ms = now_ms() - 2 * 24 * 3_600_000
+    two_days_ago_ms = now_ms() - 2 * DAY_MS
     bodies = BodyStore(store, "events_bodies", BodyOptions(block_bytes=1000), clock_ms=lambda: two_days_ago_ms)
     bodies.prepare()
     bodies.put_bytes(BODY)
@@ -177,7 +220,10 @@ def test_2c13_damaged_body(body, folder):
     result = body("fsck", "--output", "json")
     assert (result.code, result.lines) == (
         5,
-        [{"kind": "damaged_block", "body": ID, "block": 1, "detail": "its checksum differs"}],
+        [
+            {"kind": "damaged_block", "body": ID, "block": 1, "detail": "its checksum differs"},
+            {"stats": {"damaged": 1, "others": 0}},
+        ],
     )
     assert f"{ID} block 1: damaged block: its checksum differs\n" in body("fsck", "--repair").out
 
@@ -192,7 +238,7 @@ def test_2c13_missing_block(body, folder):
     assert (result.code, "block 2 is missing" in result.err) == (5, True), result.err
     assert not (folder / "copy").exists()
     result = body("fsck", "--output", "json")
-    (found,) = result.lines
+    found, _ = result.lines
     assert (result.code, found["kind"], found["body"], found["block"]) == (5, "missing_block", ID, 2)
 
 

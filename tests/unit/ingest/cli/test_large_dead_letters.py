@@ -265,7 +265,9 @@ class TestFsck:
     def found(self, ingest, *options: str) -> list[tuple[str, str]]:
         result = ingest("body", "fsck", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
-        return [(line["kind"], line["detail"]) for line in result.lines]
+        *lines, stats = result.lines
+        assert stats == {"stats": {"damaged": 0, "others": len(lines)}}
+        return [(line["kind"], line["detail"]) for line in lines]
 
     UNNEEDED = ("unneeded_reference", 'reference "dead-letter/p/1000/in/a.log/0/2/0/json"')
 
@@ -331,5 +333,6 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets").mkdir(parents=True)
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
-    assert ingest("body", "fsck", FILE, "events", "--repair", "--output", "json").lines == []
+    shown = ingest("body", "fsck", FILE, "events", "--repair", "--output", "json")
+    assert shown.json == {"stats": {"damaged": 0, "others": 0}}
     assert len(references(configuration)) == 2
