@@ -41,7 +41,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
-    from ingest.dead_letters.queue import ReplayOutcome, with_unneeded_bodies
+    from ingest.dead_letters.queue import with_unneeded_bodies
     from ingest.service.letter_bodies import OpenLetterBodies
     from ingest.service.pipeline import checkpoint_folder
     from ingest.service.replay_lock import replay_lock
@@ -55,8 +55,7 @@ def purge(  # noqa: PLR0913 - the options of the command
         selected = [
             entry
             for entry in counting(queue.entries(), seen)
-            if selection.matches(entry)
-            and (not replayed or (entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED))
+            if selection.matches(entry) and (not replayed or entry.is_replayed)
         ]
         if seen and not selected:
             options = [f"--code {each}" for each in code or ()]

@@ -42,7 +42,7 @@ class LetterBodies(Protocol):
         """
         Keep a value for a dead letter; a repeated call changes nothing.
 
-        The value is durable and marked with the reference before the dead letters of the micro-batch are published.
+        The value is durable and has the reference before the dead letters of the micro-batch are published.
 
         Args:
             value: of the record.

@@ -44,11 +44,14 @@ class Entry:
     mark: Mark | None = None
 
     @property
+    def is_replayed(self) -> bool:
+        """Whether it needs no replay any more."""
+        return self.mark is not None and self.mark.outcome is ReplayOutcome.REPLAYED
+
+    @property
     def needs_body(self) -> bool:
         """Whether its value is in a body store, and it may be replayed yet."""
-        return self.dead_letter.body is not None and (
-            self.mark is None or self.mark.outcome is not ReplayOutcome.REPLAYED
-        )
+        return self.dead_letter.body is not None and not self.is_replayed
 
 
 def with_unneeded_bodies(gone: Iterable[DeadLetter], others: Iterable[Entry]) -> list[DeadLetter]:

@@ -67,9 +67,8 @@ class Selection:
     def matches(self, entry: Entry) -> bool:
         """Whether an entry is selected."""
         dead_letter = entry.dead_letter
-        is_done = entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED
         return (
-            (self.has_replayed or not is_done)
+            (self.has_replayed or not entry.is_replayed)
             and (not self.ids or entry.position in self.ids or dead_letter.id in self.ids)
             and (not self.codes or dead_letter.code in self.codes)
             and (self.since_ms is None or dead_letter.batch_time_ms >= self.since_ms)

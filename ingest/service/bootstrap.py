@@ -143,7 +143,7 @@ def opened_bootstrap(
         bodies = bodies_of(configuration, request.target.table)
         name, options = (None, BodyOptions()) if bodies is None else bodies
         pointers = CopiedPointers(request.target.table, name, options)
-        target = TargetTable(store, request.target.table, families=dumped.families, marked=pointers.marked)
+        target = TargetTable(store, request.target.table, families=dumped.families, around_write=pointers.marked)
         opened.callback(target.close)
         if target.store.call(lambda opened_store: FEED in opened_store.properties(target.table)):
             raise ConflictError(

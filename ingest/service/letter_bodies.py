@@ -10,7 +10,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, ReplayOutcome
+from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import unopened_store
@@ -63,7 +63,7 @@ class OpenLetterBodies:
         body = bytes.fromhex(letter.body.id)
         try:
             with self._held(letter.body.table) as bodies:
-                if entry.mark is not None and entry.mark.outcome is ReplayOutcome.REPLAYED:
+                if entry.is_replayed:
                     bodies.mark(body, letter.body_reference)
                 return bodies.stat(body).is_readable
         except (ConfigError, NotFoundError):

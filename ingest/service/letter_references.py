@@ -26,7 +26,7 @@ class LetterReferences:
     Args:
         configuration: of the pipelines.
         is_repair: lock the pipelines, so that none publishes dead letters meanwhile. A micro-batch that was not
-            acknowledged runs again after that, and marks its bodies again.
+            acknowledged runs again after that, and writes its references again.
 
     Attributes:
         earlier_topics: name of a pipeline -> other topics that may have its dead letters.

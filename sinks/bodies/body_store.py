@@ -32,7 +32,7 @@ class BodyStore:
     Stores and reads large bodies; called by one thread.
 
     A body is stored once for each content: its id is the SHA-256 of its bytes. A body that nothing refers to is deleted
-    by a sweep `sweep_after` later; `mark` and `unmark` add and remove references.
+    by a sweep `sweep_after` later; `mark` writes a reference, `unmark` removes it.
 
     Other processes may use the same body store at the same time, with a store that several processes may write. All
     methods may be repeated after a crash.
@@ -155,7 +155,7 @@ class BodyStore:
 
     def mark(self, body: bytes, reference: bytes) -> None:
         """
-        Refer to a body; as `References.mark`.
+        Write a reference to a body; as `References.mark`.
 
         Raises:
             ConfigError: the reference is empty, too long, or begins with a zero byte.
@@ -164,7 +164,7 @@ class BodyStore:
         self._tables.references.mark(body, reference)
 
     def mark_cell(self, body: bytes, reference: bytes) -> None:
-        """Refer to a body by the reference of a cell (`sinks.bodies.pointers`); as `References.mark`."""
+        """Write the reference of a cell (`sinks.bodies.pointers`) to a body; as `References.mark`."""
         self._tables.references.mark(body, reference)
 
     def unmark(self, body: bytes, reference: bytes) -> None:

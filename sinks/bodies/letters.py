@@ -1,7 +1,7 @@
 """
-Keeps large values of records for dead letters: puts them into a body store, marked by references of the dead letters.
+Keeps large values of records for dead letters: puts them into a body store, with references of the dead letters.
 
-A reference is marked on the driver, when all tasks of an attempt have succeeded: an attempt that is given up leaves no
+The driver marks the bodies when all tasks of an attempt have succeeded: an attempt that is given up leaves no
 reference, and the sweep deletes what its tasks have stored. The dead letters are published after that.
 """
 
@@ -179,7 +179,7 @@ class StoredLetterCommitter(Committer):
         self._place = place
         self._store = store
 
-    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:  # noqa: ARG002 - a mark is the same in each one
+    def commit(self, batch: Batch, results: Sequence[bytes]) -> None:  # noqa: ARG002 - the references are the same in each one
         """
         Mark the values.
 

@@ -14,7 +14,7 @@ from ingest.api import Store, WriteRejectedError
 from sinks.bodies.references import CELL_REFERENCE, MAX_REFERENCE_BYTES
 from sinks.bodies.tables import ID_BYTES
 
-_MARK = b"\x00BP\x01"
+_MAGIC = b"\x00BP\x01"
 _ROW_LENGTH = struct.Struct(">H")
 _ALL_VERSIONS = 1_000_000
 """More than a family keeps."""
@@ -34,15 +34,15 @@ class Pointer(NamedTuple):
 
     def to_value(self) -> bytes:
         """The value of the cell."""
-        return _MARK + orjson.dumps({"~body": self.body.hex(), "length": self.length})
+        return _MAGIC + orjson.dumps({"~body": self.body.hex(), "length": self.length})
 
     @classmethod
     def of_value(cls, value: bytes) -> "Pointer | None":
         """The pointer in a cell; None if it holds another value."""
-        if not value.startswith(_MARK):
+        if not value.startswith(_MAGIC):
             return None
         try:
-            found = orjson.loads(value[len(_MARK) :])
+            found = orjson.loads(value[len(_MAGIC) :])
             body, length = bytes.fromhex(found["~body"]), found["length"]
         except (ValueError, TypeError, KeyError):
             return None
@@ -51,7 +51,7 @@ class Pointer(NamedTuple):
 
 def is_large(value: bytes, threshold: int) -> bool:
     """Whether a value is stored as a body."""
-    return len(value) > threshold or value.startswith(_MARK)
+    return len(value) > threshold or value.startswith(_MAGIC)
 
 
 def cell_reference(row: bytes, column: bytes) -> bytes:

@@ -1,9 +1,9 @@
 """
 The references to bodies: what must not be deleted.
 
-A reference is a row; each call that marks a body writes a column of its own, of which the value is empty. So a call
-that takes its mark back, and the delete that `unmark` writes, hide no mark that another call writes later, whatever its
-time.
+To mark a body is to write a reference to it. A reference is a row; each call of `mark` writes a cell with a column of
+its own, of which the value is empty. So a call that removes its cell, and the deletes of `unmark`, hide no cell that
+another call writes later, whatever its time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ class ReferenceRow(NamedTuple):
 
     Attributes:
         reference: to the body.
-        row: as read, with a cell for each call that marked it.
+        row: as read, with a cell for each call of `mark`.
     """
 
     reference: bytes
@@ -42,7 +42,7 @@ class ReferenceRow(NamedTuple):
 
     @property
     def newest_ms(self) -> int:
-        """Time of the newest call that marked it, in ms since the epoch."""
+        """Time of its newest cell, in ms since the epoch."""
         return max(cell.timestamp_ms for cell in self.row.cells)
 
 
@@ -68,7 +68,7 @@ class References:
     reference is written, then the status is read. So one of the two sees the other.
 
     Args:
-        store: open; for marks open for writing.
+        store: open; to mark and unmark, open for writing.
         table: of references.
         statuses: of the bodies.
     """
@@ -80,7 +80,9 @@ class References:
 
     def mark(self, body: bytes, reference: bytes) -> None:
         """
-        Refer to a stored body, which no sweep deletes from now on. A repeated call adds a mark, until the next sweep.
+        Write a reference to a stored body, which no sweep deletes from now on.
+
+        A repeated call adds a cell to the reference; a sweep removes all but the newest one.
 
         Args:
             body: its id.
@@ -126,8 +128,8 @@ class References:
         """Remove a reference as it was read; what another call has written since stays."""
         self._remove(found.row)
 
-    def remove_older_marks(self, found: ReferenceRow) -> None:
-        """Remove the marks of a reference that are older than its newest one, as they were read."""
+    def remove_older_cells(self, found: ReferenceRow) -> None:
+        """Remove the cells of a reference that are older than its newest one, as they were read."""
         newest_ms = found.newest_ms  # once: it looks at all of them
         older = tuple(cell for cell in found.row.cells if cell.timestamp_ms < newest_ms)
         if older:

@@ -162,8 +162,8 @@ class Sweep:
             self.counts.referenced += 1
             self._drop(body, status, status.stored(None), dead)
             if not self._is_dry_run:
-                for found in living:  # a cell that gets the same value again is marked each time
-                    self._references.remove_older_marks(found)
+                for found in living:  # a cell that gets the same value again marks the body each time
+                    self._references.remove_older_cells(found)
         elif dead or since_ms is None:
             self.counts.unreferenced += 1
             # a reader may just have read the pointer, so the time starts now

@@ -13,7 +13,7 @@ STATUS = b"m:status"
 DATA, CHECKSUM = b"b:d", b"b:c"
 """Columns of a block: its stored bytes, and their CRC-32 in four bytes."""
 REFERENCE = b"r"
-"""Family of references; each call that marks a body writes a column of its own."""
+"""Family of references; each call of `mark` writes a column of its own."""
 
 _BLOCK = struct.Struct(">QQ")
 BLOCK_KEY_BYTES = ID_BYTES + _BLOCK.size
@@ -29,7 +29,7 @@ class BodyTables:
     ========== =================================== ====================================================
     NAME_meta  id                                  `m:status`: JSON, written by `Store.replace_cell` only
     NAME_value id, generation, number of the block `b:d`: stored bytes; `b:c`: their checksum
-    NAME_refs  id, reference                       `r:RANDOM`: empty, one for each call that marked it
+    NAME_refs  id, reference                       `r:RANDOM`: empty, one for each call of `mark`
     ========== =================================== ====================================================
 
     An id has 32 bytes; generation and number have eight each, the highest first.

@@ -36,7 +36,7 @@ class TargetTable:
         families: name of a family -> its options, for families that the table does not have yet.
         retry: how often a call is repeated.
         buffer_bytes: of mutations.
-        marked: surrounds the write of mutations; it gets them, and what calls a function with the open store.
+        around_write: surrounds the write of mutations; it gets them, and what calls a function with the open store.
 
     Attributes:
         table: its name.
@@ -51,11 +51,11 @@ class TargetTable:
         families: Mapping[bytes, FamilySpec] = MappingProxyType({}),
         retry: Retry = LONG_RETRY,
         buffer_bytes: int = BUFFER_BYTES,
-        marked: Callable[
+        around_write: Callable[
             [Sequence[Mutation], Callable[[Callable[[Store[Any]], None]], None]], AbstractContextManager[None]
         ] = lambda _mutations, _call: nullcontext(),
     ) -> None:
-        self._marked = marked
+        self._around_write = around_write
         self.table = table
         self.store = ReopeningStore(store, retry)
         self._options = families
@@ -151,7 +151,7 @@ class TargetTable:
             store.ensure_table(TableSpec(self.table, families, buckets=store.buckets(self.table)))
 
     def _send(self, chunk: Chunk) -> None:
-        with self._marked(chunk.mutations, self.store.call):
+        with self._around_write(chunk.mutations, self.store.call):
             self.store.retrying.apply(chunk, lambda: True)
             for result in self.store.retrying.take_results():
                 for refusal in result.refused:

@@ -37,7 +37,7 @@ def bodies(store, clock) -> BodyStore:
 
 
 def target(store, name: str | None, **options: Any) -> TargetTable:
-    found = TargetTable(store, "t", marked=CopiedPointers("t", name, OPTIONS, **options).marked)
+    found = TargetTable(store, "t", around_write=CopiedPointers("t", name, OPTIONS, **options).marked)
     found.create(TableSpec("t", (FamilySpec(b"f"),), buckets=4))
     return found
 
@@ -109,7 +109,7 @@ def test_pointer_without_its_body_is_refused(store, bodies, name):
 
 
 def test_body_store_of_another_table_is_refused(store, bodies):
-    found = TargetTable(store, "copy", marked=CopiedPointers("copy", "t_bodies", OPTIONS).marked)
+    found = TargetTable(store, "copy", around_write=CopiedPointers("copy", "t_bodies", OPTIONS).marked)
     found.create(TableSpec("copy", (FamilySpec(b"f"),)))
     found.add(puts_of(row(bodies)))
     with pytest.raises(BodiesOfOtherTableError, match='belongs to table "t"'):

@@ -116,7 +116,7 @@ class TestWhatIsSwept:
         clock.advance(DAY_S)
         assert bodies.sweep().purged == 1
 
-    def test_mark_of_an_earlier_time_is_not_hidden_by_unmark(self, bodies, clock):
+    def test_reference_of_an_earlier_time_is_not_hidden_by_unmark(self, bodies, clock):
         stored = bodies.put_bytes(BODY, references=[b"a"])
         clock.advance(10)
         bodies.mark(stored.id, b"a")
@@ -125,8 +125,8 @@ class TestWhatIsSwept:
         bodies.mark(stored.id, b"a")
         assert bodies.references(stored.id) == [b"a"]
 
-    def test_older_marks_of_a_reference_are_removed(self, store, bodies, clock):
-        def marks() -> list[int]:
+    def test_older_cells_of_a_reference_are_removed(self, store, bodies, clock):
+        def times() -> list[int]:
             (row,) = store.scan(TABLES.refs, Scan())
             return sorted(cell.timestamp_ms for cell in row.cells)
 
@@ -134,11 +134,11 @@ class TestWhatIsSwept:
         for _ in range(2):
             clock.advance(1)
             bodies.mark(stored.id, b"a")
-        first_ms = marks()[0]
+        first_ms = times()[0]
         assert bodies.sweep(is_dry_run=True) == SweepCounts(bodies=1, referenced=1)
-        assert marks() == [first_ms, first_ms + 1_000, first_ms + 2_000]
+        assert times() == [first_ms, first_ms + 1_000, first_ms + 2_000]
         assert bodies.sweep() == SweepCounts(bodies=1, referenced=1)
-        assert marks() == [first_ms + 2_000]
+        assert times() == [first_ms + 2_000]
         bodies.unmark(stored.id, b"a")
         assert bodies.references(stored.id) == []
 
