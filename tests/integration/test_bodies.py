@@ -9,7 +9,7 @@ import pytest
 
 from ingest.api import Delete, Scan
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.errors import BodyCorruptError, BodyGoneError
+from sinks.bodies.errors import BodiesOfOtherTableError, BodyCorruptError, BodyGoneError
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.status import BodyState
 from sinks.bodies.sweep import SweepCounts
@@ -66,6 +66,16 @@ def bodies(store: HBaseStore, tables: BodyTables, clock: Clock) -> BodyStore:
 
 def blocks_of(store: HBaseStore, tables: BodyTables) -> int:
     return len(list(store.scan(tables.value, Scan(columns=(b"b:c",)))))
+
+
+def test_one_of_two_tables_gets_the_body_store(store: HBaseStore, tables: BodyTables, bodies: BodyStore) -> None:
+    """`bodies` was made by an earlier version, which recorded no table."""
+    events, tests = (BodyStore(store, tables.name, bodies._options, owner=table) for table in ("events", "tests"))
+    for _ in range(2):
+        events.prepare()
+    for refused in (tests.prepare, tests.check, tests.sweep):
+        with pytest.raises(BodiesOfOtherTableError, match='belongs to table "events"'):
+            refused()
 
 
 def test_2c_life_of_a_body(store: HBaseStore, tables: BodyTables, bodies: BodyStore, clock: Clock) -> None:
