@@ -58,6 +58,8 @@ DEFAULTS = {
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # over TCP a small batch waits 40 ms for a delayed ACK on its way to a worker and back
     _SOCKETS: "true",
+    # how long a stream without new records waits before it asks its source again; 10 ms is Spark's default
+    "spark.sql.streaming.pollingDelay": "50ms",
     # each attempt of a blocked micro-batch leaves what its tasks have fetched and not read; with large events, five
     # minutes of it (Spark's default) exhaust the memory of the JVM
     "spark.kafka.consumer.fetchedData.cache.timeout": "5s",
