@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments, out)
         out.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before or after a command
+        out.note("interrupted", "yellow")
         return _INTERRUPTED
     except OutputClosedError:
         return 0

@@ -37,7 +37,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from sinks.archive.reruns import leases
     from sinks.files.root import root_errors
 
-    configuration, archived = _opened(out, file, table)
+    configuration, archived = opened(out, file, table)
     located = sql_paths(configuration, archived)
     rows: list[tuple[str, ...]] = []
     differing: list[tuple[str, str]] = []  # value of a partition, and how its SQL location differs
@@ -110,7 +110,7 @@ def point(
     from ingest.service import archive_sql
     from ingest.service.archived_tables import batch_id_from
 
-    configuration, archived = _opened(out, file, table)
+    configuration, archived = opened(out, file, table)
 
     def warn(later: int) -> None:
         out.note(
@@ -159,7 +159,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     """
     from ingest.service import archive_sql
 
-    configuration, archived = _opened(out, file, table)
+    configuration, archived = opened(out, file, table)
     done = archive_sql.register(configuration, archived)
     if done.unread:
         out.note(
@@ -184,7 +184,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.service.archived_tables import batch_id_from
     from sinks.files.root import root_errors
 
-    _, archived = _opened(out, file, table)
+    _, archived = opened(out, file, table)
     batch_id = batch_id_from(batch)
     with root_errors(archived.root):
         partition = archived.partition(dt)
@@ -194,9 +194,12 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")
 
 
-def _opened(out: Output, file: str, table: str) -> "tuple[Configuration, ArchivedTable]":
+def opened(out: Output, file: str, table: str) -> "tuple[Configuration, ArchivedTable]":
+    """The checked pipeline file and one of its archived tables; sets up the log."""
     from ingest.cli.loading import loaded
+    from ingest.cli.run import set_up_logs
     from ingest.service.archived_tables import archived_table
 
     configuration, _ = loaded(out, file)
+    set_up_logs(configuration, is_watched=True)
     return configuration, archived_table(configuration, table)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ingest.amounts import counted, size
-from ingest.cli.archive import ArchiveTableArgument, DtOption
+from ingest.cli.archive import ArchiveTableArgument, DtOption, opened
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
@@ -35,11 +35,9 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     Example: ingest archive cleanup pipeline.yaml customer --older-than 7d --dry-run
     """
     from ingest.api import ConfigError
-    from ingest.cli.loading import loaded
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
     from ingest.service.archive_sql import sql_paths
-    from ingest.service.archived_tables import archived_table
     from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
     from sinks.files.root import root_errors
 
@@ -49,8 +47,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
             f"--older-than {older_than} is less than 24h: a query that started before the switch may still read",
             hint="add --force if none does",
         )
-    configuration, _ = loaded(out, file)
-    archived = archived_table(configuration, table)
+    configuration, archived = opened(out, file, table)
     located = set(sql_paths(configuration, archived).values())
 
     def show(path: str) -> None:

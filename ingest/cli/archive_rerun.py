@@ -64,7 +64,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
     run = ArchiveRerun(
         configuration, catalog, archived, RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep)
     )
-    with _interruptible(out), private_files(), out.progress("records") as advance:
+    with _interruptible(), private_files(), out.progress("records") as advance:
         result = run.run(on_records=advance, on_wait=lambda reason: out.note(f"waits for {reason}", "dim"))
     counts = result.counts
     if out.is_json:
@@ -125,7 +125,7 @@ def join(
     configuration, _ = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
     archived = archived_table(configuration, table)
-    with _interruptible(out), private_files(), out.progress("rows") as advance:
+    with _interruptible(), private_files(), out.progress("rows") as advance:
         result = archive_join.join(
             configuration,
             archived,
@@ -151,13 +151,13 @@ def join(
 
 
 @contextmanager
-def _interruptible(out: Output) -> Iterator[None]:
+def _interruptible() -> Iterator[None]:
     """Tell a user who presses Ctrl-C what the command leaves."""
     try:
         yield
     except KeyboardInterrupt:
-        out.note("interrupted; the older batch stays current, unless the new one is already", "yellow")
-        raise
+        reason = "interrupted; the older batch stays current, unless the new one is already"
+        raise KeyboardInterrupt(reason) from None
 
 
 def _batch(dt: str, result: "RerunResult | JoinResult") -> dict[str, object]:

@@ -57,7 +57,11 @@ def register(application: typer.Typer, function: Callable[..., None], name: str,
         printer = context.obj
         assert isinstance(printer, Output)  # noqa: S101 - for mypy: typer's contexts carry anything
         printer.choose(output, is_plain=no_color)
-        function(printer, **arguments)
+        try:
+            function(printer, **arguments)
+        except KeyboardInterrupt as interrupt:
+            printer.note(str(interrupt) or "interrupted", "yellow")
+            raise
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     every = [*keywords, *common.values()]

@@ -19,7 +19,7 @@ from ingest.api import ConfigError, NotFoundError
 from ingest.observe.drain import caught_stderr
 from ingest.observe.logs import logger
 from ingest.spark.master import DEFAULT_MASTER
-from ingest.spark.signals import ignore_signals
+from ingest.spark.signals import ignore_signals, interrupt_held
 from ingest.spark.streaming.rows import ARROW_BYTES, ARROW_ROWS
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
@@ -120,11 +120,16 @@ def open_session(name: str, **options: Unpack[SessionOptions]) -> SparkSession:
     settings = with_usable_sockets(settings, master, _temporary_folder())
     interrupted = signal.getsignal(signal.SIGINT)
     with caught_stderr():
-        session = SparkSession.builder.config(map={**settings}).getOrCreate()
-    if threading.current_thread() is threading.main_thread():
-        # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish
-        signal.signal(signal.SIGINT, interrupted)
-    return session
+        try:
+            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+        except KeyboardInterrupt:
+            _kill_java(SparkContext)  # one that ends by itself now would log that it cannot create the context
+            raise
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's SIGINT handler cancels all jobs; the previous handler lets the running batch finish. It is back
+            # before the session is created: a call of the JVM within a call of the JVM fails, and py4j logs that
+            signal.signal(signal.SIGINT, interrupted)
+        return SparkSession.builder.config(map={**settings}).getOrCreate()
 
 
 def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
@@ -161,7 +166,7 @@ def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
         if options["jars"]:
             settings["spark.jars"] = ",".join(str(jar) for jar in options["jars"])
     try:
-        with caught_stderr():
+        with caught_stderr(), interrupt_held():
             # PySpark puts all settings that it has at this point on Java's command line
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
@@ -278,10 +283,17 @@ def is_submitted() -> bool:
 def close_session(session: SparkSession) -> None:
     """Stop Spark; kill our JVM if it does not answer, so that a suspended JVM cannot resume its work later."""
     thread = threading.Thread(target=_stop, args=(session,), name="stop-session", daemon=True)
-    process = None if is_submitted() else getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - as below
+    context = session.sparkContext
     thread.start()
     thread.join(STOP_S)
-    if thread.is_alive() and process is not None:
+    if thread.is_alive():
+        _kill_java(context)
+
+
+def _kill_java(context: SparkContext | type[SparkContext]) -> None:
+    """Kill the JVM if this process started it."""
+    process = None if is_submitted() else getattr(context._gateway, "proc", None)  # noqa: SLF001 - as below
+    if process is not None:
         process.kill()
 
 

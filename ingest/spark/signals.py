@@ -1,7 +1,9 @@
 """Signals that reach Spark's JVM, which must not end it while a micro-batch runs."""
 
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pyspark import SparkContext
@@ -11,6 +13,27 @@ from ingest.api import IngestError
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def interrupt_held() -> Iterator[None]:
+    """
+    Hold SIGINT until the end of the block.
+
+    PySpark removes the folder in which a JVM that starts says its port if it is interrupted meanwhile. That JVM prints
+    a stack trace and never ends.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    earlier = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 def ignore_signals() -> None:

@@ -110,7 +110,8 @@ class TestErrors:
 
     def test_interrupt_exits_with_130(self, ingest, monkeypatch):
         monkeypatch.setattr(app, "application", lambda _word: _failing(KeyboardInterrupt()))
-        assert ingest("--version").code == 130
+        result = ingest("--version")
+        assert (result.code, result.err) == (130, "interrupted\n")
 
 
 def _failing(error):

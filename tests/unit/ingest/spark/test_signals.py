@@ -1,12 +1,13 @@
-"""Signals under spark-submit, if its JVM has ended; tests/fault/test_signals.py has those of a running one."""
+"""Signals while a JVM starts, or has ended; tests/fault/test_signals.py has those of a running one."""
 
+import signal
 import socket
 
 import pytest
 from pyspark import SparkContext
 
 from ingest.api import IngestError
-from ingest.spark.signals import forward_signals
+from ingest.spark.signals import forward_signals, interrupt_held
 
 
 def test_jvm_that_has_ended_is_reported(monkeypatch: pytest.MonkeyPatch):
@@ -20,3 +21,14 @@ def test_jvm_that_has_ended_is_reported(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(IngestError, match="cannot set signal handlers") as error:
         forward_signals(lambda _number: None)
     assert error.value.code == "jvm_lost"
+
+
+def test_interrupt_waits_until_the_end_of_the_block():
+    reached = False
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block shows when the signal arrives
+        with interrupt_held():
+            signal.raise_signal(signal.SIGINT)
+            reached = True
+        pytest.fail("not interrupted")
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
