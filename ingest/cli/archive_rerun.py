@@ -38,6 +38,14 @@ def rerun(  # noqa: PLR0913 - the options of the command
     to: Annotated[str | None, typer.Option(metavar="TIME", help="Only records before this timestamp.")] = None,
     keep: KeepOption = False,
     exclusive: ExclusiveOption = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Allow columns with other types than in the other partitions: readers fail until all are written "
+            "again.",
+        ),
+    ] = False,
 ) -> None:
     """
     Write a partition again: read the topics, run the pipeline as it is now, and make the new batch current.
@@ -61,9 +69,8 @@ def rerun(  # noqa: PLR0913 - the options of the command
     set_up_logs(configuration, is_watched=True)
     archived = archived_table(configuration, table)
     start_ms, end_ms = (None if each is None else moment_of(each) for each in (from_, to))
-    run = ArchiveRerun(
-        configuration, catalog, archived, RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep)
-    )
+    request = RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep, other_types=force)
+    run = ArchiveRerun(configuration, catalog, archived, request)
     with _interruptible(), private_files(), out.progress("records") as advance:
         result = run.run(on_records=advance, on_wait=lambda reason: out.note(f"waits for {reason}", "dim"))
     counts = result.counts

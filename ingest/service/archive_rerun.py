@@ -7,7 +7,7 @@ events the pipeline drops now, or whose times are of another partition now.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,13 +23,19 @@ from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
-from sinks.archive.errors import NoArchiveBatchError
+from sinks.archive.column_types import current_batches, refuse_other_types
+from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.rerun import Rerun
 from sinks.archive.reruns import leases, of_partition
 from sinks.files.root import root_errors
+
+_OTHER_TYPES = (
+    "set the former type, or archive into another table; --force writes the partition nevertheless: no reader reads "
+    "the table then until every partition is written again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class RerunRequest:
         end_ms: only records with an earlier timestamp; None for all.
         exclusive: refuse to run beside another process that writes a batch of the partition.
         is_kept: no cleanup removes the batch.
+        other_types: columns may have other types than in the other partitions.
     """
 
     value: str
@@ -50,6 +57,7 @@ class RerunRequest:
     end_ms: int | None = None
     exclusive: bool = False
     is_kept: bool = False
+    other_types: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,8 @@ class ArchiveRerun:
 
         Raises:
             ConflictError: with `exclusive`, another process writes a batch of the partition; or a replay of the
-                pipeline runs, the stream does not answer, or a topic was recreated.
+                pipeline runs, the stream does not answer, a topic was recreated, or a column has another type than in
+                the newest other partition.
             NotFoundError: the pipeline has acknowledged no record of the range.
             NoArchiveBatchError: the partition has no rows, and gets none. Unless the service runs, it does not exist
                 then.
@@ -127,6 +136,8 @@ class ArchiveRerun:
         """
         request, pipeline = self._request, self._sink.pipeline
         partition = Partition(self._table.root, self._table.rule.folder_of(request.value))
+        if not request.other_types:
+            self._refuse_other_types()
         with ExitStack() as opened:
             streams = opened.enter_context(streams_of(self._configuration, self._table))
             (stream,) = streams
@@ -172,6 +183,15 @@ class ArchiveRerun:
                 copied.rows,
                 without_letter,
             )
+
+    def _refuse_other_types(self) -> None:
+        """Spark reads no table in which a column has two types."""
+        with root_errors(self._table.root):
+            others = self._table.partitions(None)
+            others.pop(self._request.value, None)
+            # a damaged partition is written again too, in any order
+            with suppress(ArchiveCorruptError):
+                refuse_other_types(current_batches(others), self._table.settings.typed_columns, hint=_OTHER_TYPES)
 
     def _without_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
         """Records that fail only now, such as those that a filter has dropped before."""

@@ -15,6 +15,7 @@ from ingest.service.archived_tables import ArchivedTable
 from ingest.spark.archive_tables import HIVE, SqlTable, Statements
 from ingest.spark.session import close_session, open_session
 from ingest.spark.state import session_options
+from sinks.archive.column_types import current_batches, refuse_other_types
 from sinks.archive.columns import ColumnType, columns_of
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.switching import later_files, switch
@@ -75,15 +76,12 @@ def register(configuration: Configuration, table: ArchivedTable) -> RegisterResu
         ArchiveCorruptError: a pointer is damaged.
         IngestError: `archive_sql`: Spark refuses a statement.
     """
-    current, unread = {}, 0
     with root_errors(table.root):
-        table.settings.refuse_other_types(table.root, every_partition=True)
-        for value, partition in table.partitions(None).items():
-            batch_id = partition.current()
-            if batch_id is None:
-                unread += 1
-            else:
-                current[value] = partition.path(batch_id)
+        partitions = table.partitions(None)
+        batches = list(current_batches(partitions))
+        refuse_other_types(batches, table.settings.typed_columns, every=True)
+    current = {each.value: each.partition.path(each.id) for each in sorted(batches, key=lambda each: each.value)}
+    unread = len(partitions) - len(current)
     sql = sql_table(table)
     if has_metastore(configuration):
         with _session(configuration) as session:

@@ -1,45 +1,90 @@
 """The types of the columns of an archive: those of new files must be those of its files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ingest.api import ConflictError
 from sinks.archive.columns import Column
-from sinks.archive.layout import NO_TIME, ArchiveFormat, PartitionRule
-from sinks.archive.partition import Partition, partitions
+from sinks.archive.layout import NO_TIME, ArchiveFormat
+from sinks.archive.partition import Partition
 from sinks.archive.reading import types_in
-from sinks.files.root import Root
+
+ANOTHER_TYPE = (
+    "set the former type, or archive into another table; or write every partition again with "
+    "'ingest archive rerun --force' while the service is stopped"
+)
+"""The hint if the file declares another type."""
+
+
+class CurrentBatch(NamedTuple):
+    """
+    The batch of a partition that readers read.
+
+    Attributes:
+        value: of the partition.
+        partition: that has the batch.
+        id: of the batch.
+    """
+
+    value: str
+    partition: Partition
+    id: int
+
+
+def current_batches(found: Mapping[str, Partition]) -> Iterator[CurrentBatch]:
+    """
+    The current batches of partitions, of the newest partition first; a partition without one is left out.
+
+    Args:
+        found: value -> partition.
+
+    Raises:
+        ArchiveCorruptError: a pointer is damaged.
+        OSError: of the file system.
+    """
+    for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
+        current = found[value].current()
+        if current is not None:
+            yield CurrentBatch(value, found[value], current)
 
 
 def refuse_other_types(
-    root: Root, rule: PartitionRule, columns: Sequence[Column], *, every_partition: bool = False
+    batches: Iterable[CurrentBatch], columns: Sequence[Column], *, every: bool = False, hint: str = ANOTHER_TYPE
 ) -> None:
     """
-    Refuse columns that the newest Parquet file of the newest partition has with other types: Spark reads no such table.
+    Refuse columns that files of a table have with other types: Spark reads no such table.
 
-    Of a file only the end is read. Lines of JSON have no types.
+    Of a file only the end is read.
 
     Args:
-        root: of the table.
-        rule: names the partitions.
-        columns: of the files that will be written, in Parquet.
-        every_partition: also look at the newest file of each other partition.
+        batches: of which the newest Parquet file is looked at: of the first batch that has one.
+        columns: of the files that will be written, in Parquet; none of lines of JSON.
+        every: look at the newest file of each batch.
+        hint: what the user can do.
 
     Raises:
         ConflictError: `archive_columns_differ`.
         ArchiveCorruptError: the pointer or the file is damaged.
         OSError: of the file system.
     """
-    for path in _newest(root, rule):
-        found = types_in(root, path)
+    if not columns:
+        return
+    for batch in batches:
+        parts = [str(name) for name in batch.partition.parts(batch.id)]
+        files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
+        if not files:
+            continue
+        path = batch.partition.path(batch.id, files[-1])
+        found = types_in(batch.partition.root, path)
         for name, declared in columns:
             if found.get(name, declared) != declared:
                 raise ConflictError(
-                    f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of "{root}"',
+                    f'column "{name}" is {declared} in the file, and {found[name]} in "{path}" of '
+                    f'"{batch.partition.root}"',
                     code="archive_columns_differ",
-                    hint="set the former type, or archive into another table; or write every partition again with "
-                    "'ingest archive rerun' while the service is stopped",
+                    hint=hint,
                 )
-        if not every_partition:
+        if not every:
             return
 
 
@@ -72,15 +117,3 @@ def refuse_mixed_types(partition: Partition, batch_id: int) -> None:
                     hint="set the former type; or, if the topics still have all records of the partition, write it "
                     "again without --from and --to while the service is stopped",
                 )
-
-
-def _newest(root: Root, rule: PartitionRule) -> Iterator[str]:
-    """The newest Parquet file that readers read in each partition, of the newest partition first."""
-    found = partitions(root, rule)
-    for value in sorted(found, key=lambda each: (each != NO_TIME, each), reverse=True):
-        partition = found[value]
-        current = partition.current()
-        parts = [] if current is None else [str(name) for name in partition.parts(current)]
-        files = [name for name in parts if name.endswith(ArchiveFormat.PARQUET.suffix)]
-        if current is not None and files:
-            yield partition.path(current, files[-1])

@@ -19,7 +19,7 @@ from ingest.api import (
     SinkWriter,
     option,
 )
-from sinks.archive.columns import ColumnOptions, columns_of, plain_row_maker, row_maker
+from sinks.archive.columns import Column, ColumnOptions, columns_of, plain_row_maker, row_maker
 from sinks.archive.event_times import NO_LIMIT_MS, EventPartitions, EventTimes
 from sinks.archive.layout import ArchiveFormat, PartitionRule, is_reserved, is_table_name
 from sinks.files.root import Root, open_root, root_errors
@@ -125,6 +125,11 @@ class ArchiveSettings(SinkSettings):
         return PartitionRule(*next(iter(self.partition.items())))
 
     @property
+    def typed_columns(self) -> tuple[Column, ...]:
+        """The columns of Parquet; none of lines of JSON, which have no types."""
+        return columns_of(self.columns) if self.format is ArchiveFormat.PARQUET else ()
+
+    @property
     def times(self) -> EventTimes:
         """Which event times are accepted."""
         keeps_no_time = self.on_no_time is OnNoTime.DEFAULT_PARTITION
@@ -139,19 +144,19 @@ class ArchiveSettings(SinkSettings):
         """
         return open_root(f"{self.root.rstrip('/')}/{self.table}")
 
-    def refuse_other_types(self, root: Root, *, every_partition: bool = False) -> None:
+    def refuse_other_types(self, root: Root) -> None:
         """
-        Refuse columns that the newest file of the table, or of each partition, has with other types.
+        Refuse columns that the newest file of the table has with other types.
 
         Raises:
             ConflictError: `archive_columns_differ`.
             ArchiveCorruptError: the pointer or the file is damaged.
             OSError: of the file system.
         """
-        from sinks.archive.column_types import refuse_other_types
+        from sinks.archive.column_types import current_batches, refuse_other_types
+        from sinks.archive.partition import partitions
 
-        if self.format is ArchiveFormat.PARQUET:
-            refuse_other_types(root, self.rule, columns_of(self.columns), every_partition=every_partition)
+        refuse_other_types(current_batches(partitions(root, self.rule)), self.typed_columns)
 
 
 class Archive(Sink[ArchiveSettings]):

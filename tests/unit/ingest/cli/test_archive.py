@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sinks.archive.layout import SUCCESS, PartName
+from sinks.archive.layout import CURRENT, SUCCESS, WRITERS, PartName
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
 from sinks.archive.switching import switch
@@ -135,6 +135,20 @@ def test_register_refuses_a_column_of_another_type(ingest, partition, folder):
     assert 'column "amount" is int64 in the file, and float64 in' in refused.err
 
 
+def test_register_reads_each_pointer_once(ingest, partition, monkeypatch):
+    write_rows(partition, {"amount": [1]})
+    read: list[str] = []
+    before = LocalRoot.read
+
+    def recorded(root: LocalRoot, path: str, *most: int) -> bytes:
+        read.append(path)
+        return before(root, path, *most)
+
+    monkeypatch.setattr(LocalRoot, "read", recorded)
+    assert ingest("archive", "register", *OF_TABLE).code == 0
+    assert read == [f"{partition.folder}/{CURRENT}"]
+
+
 def test_register_prints_statements_without_a_metastore(ingest, partition, folder):
     write_rows(partition, {"amount": [1]})
     result = ingest("archive", "register", *OF_TABLE)
@@ -186,6 +200,21 @@ def test_interrupted_join_says_what_stays(ingest, partition, monkeypatch):
     result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
     assert (result.code, partition.current()) == (130, FIRST_S)
     assert result.err == "interrupted; the older batch stays current, unless the new one is already\n"
+
+
+def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partition):
+    root = partition.root
+    root.make_folder(WRITERS)
+    root.write(f"{WRITERS}/other.json", b"")  # refuses the re-run after the types
+    to_be_written = ("rerun", *OF_TABLE, "--dt", "20151211")
+    assert 'the writer "other"' in ingest("archive", *to_be_written).err  # a damaged file has no types
+    write_rows(partition, {"amount": [1.5]})
+    refused = ingest("archive", *to_be_written)
+    assert refused.code == 4
+    assert 'column "amount" is int64 in the file, and float64 in "dt=20151210/' in refused.err
+    assert "--force writes the partition nevertheless" in refused.err
+    assert 'the writer "other"' in ingest("archive", *to_be_written, "--force").err
+    assert 'the writer "other"' in ingest("archive", "rerun", *OF_TABLE, "--dt", "20151210").err
 
 
 @pytest.mark.parametrize(

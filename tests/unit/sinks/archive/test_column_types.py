@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, SinkContext
+from sinks.archive.column_types import current_batches, refuse_other_types
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.layout import NO_TIME
-from sinks.archive.partition import Partition
+from sinks.archive.partition import Partition, partitions
 from sinks.archive.sink import Archive, ArchiveSettings, OnNoTime
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
@@ -83,8 +84,10 @@ def test_each_partition_is_looked_at_if_wanted(tmp_path: Path) -> None:
     written(tmp_path, "int64", DAY_MS)
     declared, root = settings(tmp_path, "int64"), LocalRoot(tmp_path / "customer")
     declared.refuse_other_types(root)
+    batches = list(current_batches(partitions(root, declared.rule)))
+    assert [each.value for each in batches] == ["20151210", "20151209"]
     with pytest.raises(ConflictError, match="dt=20151209"):
-        declared.refuse_other_types(root, every_partition=True)
+        refuse_other_types(batches, declared.typed_columns, every=True)
 
 
 def test_damaged_file_is_named(tmp_path: Path) -> None:
