@@ -32,58 +32,53 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     """
     from ingest.clock import now_ms
     from ingest.formats.times import moment
-    from ingest.service.archive_sql import sql_paths
-    from sinks.archive.cleanup import BatchState, entries_of
-    from sinks.archive.reruns import leases
-    from sinks.files.root import root_errors
+    from ingest.service.archive_history import history_of
 
     configuration, archived = opened(out, file, table)
-    located = sql_paths(configuration, archived)
+    found = history_of(configuration, archived, dt, now_ms=now_ms())
     rows: list[tuple[str, ...]] = []
-    differing: list[tuple[str, str]] = []  # value of a partition, and how its SQL location differs
-    unread: list[tuple[str, str]] = []  # value of a partition, and its newest complete batch
-    with root_errors(archived.root):
-        reruns = list(leases(archived.root, now_ms()))
-        for value, partition in archived.partitions(dt).items():
-            entries = entries_of(partition, reruns)
-            complete = [str(each.batch_id) for each in entries if each.state is BatchState.COMPLETE]
-            if complete and all(each.state is not BatchState.CURRENT for each in entries):
-                unread.append((value, complete[-1]))
-            for entry in entries:
-                path = f"{partition.folder}/{entry.name}"
-                is_located = located.get(value) == path
-                if entry.state is BatchState.CURRENT and value in located and not is_located:
-                    differing.append((value, f"current is {entry.name}, SQL reads {located[value]}"))
-                since = "" if entry.superseded_ms is None else moment(entry.superseded_ms)
-                if out.is_json:
-                    out.json(
-                        {
-                            "partition": value,
-                            "batch": entry.name,
-                            "status": entry.state.value,
-                            "kept": entry.is_kept,
-                            "sql": is_located,
-                            "files": entry.files,
-                            "bytes": entry.size_bytes,
-                            "superseded": since or None,
-                            "owner": entry.owner,
-                        }
-                    )
-                marks = [*(["kept"] if entry.is_kept else []), *(["SQL"] if is_located else [])]
-                status = ", ".join([entry.state.value, *marks])
-                rows.append((path, status, f"{entry.files:,}", size(entry.size_bytes), since, entry.owner))
+    for partition in found:
+        for batch in partition.batches:
+            path, state = partition.path(batch), batch.state.value
+            is_located = partition.sql_path == path
+            since = "" if batch.superseded_ms is None else moment(batch.superseded_ms)
+            if out.is_json:
+                out.json(
+                    {
+                        "partition": partition.value,
+                        "batch": batch.id,
+                        "path": path,
+                        "status": state,
+                        "kept": batch.is_kept,
+                        "sql": is_located,
+                        "files": batch.files,
+                        "bytes": batch.size_bytes,
+                        "superseded": since or None,
+                        "owner": batch.owner,
+                    }
+                )
+            status = ", ".join([state, *["kept"] * batch.is_kept, *["SQL"] * is_located])
+            rows.append((path, status, f"{batch.files:,}", size(batch.size_bytes), since, batch.owner))
+        for name in partition.foreign:
+            path = f"{partition.folder}/{name}"
+            if out.is_json:
+                none = {"kept": False, "sql": False, "files": 0, "bytes": 0, "superseded": None, "owner": ""}
+                out.json({"partition": partition.value, "batch": None, "path": path, "status": "foreign", **none})
+            rows.append((path, "foreign", "0", size(0), "", ""))
     if not rows:
         root = archived.settings.root
         out.note(f'no partition at "{root}/{table}"; a relative root starts at the current folder', "yellow")
     if rows and not out.is_json:
         out.table(("batch", "status", "#files", "#size", "not current since", "created by"), rows)
+    differing = [(each.value, each.sql_difference) for each in found if each.sql_difference is not None]
     for value, difference in differing:
         out.note(f"differs: {archived.rule.column}={value}: {difference}", "yellow")
-    for value, batch in unread:
-        out.note(f"{value}: no batch is current, so readers see no rows; batch {batch} is complete", "yellow")
+    unread = [(each.value, each.unread.id) for each in found if each.unread is not None]
+    for value, batch_id in unread:
+        out.note(f"{value}: no batch is current, so readers see no rows; batch {batch_id} is complete", "yellow")
     out.done(counted(len(rows), "batch", "batches"))
-    for value, batch in unread[:1]:
-        out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch}")
+    for value, batch_id in unread[:1]:
+        out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch_id}")
     for value, _ in differing[:1]:
         out.next(f"ingest archive point {file} {table} --dt {value}")
 

@@ -37,9 +37,8 @@ def cleanup(  # noqa: PLR0913 - the options of the command
     from ingest.api import ConfigError
     from ingest.clock import now_ms
     from ingest.formats.durations import milliseconds
-    from ingest.service.archive_sql import sql_paths
-    from sinks.archive.cleanup import MIN_AGE_MS, clean_up, files_to_remove, plan_cleanup
-    from sinks.files.root import root_errors
+    from ingest.service.archive_cleanup import CleanupRequest, clean_up_table
+    from sinks.archive.cleanup import MIN_AGE_MS
 
     age_ms = milliseconds("--older-than", older_than)
     if age_ms < MIN_AGE_MS and not force:
@@ -48,7 +47,6 @@ def cleanup(  # noqa: PLR0913 - the options of the command
             hint="add --force if none does",
         )
     configuration, archived = opened(out, file, table)
-    located = set(sql_paths(configuration, archived).values())
 
     def show(path: str) -> None:
         if out.is_json:
@@ -56,21 +54,26 @@ def cleanup(  # noqa: PLR0913 - the options of the command
         else:
             out.line(path)
 
-    with root_errors(archived.root):
-        plan = plan_cleanup(archived.partitions(dt).values(), now_ms(), age_ms, located=located, incomplete=incomplete)
-        if dry_run:
-            for path in files_to_remove(plan):
-                show(path)
-            removed = [entry for _, entry in plan.batches]
-        else:
-            removed = clean_up(plan, now_ms(), show)
-    for path in plan.foreign:
+    request = CleanupRequest(dt, age_ms, incomplete=incomplete, is_dry_run=dry_run)
+    result = clean_up_table(configuration, archived, request, now_ms=now_ms(), on_file=show)
+    if out.is_json:
+        out.json(
+            {
+                "table": table,
+                "dry_run": dry_run,
+                "batches": result.batches,
+                "bytes": result.size_bytes,
+                "kept": dict(result.kept),
+                "foreign": result.foreign,
+            }
+        )
+        return
+    for path in result.foreign:
         out.note(f"foreign: {path}", "yellow")
-    for path, reason in sorted(plan.kept.items()):
+    for path, reason in sorted(result.kept.items()):
         out.note(f"kept: {path}: {reason}", "dim")
-    amount = size(sum(entry.size_bytes for entry in removed))
     verb = "would be removed" if dry_run else "removed"
-    out.done(f"{counted(len(removed), 'batch', 'batches')} {verb}, {amount}")
-    if dry_run and removed:
+    out.done(f"{counted(result.batches, 'batch', 'batches')} {verb}, {size(result.size_bytes)}")
+    if dry_run and result.batches:
         given = [f"--older-than {older_than}", *([f"--dt {dt}"] if dt else []), *(["--incomplete"] * incomplete)]
         out.next(" ".join(["ingest archive cleanup", file, table, *given, *(["--force"] * force)]))

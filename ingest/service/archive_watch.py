@@ -9,7 +9,7 @@ from ingest.service.archived_tables import ArchivedTable, archived_tables
 from ingest.service.duties import Duties
 from ingest.service.pipeline import Shared
 from ingest.service.table_watch import Measures, TableWatch
-from sinks.archive.cleanup import BatchState, PartitionEntry, entries_of
+from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.reruns import leases
 from sinks.files.root import root_errors
 
@@ -38,14 +38,14 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with root_errors(table.root):
         reruns = list(leases(table.root, now_ms()))
-        entries = [entry for partition in table.partitions(None).values() for entry in entries_of(partition, reruns)]
+        batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, reruns)]
 
-    def of(state: BatchState) -> list[PartitionEntry]:
-        return [entry for entry in entries if entry.state is state]
+    def of(state: BatchState) -> list[FoundBatch]:
+        return [batch for batch in batches if batch.state is state]
 
     size = ArchiveSize(
-        sum(entry.files for entry in of(BatchState.CURRENT)),
-        sum(entry.size_bytes for entry in of(BatchState.COMPLETE)),
+        sum(batch.files for batch in of(BatchState.CURRENT)),
+        sum(batch.size_bytes for batch in of(BatchState.COMPLETE)),
         len(of(BatchState.INCOMPLETE)),
     )
     return {table.name: size}

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ingest import failpoint
-from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, batch_folder, kind_in_batch
+from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, leases, of_partition
 from sinks.archive.switching import superseded_ms
@@ -28,7 +28,7 @@ MIN_AGE_MS = 24 * 3_600_000
 
 
 class BatchState(StrEnum):
-    """What a batch, or another entry of the folder of a partition, is."""
+    """How far a batch has come."""
 
     CURRENT = "current"
     """Readers read it."""
@@ -38,17 +38,14 @@ class BatchState(StrEnum):
     """A re-run writes it."""
     INCOMPLETE = "incomplete"
     """Its process has ended before it was complete; readers are never pointed at it."""
-    FOREIGN = "foreign"
-    """Not written by this product."""
 
 
-class PartitionEntry(NamedTuple):
+class FoundBatch(NamedTuple):
     """
-    A batch of a partition, or another entry of its folder.
+    A batch in the folder of its partition.
 
     Attributes:
-        name: of the entry.
-        batch_id: None for a foreign entry.
+        id: of the batch.
         state: of it.
         is_kept: whether it has `_KEEP`.
         superseded_ms: since when it is not current, ms since the epoch; None for the current one, or if unknown.
@@ -57,14 +54,13 @@ class PartitionEntry(NamedTuple):
         owner: what has created it.
     """
 
-    name: str
-    batch_id: int | None
+    id: int
     state: BatchState
-    is_kept: bool = False
-    superseded_ms: int | None = None
-    size_bytes: int = 0
-    files: int = 0
-    owner: str = ""
+    is_kept: bool
+    superseded_ms: int | None
+    size_bytes: int
+    files: int
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +74,14 @@ class CleanupPlan:
         foreign: paths that this product has not written.
     """
 
-    batches: tuple[tuple[Partition, PartitionEntry], ...]
+    batches: tuple[tuple[Partition, FoundBatch], ...]
     kept: dict[str, str]
     foreign: tuple[str, ...]
 
 
-def entries_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[PartitionEntry]:
+def batches_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[FoundBatch]:
     """
-    The entries of a partition, foreign ones last; a damaged pointer makes no batch current.
+    The batches of a partition, oldest first; a damaged pointer makes no batch current.
 
     Args:
         partition: of the table.
@@ -112,19 +108,10 @@ def entries_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[Parti
         )
         parts = [entry for entry in entries if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART]
         since_ms = None if is_current else superseded_ms(partition, batch_id, entries)
-        found.append(
-            PartitionEntry(
-                batch_folder(batch_id),
-                batch_id,
-                state,
-                KEEP in markers,
-                since_ms,
-                sum(part.size for part in parts),
-                len(parts),
-                partition.owner(batch_id),
-            )
-        )
-    return [*found, *(PartitionEntry(name, None, BatchState.FOREIGN) for name in partition.foreign())]
+        size_bytes = sum(part.size for part in parts)
+        owner = partition.owner(batch_id)
+        found.append(FoundBatch(batch_id, state, KEEP in markers, since_ms, size_bytes, len(parts), owner))
+    return found
 
 
 def plan_cleanup(
@@ -148,31 +135,31 @@ def plan_cleanup(
     Raises:
         OSError: of the file system.
     """
-    removed: list[tuple[Partition, PartitionEntry]] = []
+    removed: list[tuple[Partition, FoundBatch]] = []
     kept: dict[str, str] = {}
     foreign: list[str] = []
     reruns = [lease for root in {each.root for each in partitions} for lease in leases(root, now_ms)]
     for partition in partitions:
-        entries = entries_of(partition, reruns)
-        has_current = any(entry.state is BatchState.CURRENT for entry in entries)
-        for entry in entries:
-            path = f"{partition.folder}/{entry.name}"
-            if entry.state is BatchState.FOREIGN:
-                foreign.append(path)
-            elif entry.batch_id is not None and _may_be_removed(partition, entry, incomplete=incomplete):
-                foreign += _foreign_files(partition, entry.batch_id)
-                if entry.superseded_ms is None or now_ms - entry.superseded_ms < age_ms:
-                    continue
-                if reason := _why_kept(entry, has_current=has_current, is_located=path in located):
-                    kept[path] = reason
-                else:
-                    removed.append((partition, entry))
+        batches = batches_of(partition, reruns)
+        has_current = any(batch.state is BatchState.CURRENT for batch in batches)
+        for batch in batches:
+            if not _may_be_removed(partition, batch, incomplete=incomplete):
+                continue
+            foreign += _foreign_files(partition, batch.id)
+            if batch.superseded_ms is None or now_ms - batch.superseded_ms < age_ms:
+                continue
+            path = partition.path(batch.id)
+            if reason := _why_kept(batch, has_current=has_current, is_located=path in located):
+                kept[path] = reason
+            else:
+                removed.append((partition, batch))
+        foreign += [f"{partition.folder}/{name}" for name in partition.foreign()]
     return CleanupPlan(tuple(removed), kept, tuple(sorted(foreign)))
 
 
 def clean_up(
     plan: CleanupPlan, now_ms: int, on_removed: Callable[[str], object] = lambda _path: None
-) -> list[PartitionEntry]:
+) -> list[FoundBatch]:
     """
     Remove what a plan says.
 
@@ -188,46 +175,44 @@ def clean_up(
         OSError: of the file system; the next cleanup removes the rest.
     """
     removed = []
-    for partition, entry in plan.batches:
-        assert entry.batch_id is not None  # noqa: S101 - for mypy: a foreign entry is in no plan
-        folder, root = partition.path(entry.batch_id), partition.root
+    for partition, batch in plan.batches:
+        folder, root = partition.path(batch.id), partition.root
         was_complete = root.exists(f"{folder}/{SUCCESS}")
         root.remove_file(f"{folder}/{SUCCESS}")
         failpoint.point("archive_hidden")()
         is_kept = root.exists(f"{folder}/{KEEP}")
-        if is_kept or partition.pointed() == entry.batch_id or _is_written(partition, entry.batch_id, now_ms):
+        if is_kept or partition.pointed() == batch.id or _is_written(partition, batch.id, now_ms):
             if was_complete:
                 root.write(f"{folder}/{SUCCESS}", b"")
             continue
         if was_complete:
             on_removed(f"{folder}/{SUCCESS}")
-        for path in _files(partition, entry.batch_id):
+        for path in _files(partition, batch.id):
             root.remove_file(path)
             on_removed(path)
         root.remove_empty_folder(folder)
-        removed.append(entry)
+        removed.append(batch)
     return removed
 
 
 def files_to_remove(plan: CleanupPlan) -> Iterator[str]:
     """The paths of the files that `clean_up` removes, in its order."""
-    for partition, entry in plan.batches:
-        assert entry.batch_id is not None  # noqa: S101 - for mypy, as above
-        yield from _files(partition, entry.batch_id)
+    for partition, batch in plan.batches:
+        yield from _files(partition, batch.id)
 
 
-def _may_be_removed(partition: Partition, entry: PartitionEntry, *, incomplete: bool) -> bool:
+def _may_be_removed(partition: Partition, batch: FoundBatch, *, incomplete: bool) -> bool:
     """Whether the kind of a batch is removed; one without `_SUCCESS` was hidden by a cleanup that was then killed."""
-    if entry.state is not BatchState.INCOMPLETE:
-        return entry.state is BatchState.COMPLETE
-    is_hidden = entry.batch_id is not None and partition.root.exists(partition.path(entry.batch_id, SUPERSEDED))
-    return (incomplete or is_hidden) and partition.pointed() != entry.batch_id
+    if batch.state is not BatchState.INCOMPLETE:
+        return batch.state is BatchState.COMPLETE
+    is_hidden = partition.root.exists(partition.path(batch.id, SUPERSEDED))
+    return (incomplete or is_hidden) and partition.pointed() != batch.id
 
 
-def _why_kept(entry: PartitionEntry, *, has_current: bool, is_located: bool) -> str:
+def _why_kept(batch: FoundBatch, *, has_current: bool, is_located: bool) -> str:
     if not has_current:
         return "the partition has no current batch"
-    if entry.is_kept:
+    if batch.is_kept:
         return f"it has {KEEP}"
     return "an SQL location names it" if is_located else ""
 

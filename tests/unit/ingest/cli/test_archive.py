@@ -50,11 +50,13 @@ def test_history(ingest, partition):
     put_lease(partition.root, RerunLease("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
     assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
-        (f"batch_id={FIRST_S}", "current", 1, "test"),
-        (f"batch_id={SECOND_S}", "writing", 1, "test"),
-        (f"batch_id={late}", "incomplete", 0, "archive rerun"),
-        ("batchid=1", "foreign", 0, ""),
+        (FIRST_S, "current", 1, "test"),
+        (SECOND_S, "writing", 1, "test"),
+        (late, "incomplete", 0, "archive rerun"),
+        (None, "foreign", 0, ""),
     ]
+    assert [each["path"] for each in lines[-2:]] == [partition.path(late), "dt=20151210/batchid=1"]
+    assert len({tuple(each) for each in lines}) == 1  # all have the same names
     text = ingest("archive", "history", *OF_TABLE)
     assert (text.code, "foreign" in text.out, "4 batches" in text.err) == (0, True, True)
 
@@ -106,8 +108,16 @@ def test_3c10_cleanup(ingest, partition):
     assert f"ingest archive cleanup {' '.join((*OF_TABLE, *options))}" in hint
     refused = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h")
     assert (refused.code, "--force" in refused.err) == (2, True)
-    done = ingest("archive", "cleanup", *OF_TABLE, "--older-than", "1h", "--force", "--dt", "20151210")
-    assert (done.code, done.out.splitlines()) == (0, dry)
+    partition.root.write(f"{partition.folder}/mine.txt", b"")
+    foreign = [f"{partition.folder}/mine.txt"]
+    summary = {"table": "customer", "batches": 1, "bytes": 4, "kept": {}, "foreign": foreign}
+    *_, told = ingest("archive", "cleanup", *OF_TABLE, "--dry-run", "--output", "json").lines
+    assert told == {**summary, "dry_run": True}
+    done = ingest(
+        *("archive", "cleanup", *OF_TABLE, "--older-than", "1h", "--force", "--dt", "20151210", "--output", "json")
+    )
+    *paths, told = done.lines
+    assert (done.code, [each["path"] for each in paths], told) == (0, dry, {**summary, "dry_run": False})
     assert partition.batch_ids() == [SECOND_S, SECOND_S + 1]
     now = partition.root._folder.stat().st_mtime - 8 * 86_400
     for entry in partition.root.entries(partition.path(SECOND_S + 1)):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import NotFoundError
-from sinks.archive.cleanup import BatchState, CleanupPlan, clean_up, entries_of, files_to_remove, plan_cleanup
+from sinks.archive.cleanup import BatchState, CleanupPlan, batches_of, clean_up, files_to_remove, plan_cleanup
 from sinks.archive.layout import RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.reruns import RerunLease, put_lease
@@ -39,7 +39,7 @@ def partition(root: Path) -> Partition:
 
 
 def removed(partition: Partition, now_ms: int, **options: object) -> list[str]:
-    return [entry.name for _, entry in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
+    return [f"batch_id={batch.id}" for _, batch in plan_cleanup([partition], now_ms, WEEK_MS, **options).batches]  # type: ignore[arg-type]
 
 
 def reported(plan: CleanupPlan) -> list[str]:
@@ -47,7 +47,7 @@ def reported(plan: CleanupPlan) -> list[str]:
     announced = list(files_to_remove(plan))
     assert all(partition.root.exists(path) for path in announced for partition, _ in plan.batches)
     found: list[str] = []
-    assert clean_up(plan, NOW_MS, found.append) == [entry for _, entry in plan.batches]
+    assert clean_up(plan, NOW_MS, found.append) == [batch for _, batch in plan.batches]
     assert found == announced
     return found
 
@@ -123,9 +123,9 @@ class TestCleanup:
 
         switch(partition, SECOND_S, NOW_MS)
         plan = plan_cleanup([partition], NOW_MS + WEEK_MS, WEEK_MS)
-        (batch,) = plan.batches
-        stored = replace(plan, batches=((Partition(ObjectStore(root), partition.folder), batch[1]),))
-        assert [entry.batch_id for entry in clean_up(stored, NOW_MS + WEEK_MS)] == [FIRST_S]
+        ((_, old),) = plan.batches
+        stored = replace(plan, batches=((Partition(ObjectStore(root), partition.folder), old),))
+        assert [batch.id for batch in clean_up(stored, NOW_MS + WEEK_MS)] == [FIRST_S]
 
     def test_3c11_kept_batch_stays_until_unkeep(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
@@ -167,7 +167,7 @@ class TestCleanup:
         partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
-        status = {entry.batch_id: (entry.state, entry.owner) for entry in entries_of(partition, ())}
+        status = {batch.id: (batch.state, batch.owner) for batch in batches_of(partition, ())}
         assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
         assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
@@ -201,7 +201,7 @@ class TestCleanup:
         assert plan.foreign == (*foreign[:1], partition.path(FIRST_S, "mine.txt"), *foreign[1:])
         clean_up(plan, NOW_MS + WEEK_MS)
         assert all(partition.root.exists(path) for path in plan.foreign)
-        assert [entry.name for entry in entries_of(partition, ()) if entry.batch_id is None] == names
+        assert [batch.id for batch in batches_of(partition, ())] == [FIRST_S, SECOND_S]  # it has the file
 
     def test_partition_without_a_pointer_loses_nothing(self, partition: Partition) -> None:
         partition.root.remove_file(f"{partition.folder}/_CURRENT")
