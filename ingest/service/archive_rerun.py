@@ -24,12 +24,11 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_plan import unlogged_pieces
 from sinks.archive.column_types import current_batches, refuse_other_types
+from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
-from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
 from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import leases, of_partition
 from sinks.files.root import root_errors
 
 _OTHER_TYPES = (
@@ -142,10 +141,10 @@ class ArchiveRerun:
             streams = opened.enter_context(streams_of(self._configuration, self._table))
             (stream,) = streams
             with root_errors(partition.root):
-                was_empty = _is_empty(partition)
+                was_empty = is_empty(partition)
             rerun = opened.enter_context(Rerun(partition, "archive rerun", exclusive=request.exclusive))
             if was_empty:
-                opened.callback(stream.while_stopped, partial(_remove_empty, partition, rerun.batch_id))
+                opened.callback(stream.while_stopped, partial(self._remove_empty, partition, rerun.batch_id))
             records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)
             job: RerunJob | None = None
             done = RecordsRead()
@@ -192,6 +191,10 @@ class ArchiveRerun:
             # a damaged partition is written again too, in any order
             with suppress(ArchiveCorruptError):
                 refuse_other_types(current_batches(others), self._table.settings.typed_columns, hint=_OTHER_TYPES)
+
+    def _remove_empty(self, partition: Partition, own_id: int) -> None:
+        with root_errors(partition.root):
+            remove_if_empty(partition, own_id, now_ms())
 
     def _without_letter(self, failed: Mapping[RecordPlace, str]) -> Mapping[RecordPlace, str]:
         """Records that fail only now, such as those that a filter has dropped before."""
@@ -252,34 +255,3 @@ class _RowsBefore:
                 code="archive_rows_failed",
                 hint="correct the pipeline, or drop such events with a filter; the current batch is unchanged",
             )
-
-
-def _is_empty(partition: Partition) -> bool:
-    """Whether it has nothing but markers of batches, none of them kept; files of other programs may have rows."""
-    return not partition.foreign() and all(
-        kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.MARKER and entry.name != KEEP
-        for each in partition.batch_ids()
-        for entry in partition.root.entries(partition.path(each))
-    )
-
-
-def _remove_empty(partition: Partition, own_id: int) -> None:
-    """
-    Remove the markers of an empty partition, unless another process writes a batch of it; no stream may run.
-
-    Args:
-        partition: that may be empty.
-        own_id: the batch that this process writes.
-    """
-    root = partition.root
-    with root_errors(root):
-        writes = of_partition(leases(root, now_ms()), partition.folder)
-        if any(each.batch_id != own_id for each in writes) or not _is_empty(partition):
-            return
-        root.remove_file(f"{partition.folder}/{CURRENT}")
-        folders = [partition.path(each) for each in partition.batch_ids()]
-        for folder in folders:
-            for name in (SUCCESS, SUPERSEDED, STARTED):
-                root.remove_file(f"{folder}/{name}")
-        for folder in (*folders, partition.folder):
-            root.remove_empty_folder(folder)

@@ -179,7 +179,7 @@ def copy_current(
             code="archive_moved",
             hint="start the command again if it is still needed",
         )
-    rerun.source = current
+    rerun.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
     if not all(stream.is_settled(rerun) for stream in streams):
         raise ConflictError(

@@ -48,7 +48,7 @@ class Rerun:
     Attributes:
         batch_id: of the batch.
         before: the batch that `finish` has superseded.
-        source: the batch from which rows were copied; None for none.
+        copied_from: the batch whose rows were copied, which has to stay current until then; None for none.
 
     Raises:
         ConflictError: `archive_rerun_runs`: with `exclusive`, another process writes a batch of the partition.
@@ -56,7 +56,7 @@ class Rerun:
 
     batch_id: int
     before: int | None = None
-    source: int | None = None
+    copied_from: int | None = None
 
     def __init__(
         self, partition: Partition, activity: str, *, exclusive: bool = False, clock_ms: Callable[[], int] = now_ms
@@ -126,7 +126,7 @@ class Rerun:
         root = self.partition.root
         with root_errors(root):
             self._check_lease()
-            if self.source is not None and self.partition.current() != self.source:
+            if self.copied_from is not None and self.partition.current() != self.copied_from:
                 raise ConflictError(
                     f'another batch of "{self.partition.folder}" became current while its rows were copied',
                     code="archive_moved",

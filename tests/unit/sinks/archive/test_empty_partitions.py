@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.service.archive_rerun import _is_empty, _remove_empty
+from ingest.clock import now_ms
+from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.layout import KEEP, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rerun import Rerun
@@ -30,24 +31,24 @@ def left(partition: Partition) -> list[str]:
 
 
 def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> None:
-    assert _is_empty(partition)
+    assert is_empty(partition)
     with Rerun(partition, "rerun") as rerun:
         partition.root.write(partition.path(rerun.batch_id, SUPERSEDED), b"")
-        _remove_empty(partition, rerun.batch_id)
+        remove_if_empty(partition, rerun.batch_id, now_ms())
     assert not partition.root.exists(partition.folder)
 
 
 def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
     clock = Clock(START_S * 1000)
     with Rerun(partition, "rerun", clock_ms=clock) as rerun, Rerun(partition, "other"):
-        _remove_empty(partition, rerun.batch_id)  # although its own lease is stale
+        remove_if_empty(partition, rerun.batch_id, now_ms())  # although its own lease is stale
         assert len(partition.batch_ids()) == 3
 
 
 def test_partition_with_rows_stays(partition: Partition) -> None:
     Stream(partition.root).run(DAY_MS, [event(1)])
     before = left(partition)
-    _remove_empty(partition, START_S)
+    remove_if_empty(partition, START_S, now_ms())
     assert left(partition) == before
 
 
@@ -62,6 +63,6 @@ def test_partition_with_files_of_others_or_a_kept_batch_stays(partition: Partiti
     partition.root.write(path, b"rows")
     before = left(partition)
     assert name in before
-    assert not _is_empty(partition)
-    _remove_empty(partition, START_S)
+    assert not is_empty(partition)
+    remove_if_empty(partition, START_S, now_ms())
     assert left(partition) == before
