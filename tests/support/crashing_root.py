@@ -1,9 +1,11 @@
 """A root that ends its process, as far as a test is concerned, at a chosen change of the file system."""
 
 import contextlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from ingest.api import StoreUnavailableError
 from sinks.files.root import Entry, Root
 
 
@@ -73,3 +75,18 @@ class CrashingRoot(Root):
             raise CrashError
         self._left -= 1
         self.changes.append(what)
+
+
+def crashes(make: Callable[[], Root], action: Callable[[Root], None]) -> list[Root]:
+    """The state after a kill at each change of an action; `make` returns the state before."""
+    found = []
+    for most in itertools.count():
+        files = make()
+        try:
+            action(CrashingRoot(files, most))
+        except (CrashError, StoreUnavailableError):  # in a task, any exception means that the batch runs again
+            found.append(files)
+        else:
+            assert len(found) > 5
+            return found
+    raise AssertionError

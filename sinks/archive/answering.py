@@ -1,0 +1,81 @@
+"""The answers of a stream to re-runs of partitions; `reruns` has the protocol."""
+
+import threading
+from collections.abc import Callable
+
+from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
+from sinks.files.root import Root
+
+
+class Answering:
+    """
+    Answers each re-run once, with a batch time.
+
+    Args:
+        writer: the stream.
+
+    Methods may be called in any thread.
+    """
+
+    def __init__(self, writer: str) -> None:
+        self._writer = writer
+        self._first_twice_ms = 0  # the batch time that a re-run is answered with
+        self._answers: dict[str, int] = {}
+        self._lock = threading.Lock()  # between reading the leases for a commit, and answering the re-runs
+
+    def start(self, last_ms: int) -> None:
+        """
+        Begin after a start of the stream.
+
+        Args:
+            last_ms: time of the last micro-batch. It may run again: it stays in the batches that it has, and a re-run
+                waits for it.
+        """
+        with self._lock:
+            self._first_twice_ms = last_ms + 1
+            self._answers = {}
+
+    def answer_all(self, root: Root, now_ms: int, is_ending: Callable[[], bool]) -> None:
+        """
+        Answer the re-runs that are not answered yet.
+
+        Args:
+            root: of the table.
+            now_ms: ms since the epoch.
+            is_ending: whether the rest is left to the next start.
+        """
+        with self._lock:
+            for lease in leases(root, now_ms):
+                if not is_ending():
+                    self._answer(root, lease)
+
+    def leases_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[RerunLease]:
+        """
+        The leases whose batches get the files of a micro-batch too; all are answered then.
+
+        Read them before the pointers: a re-run switches the pointer before it removes its lease.
+
+        Args:
+            root: of the table.
+            now_ms: ms since the epoch.
+            time_ms: batch time of the micro-batch.
+            is_replay: the batches of all leases get them, whatever the batch time.
+        """
+        with self._lock:
+            found = list(leases(root, now_ms))
+            # not lower: a call that failed has moved files, for which a re-run since then has to wait
+            self._first_twice_ms = max(self._first_twice_ms, time_ms)
+            chosen = [lease for lease in found if self._answer(root, lease) <= time_ms or is_replay]
+            self._first_twice_ms = max(self._first_twice_ms, time_ms + 1)
+        return chosen
+
+    def _answer(self, root: Root, lease: RerunLease) -> int:
+        known = self._answers.get(lease.id)
+        if known is not None:
+            return known
+        answer = answer_of(root, lease.id, self._writer)
+        if answer is None:
+            answer = Answer(self._writer, self._first_twice_ms)
+            put_answer(root, lease.id, answer)
+        self._answers[lease.id] = answer.from_ms
+        return answer.from_ms

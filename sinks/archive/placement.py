@@ -1,0 +1,125 @@
+"""Where the files of a micro-batch go: a value, from which follow what is recorded, removed, moved and copied."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import orjson
+
+from ingest.api import Batch
+from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import batch_folder
+
+
+class LastCommit(NamedTuple):
+    """
+    The micro-batch that a sink committed last, or was about to.
+
+    Attributes:
+        batch_name: "" if there is none.
+        time_ms: the batch time.
+        files: paths below the root that it, or an earlier run of it, may have written.
+    """
+
+    batch_name: str = ""
+    time_ms: int = 0
+    files: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        return orjson.dumps({"batch": self.batch_name, "time_ms": self.time_ms, "files": self.files})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> Self:
+        """
+        The inverse of `to_bytes`.
+
+        Raises:
+            ArchiveCorruptError: it is not.
+        """
+        try:
+            found = orjson.loads(content)
+            return cls(str(found["batch"]), int(found["time_ms"]), tuple(map(str, found["files"])))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ArchiveCorruptError(
+                f'"{path}" is damaged: {error}',
+                hint="restore it from a copy; without it, a micro-batch that was not acknowledged may be there twice",
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """
+    Where a file of rows goes.
+
+    Attributes:
+        folder: of its partition.
+        staged: where a task has written it.
+        targets: its paths in batches of the partition; it is moved to the first one and copied to the others.
+    """
+
+    folder: str
+    staged: str
+    targets: tuple[str, ...]
+
+    @classmethod
+    def into(cls, folder: str, staged: str, batch_ids: Collection[int], name: str) -> Self:
+        """The placement in batches under a name; a batch may be given twice."""
+        ids = dict.fromkeys(batch_ids)
+        return cls(folder, staged, tuple(f"{folder}/{batch_folder(each)}/{name}" for each in ids))
+
+    def path_in(self, batch_id: int) -> str:
+        """Its path in a batch of the partition."""
+        return f"{self.folder}/{batch_folder(batch_id)}/{self.targets[0].rpartition('/')[2]}"
+
+    def is_in(self, batch_id: int) -> bool:
+        """Whether a batch gets the file."""
+        return self.path_in(batch_id) in self.targets
+
+    def also_in(self, batch_id: int) -> Self:
+        """The placement in one more batch, unless it gets the file already."""
+        return self if self.is_in(batch_id) else replace(self, targets=(*self.targets, self.path_in(batch_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPlan:
+    """
+    What a commit does to the files of partitions.
+
+    Attributes:
+        placements: of the files of the micro-batch.
+        earlier: paths that an earlier run of the micro-batch may have written.
+    """
+
+    placements: tuple[Placement, ...]
+    earlier: frozenset[str]
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The paths that the micro-batch will have."""
+        return frozenset(path for placement in self.placements for path in placement.targets)
+
+    @property
+    def obsolete(self) -> list[str]:
+        """The paths of an earlier run that the micro-batch no longer has."""
+        return sorted(self.earlier - self.files)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the partitions that get files."""
+        return list(dict.fromkeys(placement.folder for placement in self.placements))
+
+    def lacking(self, folder: str, batch_id: int) -> list[Placement]:
+        """The files of a partition that a batch does not get."""
+        return [each for each in self.placements if each.folder == folder and not each.is_in(batch_id)]
+
+    def with_batch(self, folder: str, batch_id: int) -> Self:
+        """The plan in which a batch gets all files of its partition."""
+        return replace(
+            self,
+            placements=tuple(each.also_in(batch_id) if each.folder == folder else each for each in self.placements),
+        )
+
+    def record(self, batch: Batch) -> LastCommit:
+        """What a later run of the micro-batch has to know; it is written before the first change."""
+        return LastCommit(batch.name, batch.time_ms, tuple(sorted(self.files | self.earlier)))

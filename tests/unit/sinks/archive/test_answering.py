@@ -1,0 +1,189 @@
+"""A stream whose partitions are written again meanwhile: its answers, and what it writes to both batches."""
+
+import itertools
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from sinks.archive.committing import ArchiveCommitter
+from sinks.archive.layout import SUCCESS
+from sinks.archive.partition import Partition
+from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, put_lease, remove_lease
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
+from tests.support.archives import (
+    DAY_MS,
+    START_S,
+    WRITER,
+    Stream,
+    event,
+    offsets_in,
+    visible,
+)
+from tests.support.crashing_root import CrashError, CrashingRoot, crashes
+from tests.support.memory_root import MemoryRoot
+from tests.support.waiting import reached
+
+TIME_MS = DAY_MS + 3_600_000
+DAY = 24 * 3_600_000
+
+
+@pytest.fixture(params=["local", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
+    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
+
+
+@pytest.fixture
+def partition(root: Root) -> Partition:
+    return Partition(root, "dt=20151210")
+
+
+def begin_rerun(partition: Partition) -> RerunLease:
+    """A re-run that has created its batch and its lease."""
+    batch_id = partition.create(START_S + 1_000, "a re-run")
+    lease = RerunLease("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
+    put_lease(partition.root, lease)
+    return lease
+
+
+def switch(partition: Partition, lease: RerunLease) -> None:
+    """The end of a re-run."""
+    partition.complete(lease.batch_id)
+    partition.write_pointer(lease.batch_id)
+    remove_lease(partition.root, lease.id)
+
+
+class TestReruns:
+    def test_3c8_stream_writes_to_both_batches_from_its_answer_on(self, root: Root, partition: Partition) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        stream.committer.answer_reruns()
+        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
+        stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
+        assert offsets_in(root, partition, START_S) == [1, 2]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+        switch(partition, lease)
+        stream.run(TIME_MS + 2, [event(4)])
+        assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
+        assert offsets_in(root, partition, START_S) == [1, 2]
+
+    def test_3c8_idle_stream_answers(self, root: Root, partition: Partition) -> None:
+        committer = ArchiveCommitter(root, WRITER, "parquet", clock_ms=lambda: START_S * 1000, poll_s=0.01)
+        committer.recover()
+        begin_rerun(partition)
+        assert reached(lambda: answers(root, "r1") == [Answer(WRITER, 1)], 30)
+        committer.close()
+        committer.close()
+
+    def test_3c8_unanswered_lease_is_answered_by_the_next_micro_batch(self, root: Root, partition: Partition) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        stream.run(TIME_MS + 5, [event(2)])
+        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 5)]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+
+    def test_3c8_stream_that_starts_leaves_the_batch_that_may_run_again_to_the_rerun(
+        self, partition: Partition
+    ) -> None:
+        root = partition.root
+        Stream(root).run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        again = Stream(root)
+        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
+        again.run(TIME_MS, [event(1)])
+        again.run(TIME_MS + 1, [event(2)])
+        assert offsets_in(root, partition, START_S) == [1, 2]
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+
+    def test_3c8_rerun_that_begins_within_a_commit_waits_for_it(self) -> None:
+        for most in itertools.count():
+            files = MemoryRoot()
+            stream = Stream(files)
+            flushed = stream.flush(TIME_MS, [event(1)], [event(2)])
+            stream.committer._root = CrashingRoot(files, most)
+            try:
+                stream.committer.commit(*flushed)
+            except CrashError:
+                stream.committer._root = files
+                partition = Partition(files, "dt=20151210")
+                lease = begin_rerun(partition)
+                stream.committer.commit(*flushed)
+                assert answers(files, "r1") == [Answer(WRITER, TIME_MS + 1)]
+                assert visible(files) == {"20151210": [1, 2]}
+                assert offsets_in(files, partition, lease.batch_id) == []
+            else:
+                break
+
+    def test_3c8_batch_before_the_answer_stays_in_the_old_batch_after_a_restart(self, partition: Partition) -> None:
+        root = partition.root
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        stream.committer.answer_reruns()
+        Stream(root).run(TIME_MS, [event(1)])
+        assert offsets_in(root, partition, lease.batch_id) == []
+        assert offsets_in(root, partition, START_S) == [1]
+
+    def test_3c8_replay_of_dead_letters_writes_to_both(self, root: Root, partition: Partition) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        replay = Stream(root, is_replay=True)
+        replay.run(TIME_MS - 1, [event(2)])
+        assert offsets_in(root, partition, lease.batch_id) == [2]
+        assert visible(root) == {"20151210": [1, 2]}
+
+    def test_lease_without_a_heartbeat_is_ignored(self, root: Root, partition: Partition) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        lease = begin_rerun(partition)
+        stream.clock.now += STALE_MS + 1
+        stream.committer.answer_reruns()
+        stream.run(TIME_MS + 1, [event(2)])
+        assert answers(root, "r1") == []
+        assert offsets_in(root, partition, lease.batch_id) == []
+
+    def test_batch_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        root.remove_tree(partition.path(begin_rerun(partition).batch_id))
+        stream.run(TIME_MS + 1, [event(2)])
+        assert visible(root) == {"20151210": [1, 2]}
+
+    def test_batch_that_is_removed_within_a_commit_gets_nothing(self, tmp_path: Path) -> None:
+        """A re-run that wrote no row ends: the commit goes on, although it has read the lease."""
+        files = LocalRoot(tmp_path)
+        stream = Stream(files)
+        stream.run(TIME_MS, [event(1)])
+        partition = Partition(files, "dt=20151210")
+        lease = begin_rerun(partition)
+
+        class Ending(CrashingRoot):
+            def open(self, path: str) -> BinaryIO:
+                if path.startswith("_tmp/"):
+                    partition.remove_empty(lease.batch_id)
+                return super().open(path)
+
+        flushed = stream.flush(TIME_MS + 1, [event(2)])
+        stream.committer._root = Ending(files, 1_000)
+        stream.committer.commit(*flushed)
+        assert visible(files) == {"20151210": [1, 2]}
+        assert partition.batch_ids() == [START_S]
+
+    def test_kill_between_any_two_changes_while_both_are_written(self) -> None:
+        def make() -> Root:
+            files = MemoryRoot()
+            Stream(files).run(TIME_MS, [event(1)])
+            begin_rerun(Partition(files, "dt=20151210"))
+            Stream(files)
+            return files
+
+        for files in crashes(make, lambda files: Stream(files).run(TIME_MS + 1, [event(2)], [event(3)])):
+            Stream(files).run(TIME_MS + 1, [event(2)], [event(3)])
+            partition = Partition(files, "dt=20151210")
+            assert offsets_in(files, partition, START_S) == [1, 2, 3]
+            assert offsets_in(files, partition, START_S + 1_000) == [2, 3]
+            assert not partition.root.exists(partition.path(START_S + 1_000, SUCCESS))

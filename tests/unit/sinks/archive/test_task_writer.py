@@ -1,0 +1,193 @@
+"""What the tasks of an archive write: the columns of rows, and the partitions of events."""
+
+import errno
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.api import (
+    Batch,
+    Disposition,
+    EventError,
+    IngestError,
+    MappingError,
+    Origin,
+    TaskSpec,
+    WriteCounts,
+)
+from ingest.pipeline.time_limit import OutOfTimeError
+from sinks.archive.layout import NO_TIME
+from sinks.archive.partition import Partition
+from sinks.archive.sink import ArchiveSettings
+from sinks.files.local_root import LocalRoot
+from sinks.files.root import Root
+from tests.support.archives import (
+    DAY_MS,
+    SETTINGS,
+    START_S,
+    Stream,
+    event,
+    files_of,
+    rows_in,
+    visible,
+)
+from tests.support.crashing_root import CrashingRoot
+from tests.support.memory_root import MemoryRoot
+
+TIME_MS = DAY_MS + 3_600_000
+DAY = 24 * 3_600_000
+
+
+@pytest.fixture(params=["local", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
+    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
+
+
+@pytest.fixture
+def partition(root: Root) -> Partition:
+    return Partition(root, "dt=20151210")
+
+
+class TestRows:
+    def test_more_rows_than_a_row_group(self, root: Root) -> None:
+        Stream(root).run(TIME_MS, [event(number) for number in range(40_000)])
+        assert visible(root) == {"20151210": list(range(40_000))}
+
+    def test_rows_in_memory_are_bounded_by_their_bytes(self, root: Root) -> None:
+        columns = {"body": {"value": "%{body}", "type": "binary"}, "text": "%{text}"}
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
+        large = event(1)
+        large.attributes["text"] = b"x" * (12 << 20)
+        writer = Stream(root, settings=settings).writer()
+        counts = WriteCounts()
+        writer.begin(TaskSpec(Batch("b", TIME_MS, "a"), task_id="t"), b"_tmp/w/a", counts)
+        for _ in range(2):
+            writer.write(large)
+        assert counts.write_calls == 0
+        writer.write(large)
+        assert counts.write_calls == 1
+        for _ in range(2):
+            writer.write(large)
+        assert counts.write_calls == 1
+        writer.close()
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (TypeError("a defect"), ("sink_failed", Disposition.STOP)),
+            (OutOfTimeError(), ("store_unavailable", Disposition.RETRY)),
+            (OSError(errno.ENOSPC, "full"), ("disk_full", Disposition.RETRY)),
+        ],
+    )
+    def test_row_that_cannot_be_written_fails_no_event(
+        self, root: Root, error: BaseException, expected: tuple[str, Disposition]
+    ) -> None:
+        class Failing(CrashingRoot):
+            def make_folder(self, path: str) -> None:
+                raise error
+
+        stream = Stream(root)
+        stream.root = Failing(root, 0)
+        with pytest.raises(IngestError) as caught:
+            stream.flush(TIME_MS, [event(1)])
+        assert (caught.value.code, caught.value.disposition) == expected
+
+    def test_columns(self, root: Root, partition: Partition) -> None:
+        columns = {
+            "user": "%{user}",
+            "raw": {"value": "%{body}", "type": "binary"},
+            "small": {"value": "%{n}", "type": "int32"},
+            "large": {"value": "%{n}", "type": "int64"},
+            "real": {"value": "%{n}", "type": "float64"},
+            "seen": {"value": "%{n}", "type": "time"},
+            "none": {"value": "%{none}", "on_missing": "empty"},
+        }
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
+        full, bare = event(1), replace(event(2), origin=Origin("t", 3, 2, 1))
+        full.attributes.update(user="å".encode(), n=b"7")
+        stream = Stream(root, settings=settings)
+        stream.run(TIME_MS, [full, bare])
+        (name,) = files_of(root, partition, START_S)
+        with root.open(partition.path(START_S, name)) as file:
+            table = pq.read_table(file)
+        assert [str(field.type) for field in table.schema] == [
+            *("string", "int32", "int64", "int64", "timestamp[ms, tz=UTC]"),
+            *("string", "binary", "int32", "int64", "double", "timestamp[ms, tz=UTC]", "string"),
+        ]
+        assert table.schema.names[:6] == ["_topic", "_partition", "_offset", "_fan_out", "_time", "user"]
+        numbered = table.set_column(4, "_time", table["_time"].cast(pa.int64()))
+        numbered = numbered.set_column(10, "seen", numbered["seen"].cast(pa.int64()))
+        assert [list(row.values()) for row in numbered.to_pylist()] == [
+            ["t", 0, 1, 0, DAY_MS + 1, "å", b"1", 7, 7, 7.0, 7, ""],
+            ["t", 3, 2, 1, DAY_MS + 1, None, b"2", None, None, None, None, ""],
+        ]
+
+    def test_lines_of_json(self, root: Root, partition: Partition) -> None:
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "format": "json"})
+        stream = Stream(root, settings=settings)
+        stream.run(TIME_MS, [event(1), replace(event(2), body=b"\xff")])
+        (name,) = files_of(root, partition, START_S)
+        lines = gzip.decompress(root.read(partition.path(START_S, name))).splitlines()
+        assert [json.loads(line) for line in lines] == [
+            {"_topic": "t", "_partition": 0, "_offset": number, "_fan_out": 0, "_time": time, "body": body}
+            for number, time, body in (
+                (1, "2015-12-10T00:00:00.001Z", "1"),
+                (2, "2015-12-10T00:00:00.001Z", {"b64": "/w=="}),
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        ("column_type", "text"),
+        [
+            *(("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan")),
+            *(("utf8", b"\xff"), ("time", b"x"), ("time", b"1449784608000000000"), ("time", b"253402300800000")),
+        ],
+    )
+    def test_value_of_another_type_fails(self, root: Root, column_type: str, text: bytes) -> None:
+        columns = {"n": {"value": "%{n}", "type": column_type}}
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})
+        bad = event(1)
+        bad.attributes["n"] = text
+        with pytest.raises(MappingError, match='column "n"') as caught:
+            Stream(root, settings=settings).flush(TIME_MS, [bad])
+        assert caught.value.code == "bad_column"
+
+
+class TestTimes:
+    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
+    def test_3c15_event_without_a_time_fails_by_default(self, root: Root, time_ms: int) -> None:
+        with pytest.raises(EventError) as caught:
+            Stream(root).flush(TIME_MS, [event(1, time_ms=time_ms)])
+        assert caught.value.code == "no_event_time"
+
+    @pytest.mark.parametrize("time_ms", [0, -1, 253_402_300_800_000, 10**18])
+    def test_3c15_event_without_a_time_goes_to_the_default_partition_by_setting(self, root: Root, time_ms: int) -> None:
+        settings = SETTINGS.model_copy(
+            update=dict(ArchiveSettings.model_validate({"root": "r", "table": "t", "on_no_time": "default_partition"}))
+        )
+        Stream(root, settings=settings).run(TIME_MS, [event(1), event(2, time_ms=time_ms)])
+        assert visible(root) == {"20151210": [1], NO_TIME: [2]}
+        (row,) = rows_in(root, Partition(root, f"dt={NO_TIME}"), START_S)
+        assert row["_time"] is None
+
+    def test_3c15_late_event_fails(self, root: Root) -> None:
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1, time_ms=TIME_MS - 7 * DAY)])
+        assert visible(root) == {"20151203": [1]}
+        with pytest.raises(EventError, match="before the earliest") as caught:
+            stream.flush(TIME_MS, [event(2, time_ms=TIME_MS - 7 * DAY - 1)])
+        assert caught.value.code == "late_event"
+
+    def test_early_event_fails(self, root: Root) -> None:
+        settings = ArchiveSettings.model_validate({"root": "r", "table": "t", "early": "2d"})
+        stream = Stream(root, settings=settings)
+        stream.run(TIME_MS, [event(1, time_ms=TIME_MS + 2 * DAY)])
+        assert visible(root) == {"20151212": [1]}
+        with pytest.raises(EventError, match="after the latest") as caught:
+            stream.flush(TIME_MS, [event(2, time_ms=TIME_MS + 2 * DAY + 1)])
+        assert caught.value.code == "early_event"
