@@ -7,7 +7,7 @@ from ingest.service.archive_sql import sql_paths
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.layout import batch_folder
-from sinks.archive.reruns import leases
+from sinks.archive.rewrites import leases
 from sinks.files.root import root_errors
 
 
@@ -72,12 +72,12 @@ def history_of(
     """
     located = sql_paths(configuration, table)
     with root_errors(table.root):
-        reruns = list(leases(table.root, now_ms))
+        rewrites = list(leases(table.root, now_ms))
         return [
             PartitionHistory(
                 each,
                 partition.folder,
-                tuple(batches_of(partition, reruns)),
+                tuple(batches_of(partition, rewrites)),
                 tuple(partition.foreign()),
                 located.get(each),
             )

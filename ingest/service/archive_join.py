@@ -8,7 +8,7 @@ from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.copying import Copied
 from sinks.archive.errors import NoArchiveBatchError
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
 
 
@@ -63,10 +63,13 @@ def join(
         partition = table.partition(value)
         if partition.current() is None:
             raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
-    with streams_of(configuration, table) as streams, Rerun(partition, "archive join", exclusive=exclusive) as rerun:
+    with (
+        streams_of(configuration, table) as streams,
+        Rewrite(partition, "archive join", exclusive=exclusive) as rewrite,
+    ):
         for stream in streams:
-            stream.start_ms(rerun, on_wait)
+            stream.start_ms(rewrite, on_wait)
         with root_errors(table.root):
-            copied = copy_current(rerun, streams, on_rows=on_rows)
-        is_current = rerun.finish(is_kept=is_kept)
-    return JoinResult(rerun.batch_id, rerun.before, is_current, copied)
+            copied = copy_current(rewrite, streams, on_rows=on_rows)
+        is_current = rewrite.finish(is_kept=is_kept)
+    return JoinResult(rewrite.batch_id, rewrite.before, is_current, copied)

@@ -28,7 +28,7 @@ from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.partition import Partition
 from sinks.archive.reading import origins_in
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
 
 _OTHER_TYPES = (
@@ -142,7 +142,7 @@ class ArchiveRerun:
             (stream,) = streams
             with root_errors(partition.root):
                 was_empty = is_empty(partition)
-            rerun = opened.enter_context(Rerun(partition, "archive rerun", exclusive=request.exclusive))
+            rerun = opened.enter_context(Rewrite(partition, "archive rerun", exclusive=request.exclusive))
             if was_empty:
                 opened.callback(stream.while_stopped, partial(self._remove_empty, partition, rerun.batch_id))
             records = RerunRecords(self._configuration, pipeline, stream.checkpoint, request.start_ms, request.end_ms)

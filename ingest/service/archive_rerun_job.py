@@ -23,8 +23,8 @@ from ingest.service.replay_plan import Piece
 from ingest.spark.session import JobGroup
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.reading import read_kafka_ranges
-from sinks.archive.rerun import Rerun
 from sinks.archive.rerun_sink import RerunSettings, RerunSink
+from sinks.archive.rewrite import Rewrite
 
 _MOST_FAILED = 1_000_000
 """Of records, whose places and reasons this process has in memory."""
@@ -55,7 +55,7 @@ class RerunJob:
         catalog: Catalog,
         sink: ArchiveSink,
         value: str,
-        rerun: Rerun,
+        rerun: Rewrite,
         opened: ExitStack,
     ) -> None:
         pipeline = sink.pipeline

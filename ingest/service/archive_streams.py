@@ -15,7 +15,7 @@ from sinks.archive.column_types import refuse_mixed_types
 from sinks.archive.committing import recorded_writers
 from sinks.archive.copying import Copied, Keeps, copy_parts
 from sinks.archive.layout import WRITERS
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
 
 _POLL_S = 0.2
@@ -43,13 +43,13 @@ class ArchiveStream:
         acknowledged_ms = None if newest is None else stored_time(self.checkpoint.times_folder, newest)
         self._first_ms = 0 if acknowledged_ms is None else acknowledged_ms + 1
 
-    def start_ms(self, rerun: Rerun, on_wait: Callable[[str], None]) -> int | None:
+    def start_ms(self, rewrite: Rewrite, on_wait: Callable[[str], None]) -> int | None:
         """
         Wait until all micro-batches are acknowledged that the stream does not write to the new batch, and return the
         first batch time that it does; None if it does not run.
 
         Args:
-            rerun: the new batch.
+            rewrite: the new batch.
             on_wait: called once with what this waits for.
 
         Raises:
@@ -58,9 +58,9 @@ class ArchiveStream:
         """
         waited_s = 0.0
         while True:
-            answer = rerun.answer(self.writer)
+            answer = rewrite.answer(self.writer)
             if answer is None and not self._is_running():
-                answer = rerun.answer(self.writer)  # of a stream that has ended since
+                answer = rewrite.answer(self.writer)  # of a stream that has ended since
                 if answer is None:
                     return None
             if answer is not None and not self._runs_before(answer.from_ms):
@@ -77,7 +77,7 @@ class ArchiveStream:
             waited_s += _POLL_S
             time.sleep(_POLL_S)
 
-    def is_settled(self, rerun: Rerun) -> bool:
+    def is_settled(self, rewrite: Rewrite) -> bool:
         """
         Whether each micro-batch is acknowledged, or will be written to the new batch too.
 
@@ -86,7 +86,7 @@ class ArchiveStream:
             StoreUnavailableError: it cannot be read now.
         """
         # in this order: a stream that starts after the first look answers before it plans its next micro-batch
-        answer = rerun.answer(self.writer)
+        answer = rewrite.answer(self.writer)
         return self.checkpoint.uncommitted() is None if answer is None else not self._runs_before(answer.from_ms)
 
     def while_stopped(self, action: Callable[[], None]) -> None:
@@ -148,7 +148,7 @@ def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> No
 
 
 def copy_current(
-    rerun: Rerun,
+    rewrite: Rewrite,
     streams: Iterable[ArchiveStream],
     keeps: Keeps | None = None,
     *,
@@ -158,7 +158,7 @@ def copy_current(
     Copy rows of the current batch into the new one, without the files that the streams have written to both.
 
     Args:
-        rerun: the new batch.
+        rewrite: the new batch.
         streams: of the table; `start_ms` has returned for each.
         keeps: which rows; None for all.
         on_rows: called with the number of rows so far.
@@ -169,27 +169,27 @@ def copy_current(
             `archive_moved`: a newer batch is current.
         OSError: of the file system.
     """
-    partition = rerun.partition
+    partition = rewrite.partition
     current = partition.current()
     if current is None:
         return Copied()
-    if current > rerun.batch_id:
+    if current > rewrite.batch_id:
         raise ConflictError(
-            f'batch {current} of "{partition.folder}" became current, which is newer than batch {rerun.batch_id}',
+            f'batch {current} of "{partition.folder}" became current, which is newer than batch {rewrite.batch_id}',
             code="archive_moved",
             hint="start the command again if it is still needed",
         )
-    rerun.copied_from = current
+    rewrite.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
-    if not all(stream.is_settled(rerun) for stream in streams):
+    if not all(stream.is_settled(rewrite) for stream in streams):
         raise ConflictError(
             f'a pipeline that writes "{partition.folder}" has ended within a micro-batch',
             code="archive_unacknowledged",
             hint="start the service, then run the command again beside it",
         )
     parts = partition.parts(current)
-    written = partition.parts(rerun.batch_id)
+    written = partition.parts(rewrite.batch_id)
     chosen = [(name, entry) for name, entry in parts.items() if name not in written]
-    copied = copy_parts(partition, current, rerun.batch_id, chosen, keeps, on_rows=on_rows)
-    refuse_mixed_types(partition, rerun.batch_id)
+    copied = copy_parts(partition, current, rewrite.batch_id, chosen, keeps, on_rows=on_rows)
+    refuse_mixed_types(partition, rewrite.batch_id)
     return copied

@@ -10,7 +10,7 @@ from ingest.service.duties import Duties
 from ingest.service.pipeline import Shared
 from ingest.service.table_watch import Measures, TableWatch
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
-from sinks.archive.reruns import leases
+from sinks.archive.rewrites import leases
 from sinks.files.root import root_errors
 
 CHECK_S = 600.0
@@ -37,8 +37,8 @@ def _measures(shared: Shared) -> Measures[str, ArchiveSize]:
 
 def _size(table: ArchivedTable) -> dict[str, ArchiveSize]:
     with root_errors(table.root):
-        reruns = list(leases(table.root, now_ms()))
-        batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, reruns)]
+        rewrites = list(leases(table.root, now_ms()))
+        batches = [batch for partition in table.partitions(None).values() for batch in batches_of(partition, rewrites)]
 
     def of(state: BatchState) -> list[FoundBatch]:
         return [batch for batch in batches if batch.state is state]

@@ -1,15 +1,15 @@
-"""The answers of a stream to re-runs of partitions; `reruns` has the protocol."""
+"""The answers of a stream to rewrites of partitions; `rewrites` has the protocol."""
 
 import threading
 from collections.abc import Callable
 
-from sinks.archive.reruns import Answer, RerunLease, answer_of, leases, put_answer
+from sinks.archive.rewrites import Answer, RewriteLease, answer_of, leases, put_answer
 from sinks.files.root import Root
 
 
 class Answering:
     """
-    Answers each re-run once, with a batch time.
+    Answers each rewrite once, with a batch time.
 
     Args:
         writer: the stream.
@@ -19,16 +19,16 @@ class Answering:
 
     def __init__(self, writer: str) -> None:
         self._writer = writer
-        self._first_twice_ms = 0  # the batch time that a re-run is answered with
+        self._first_twice_ms = 0  # the batch time that a rewrite is answered with
         self._answers: dict[str, int] = {}
-        self._lock = threading.Lock()  # between reading the leases for a commit, and answering the re-runs
+        self._lock = threading.Lock()  # between reading the leases for a commit, and answering the rewrites
 
     def start(self, last_ms: int) -> None:
         """
         Begin after a start of the stream.
 
         Args:
-            last_ms: time of the last micro-batch. It may run again: it stays in the batches that it has, and a re-run
+            last_ms: time of the last micro-batch. It may run again: it stays in the batches that it has, and a rewrite
                 waits for it.
         """
         with self._lock:
@@ -37,7 +37,7 @@ class Answering:
 
     def answer_all(self, root: Root, now_ms: int, is_ending: Callable[[], bool]) -> None:
         """
-        Answer the re-runs that are not answered yet.
+        Answer the rewrites that are not answered yet.
 
         Args:
             root: of the table.
@@ -49,11 +49,11 @@ class Answering:
                 if not is_ending():
                     self._answer(root, lease)
 
-    def leases_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[RerunLease]:
+    def leases_for(self, root: Root, now_ms: int, time_ms: int, *, is_replay: bool) -> list[RewriteLease]:
         """
         The leases whose batches get the files of a micro-batch too; all are answered then.
 
-        Read them before the pointers: a re-run switches the pointer before it removes its lease.
+        Read them before the pointers: a rewrite switches the pointer before it removes its lease.
 
         Args:
             root: of the table.
@@ -63,13 +63,13 @@ class Answering:
         """
         with self._lock:
             found = list(leases(root, now_ms))
-            # not lower: a call that failed has moved files, for which a re-run since then has to wait
+            # not lower: a call that failed has moved files, for which a rewrite since then has to wait
             self._first_twice_ms = max(self._first_twice_ms, time_ms)
             chosen = [lease for lease in found if self._answer(root, lease) <= time_ms or is_replay]
             self._first_twice_ms = max(self._first_twice_ms, time_ms + 1)
         return chosen
 
-    def _answer(self, root: Root, lease: RerunLease) -> int:
+    def _answer(self, root: Root, lease: RewriteLease) -> int:
         known = self._answers.get(lease.id)
         if known is not None:
             return known

@@ -6,7 +6,7 @@ and it stopped being current long enough ago. Only files of this product are rem
 and stay with their folders.
 
 `_SUCCESS` is removed first: no pointer can be moved to the batch after that. Then pointer, `_KEEP` and the leases of
-re-runs are read again; a batch that is in use now gets its `_SUCCESS` back.
+rewrites are read again; a batch that is in use now gets its `_SUCCESS` back.
 
 SQL locations are not read again: it takes a session of Spark. No command moves one to a batch that a plan removes, only
 to one that is current at that moment, and this is read again.
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ingest import failpoint
 from sinks.archive.layout import KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import RerunLease, leases, of_partition
+from sinks.archive.rewrites import RewriteLease, leases, of_partition
 from sinks.archive.switching import superseded_ms
 
 MIN_AGE_MS = 24 * 3_600_000
@@ -35,7 +35,7 @@ class BatchState(StrEnum):
     COMPLETE = "complete"
     """Readers may be pointed at it."""
     WRITING = "writing"
-    """A re-run writes it."""
+    """A rewrite writes it."""
     INCOMPLETE = "incomplete"
     """Its process has ended before it was complete; readers are never pointed at it."""
 
@@ -79,19 +79,19 @@ class CleanupPlan:
     foreign: tuple[str, ...]
 
 
-def batches_of(partition: Partition, reruns: Iterable[RerunLease]) -> list[FoundBatch]:
+def batches_of(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[FoundBatch]:
     """
     The batches of a partition, oldest first; a damaged pointer makes no batch current.
 
     Args:
         partition: of the table.
-        reruns: the leases of the table that have an effect.
+        rewrites: the leases of the table that have an effect.
 
     Raises:
         OSError: of the file system.
     """
     current = partition.readable_current()
-    written = {lease.batch_id for lease in of_partition(reruns, partition.folder)}
+    written = {lease.batch_id for lease in of_partition(rewrites, partition.folder)}
     found = []
     for batch_id in partition.batch_ids():
         entries = partition.root.entries(partition.path(batch_id))
@@ -130,7 +130,7 @@ def plan_cleanup(
         now_ms: ms since the epoch.
         age_ms: how long a batch must have been superseded.
         located: paths of batches, below the root, that SQL locations name.
-        incomplete: also remove batches whose re-run has failed, if nothing in them has changed for that time.
+        incomplete: also remove batches whose rewrite has failed, if nothing in them has changed for that time.
 
     Raises:
         OSError: of the file system.
@@ -138,9 +138,9 @@ def plan_cleanup(
     removed: list[tuple[Partition, FoundBatch]] = []
     kept: dict[str, str] = {}
     foreign: list[str] = []
-    reruns = [lease for root in {each.root for each in partitions} for lease in leases(root, now_ms)]
+    rewrites = [lease for root in {each.root for each in partitions} for lease in leases(root, now_ms)]
     for partition in partitions:
-        batches = batches_of(partition, reruns)
+        batches = batches_of(partition, rewrites)
         has_current = any(batch.state is BatchState.CURRENT for batch in batches)
         for batch in batches:
             if not _may_be_removed(partition, batch, incomplete=incomplete):
@@ -236,5 +236,5 @@ def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
 
 
 def _is_written(partition: Partition, batch_id: int, now_ms: int) -> bool:
-    """Whether a re-run writes a batch now."""
+    """Whether a rewrite writes a batch now."""
     return any(each.batch_id == batch_id for each in of_partition(leases(partition.root, now_ms), partition.folder))

@@ -1,4 +1,4 @@
-"""The driver's half of the sink: it moves the files of a micro-batch into place, and answers re-runs."""
+"""The driver's half of the sink: it moves the files of a micro-batch into place, and answers rewrites."""
 
 import contextlib
 import threading
@@ -12,14 +12,14 @@ from sinks.archive.layout import STARTED, WRITERS, PartName, staging_folder, wri
 from sinks.archive.partition import Partition
 from sinks.archive.placement import CommitPlan, LastCommit, Placement
 from sinks.archive.replayed_rows import copy_new_rows, own_parts
-from sinks.archive.reruns import RerunLease, of_partition
+from sinks.archive.rewrites import RewriteLease, of_partition
 from sinks.archive.staging import StagedPart, copy, place, unpack
 from sinks.files.root import Root, root_errors
 
 _LAST_ANSWER_S = 30.0
 """For an answer that the file system holds when the process ends."""
 POLL_S = 3.0
-"""Between looks for re-runs, which are answered within ten seconds."""
+"""Between looks for rewrites, which are answered within ten seconds."""
 _log = logger(__name__)
 
 
@@ -27,7 +27,7 @@ class ArchiveCommitter(Committer):
     """
     Moves files from the staging folder to the current batches of their partitions.
 
-    Steps of a commit: read the leases of re-runs; record the files that the micro-batch will have; remove those of an
+    Steps of a commit: read the leases of rewrites; record the files that the micro-batch will have; remove those of an
     earlier run of it that it no longer has; create the first batch of partitions that have none; move the files; copy
     them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
 
@@ -35,10 +35,10 @@ class ArchiveCommitter(Committer):
         root: of the table.
         writer: name of the sink, unique among those that write to the table.
         suffix: end of the names of the files.
-        is_replay: dead letters or a time range are replayed; such a process does not answer re-runs while it is idle.
+        is_replay: dead letters or a time range are replayed; such a process does not answer rewrites while it is idle.
         check: called at each start; refuses a table that the files do not fit into.
         clock_ms: milliseconds since the epoch.
-        poll_s: between looks for re-runs.
+        poll_s: between looks for rewrites.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ArchiveCommitter(Committer):
         self._poller: threading.Thread | None = None
 
     def recover(self) -> None:
-        """Remove what an earlier process staged, and begin to answer re-runs."""
+        """Remove what an earlier process staged, and begin to answer rewrites."""
         with root_errors(self._root), self._runs:
             self._check()
             self._root.remove_tree(staging_folder(self._writer))
@@ -77,9 +77,9 @@ class ArchiveCommitter(Committer):
                 self._last = LastCommit.from_bytes(self._root.read(path), path)
         self._answering.start(self._last.time_ms)
         self._ending.clear()
-        self.answer_reruns()
+        self.answer_rewrites()
         if self._poller is None and not self._is_replay:
-            self._poller = threading.Thread(target=self._poll, name="archive-reruns", daemon=True)
+            self._poller = threading.Thread(target=self._poll, name="archive-rewrites", daemon=True)
             self._poller.start()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
@@ -104,14 +104,14 @@ class ArchiveCommitter(Committer):
             self._remove_staged(batch)
 
     def close(self) -> None:
-        """Stop answering re-runs; an answer that the file system holds does not delay the end of the process."""
+        """Stop answering rewrites; an answer that the file system holds does not delay the end of the process."""
         self._ending.set()
         poller, self._poller = self._poller, None
         if poller is not None:
             poller.join(_LAST_ANSWER_S)
 
-    def answer_reruns(self) -> None:
-        """Answer the re-runs that are not answered yet; called every few seconds."""
+    def answer_rewrites(self) -> None:
+        """Answer the rewrites that are not answered yet; called every few seconds."""
         with root_errors(self._root):
             self._answering.answer_all(self._root, self._clock_ms(), self._ending.is_set)
 
@@ -119,10 +119,12 @@ class ArchiveCommitter(Committer):
         reason = ""
         while not self._ending.wait(self._poll_s):
             try:
-                self.answer_reruns()
+                self.answer_rewrites()
             except IngestError as error:  # the next look may succeed
                 if error.message != reason:
-                    _log.warning("a re-run of an archive is not answered", writer=self._writer, reason=str(error))
+                    _log.warning(
+                        "a re-run or a join of an archive is not answered", writer=self._writer, reason=str(error)
+                    )
                 reason = error.message
             else:
                 reason = ""
@@ -130,7 +132,7 @@ class ArchiveCommitter(Committer):
     def _planned(self, batch: Batch, results: Sequence[bytes]) -> CommitPlan:
         """Where the files of all tasks go; each of their partitions has a current batch then."""
         now_ms = self._clock_ms()
-        reruns = self._answering.leases_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
+        rewrites = self._answering.leases_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
         digits = writer_digits(self._writer, batch.name)
         earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
         placements = []
@@ -148,7 +150,7 @@ class ArchiveCommitter(Committer):
                 if moved := self._moved(part, name, earlier):
                     placements.append(Placement(part.partition, part.path, moved))
                 else:
-                    ids = [current, *_rerun_ids(partition, reruns)]
+                    ids = [current, *_rewrite_ids(partition, rewrites)]
                     placements.append(Placement.into(part.partition, part.path, ids, name))
         return CommitPlan(tuple(placements), frozenset(earlier))
 
@@ -211,7 +213,7 @@ def recorded_writers(root: Root) -> list[str]:
     return sorted(name for name in found if not name.endswith("+replay"))
 
 
-def _rerun_ids(partition: Partition, reruns: Iterable[RerunLease]) -> list[int]:
-    """The batches that re-runs of a partition write; one that was removed gets nothing."""
-    ids = [lease.batch_id for lease in of_partition(reruns, partition.folder)]
+def _rewrite_ids(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[int]:
+    """The batches that rewrites of a partition write; one that was removed gets nothing."""
+    ids = [lease.batch_id for lease in of_partition(rewrites, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]

@@ -2,7 +2,7 @@
 
 from sinks.archive.layout import CURRENT, KEEP, STARTED, SUCCESS, SUPERSEDED, EntryKind, kind_in_batch
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import leases, of_partition
+from sinks.archive.rewrites import leases, of_partition
 
 
 def is_empty(partition: Partition) -> bool:

@@ -15,7 +15,7 @@ from ingest.api import ConflictError, IngestError
 from ingest.spark.archive_tables import SqlTable, Statements
 from ingest.spark.session import close_session, open_session
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import DAY_MS, Stream, event
@@ -65,7 +65,7 @@ def content(**conf: str) -> dict[str, Any]:
 
 def written_again(partition: Partition, *numbers: int) -> int:
     """The partition has another batch, with these rows."""
-    with Rerun(partition, "test") as rerun:
+    with Rewrite(partition, "test") as rerun:
         Stream(partition.root).run(DAY_MS + DAY + 1, [event(number) for number in numbers])
         assert rerun.finish()
     return rerun.batch_id

@@ -6,7 +6,7 @@ from ingest.api import StoreUnavailableError
 from sinks.archive.cleanup import clean_up, plan_cleanup
 from sinks.archive.copying import copy_parts
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.archive.sink import ArchiveSettings
 from sinks.dumps.reader import StashReader
 from sinks.files.root import Root, open_root
@@ -38,7 +38,7 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
     stream = Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "format": kind}))
     stream.run(DAY_MS, [event(1), event(2)], [event(3)])
     partition = Partition(root, "dt=20151210")
-    with Rerun(partition, "join") as rerun:
+    with Rewrite(partition, "join") as rerun:
         parts = partition.parts(START_S).items()
         assert copy_parts(partition, START_S, rerun.batch_id, parts, lambda origin: origin.offset != 2).rows == 2
         stream.run(DAY_MS + 1, [event(4)])

@@ -8,7 +8,7 @@ import pytest
 
 from sinks.archive.layout import CURRENT, SUCCESS, WRITERS, PartName
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import RerunLease, put_lease
+from sinks.archive.rewrites import RewriteLease, put_lease
 from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
 
@@ -47,7 +47,7 @@ def write_rows(partition: Partition, columns: dict[str, list[object]]) -> None:
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
     (partition.root._folder / partition.folder / "batchid=1").mkdir()
-    put_lease(partition.root, RerunLease("r", partition.folder, SECOND_S, "test", 1 << 60))
+    put_lease(partition.root, RewriteLease("r", partition.folder, SECOND_S, "test", 1 << 60))
     lines = ingest("archive", "history", *OF_TABLE, "--dt", "20151210", "--output", "json").lines
     assert [(each["batch"], each["status"], each["files"], each["owner"]) for each in lines] == [
         (FIRST_S, "current", 1, "test"),

@@ -21,9 +21,9 @@ from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
 from sinks.archive.rerun_sink import RerunCommitter
-from sinks.archive.reruns import Answer, leases, put_answer
+from sinks.archive.rewrite import Rewrite
+from sinks.archive.rewrites import Answer, leases, put_answer
 from sinks.archive.sink import ArchiveSettings
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
 from tests.support.checkpoint import acknowledge
@@ -134,7 +134,7 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
             assert streams[0].start_ms(rerun, lambda _reason: None) is None
             planned(folder, 1, FIRST_MS)  # it ran before the service ended, and runs again
             Stream(table.root)
@@ -162,9 +162,9 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rerun(partition, "test") as slow:
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
             copy_current(slow, streams)
-            with Rerun(partition, "test") as fast:
+            with Rewrite(partition, "test") as fast:
                 assert fast.finish()
             with pytest.raises(ConflictError) as caught:
                 slow.finish()
@@ -175,8 +175,8 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rerun(partition, "test") as slow:
-            with Rerun(partition, "test") as fast:
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
+            with Rewrite(partition, "test") as fast:
                 assert fast.finish()
             with pytest.raises(ConflictError, match="newer") as caught:
                 copy_current(slow, streams)
@@ -200,7 +200,7 @@ class TestStream:
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, from_ms: int | None
     ) -> int | None:
         """The first batch time that the stream writes itself, after it has answered, or not."""
-        with streams_of(configuration, table) as (stream,), Rerun(partition, "test") as rerun:
+        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
             if from_ms is not None:
                 (lease,) = leases(table.root, 0)
                 put_answer(table.root, lease.id, Answer(WRITER, from_ms))
@@ -259,7 +259,7 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
     stream = Stream(table.root)
     stream.run(FIRST_MS, [event(1)])
     acknowledged(folder, 0, FIRST_MS)
-    with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+    with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
         stream.run(SECOND_MS, [event(2)])
         assert len(partition.parts(rerun.batch_id)) == 1
         assert copy_current(rerun, streams).rows == 1
@@ -277,7 +277,7 @@ def test_rows_with_another_type_than_those_that_are_copied_are_refused(
     Stream(table.root, settings=settings("float64")).run(FIRST_MS, [event(1)], [event(2)])
 
     def copy(keeps: Callable[[Origin], bool]) -> int:
-        with streams_of(configuration, table) as streams, Rerun(partition, "test") as rerun:
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
             committer = RerunCommitter(partition, rerun.batch_id, "w+rerun", "parquet")
             batch = Batch("1", SECOND_MS, "a")
             writer = Stream(table.root, settings=settings("int64")).writer()
@@ -300,7 +300,7 @@ def test_row_of_a_failed_record_is_missed_whatever_its_other_events_give(partiti
     Stream(partition.root).run(FIRST_MS, [first])
     rows = _RowsBefore(read, {("t", 0, 1): "bad"})
     assert not rows.keeps(first.origin)
-    with Rerun(partition, "test") as rerun:
+    with Rewrite(partition, "test") as rerun:
         Stream(partition.root).run(SECOND_MS, [second])
         with pytest.raises(IngestError, match="fails now for 1 records") as caught:
             rows.check_failed(partition, rerun.batch_id)

@@ -12,7 +12,7 @@ from ingest.observe.metrics import Metrics
 from ingest.service.archive_watch import ArchiveWatch
 from ingest.service.archived_tables import archived_table
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from tests.support.archives import DAY_MS, START_S, Stream, event, files_of
 
 FILE = """
@@ -50,7 +50,7 @@ def test_sizes_of_a_table(shared: Any):
     partition = Partition(root, "dt=20151210")
     old = sum(len(root.read(partition.path(START_S, name))) for name in files_of(root, partition, START_S))
     partition.create(START_S, "failed")
-    with Rerun(partition, "test") as rerun:
+    with Rewrite(partition, "test") as rerun:
         rerun.finish()
     Stream(root).run(DAY_MS + 1, [event(3)])
     assert rendered(shared) == {

@@ -9,7 +9,7 @@ import pytest
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import STALE_MS, Answer, RerunLease, answers, put_lease, remove_lease
+from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, answers, put_lease, remove_lease
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import (
@@ -39,15 +39,15 @@ def partition(root: Root) -> Partition:
     return Partition(root, "dt=20151210")
 
 
-def begin_rerun(partition: Partition) -> RerunLease:
+def begin_rerun(partition: Partition) -> RewriteLease:
     """A re-run that has created its batch and its lease."""
     batch_id = partition.create(START_S + 1_000, "a re-run")
-    lease = RerunLease("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
+    lease = RewriteLease("r1", partition.folder, batch_id, "a re-run", START_S * 1000)
     put_lease(partition.root, lease)
     return lease
 
 
-def switch(partition: Partition, lease: RerunLease) -> None:
+def switch(partition: Partition, lease: RewriteLease) -> None:
     """The end of a re-run."""
     partition.complete(lease.batch_id)
     partition.write_pointer(lease.batch_id)
@@ -59,7 +59,7 @@ class TestReruns:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
-        stream.committer.answer_reruns()
+        stream.committer.answer_rewrites()
         assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
         stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
@@ -122,7 +122,7 @@ class TestReruns:
         stream = Stream(root)
         stream.run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
-        stream.committer.answer_reruns()
+        stream.committer.answer_rewrites()
         Stream(root).run(TIME_MS, [event(1)])
         assert offsets_in(root, partition, lease.batch_id) == []
         assert offsets_in(root, partition, START_S) == [1]
@@ -141,7 +141,7 @@ class TestReruns:
         stream.run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
         stream.clock.now += STALE_MS + 1
-        stream.committer.answer_reruns()
+        stream.committer.answer_rewrites()
         stream.run(TIME_MS + 1, [event(2)])
         assert answers(root, "r1") == []
         assert offsets_in(root, partition, lease.batch_id) == []

@@ -8,7 +8,7 @@ from ingest.clock import now_ms
 from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.layout import KEEP, SUPERSEDED
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
+from sinks.archive.rewrite import Rewrite
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import DAY_MS, START_S, Stream, event
@@ -32,7 +32,7 @@ def left(partition: Partition) -> list[str]:
 
 def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> None:
     assert is_empty(partition)
-    with Rerun(partition, "rerun") as rerun:
+    with Rewrite(partition, "rerun") as rerun:
         partition.root.write(partition.path(rerun.batch_id, SUPERSEDED), b"")
         remove_if_empty(partition, rerun.batch_id, now_ms())
     assert not partition.root.exists(partition.folder)
@@ -40,7 +40,7 @@ def test_partition_that_the_rerun_has_made_is_removed(partition: Partition) -> N
 
 def test_partition_that_another_process_writes_stays(partition: Partition) -> None:
     clock = Clock(START_S * 1000)
-    with Rerun(partition, "rerun", clock_ms=clock) as rerun, Rerun(partition, "other"):
+    with Rewrite(partition, "rerun", clock_ms=clock) as rerun, Rewrite(partition, "other"):
         remove_if_empty(partition, rerun.batch_id, now_ms())  # although its own lease is stale
         assert len(partition.batch_ids()) == 3
 

@@ -7,10 +7,10 @@ import pytest
 from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
 from sinks.archive.layout import CURRENT, KEEP, PartitionRule
 from sinks.archive.partition import ArchiveBatch, Partition, partitions
-from sinks.archive.reruns import (
+from sinks.archive.rewrites import (
     STALE_MS,
     Answer,
-    RerunLease,
+    RewriteLease,
     answer_of,
     answers,
     leases,
@@ -18,12 +18,12 @@ from sinks.archive.reruns import (
     put_lease,
     remove_old_leases,
 )
-from sinks.archive.reruns import remove_lease as remove
+from sinks.archive.rewrites import remove_lease as remove
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 
 NOW_S = 1449784608
-LEASE = RerunLease("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
+LEASE = RewriteLease("r1", "dt=20151210", NOW_S, "a re-run", 1_000_000)
 
 
 @pytest.fixture

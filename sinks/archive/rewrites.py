@@ -1,18 +1,18 @@
 """
-How a stream and a re-run of a partition agree, so that no event is missing and none is there twice.
+How a stream and a rewrite of a partition, a re-run or a join, agree: no event is missing and none is there twice.
 
-1. The re-run creates its batch, then its lease, which names the partition and the batch.
+1. The rewrite creates its batch, then its lease, which names the partition and the batch.
 2. Each stream answers within seconds, idle or not, with a batch time. It writes the micro-batches from that time on to
    the current batch and to the batch of the lease.
-3. The re-run covers all micro-batches that are acknowledged after the answer; first it waits until those before the
+3. The rewrite covers all micro-batches that are acknowledged after the answer; first it waits until those before the
    answered time are. It drops the rows that the stream has written to its batch, by topic, partition, offset and
    fan-out.
 4. It switches `_CURRENT`, then removes the lease. A micro-batch that was committed meanwhile is in both batches.
 
-A stream that starts later answers when it starts; the re-run reads the answers again before it switches.
+A stream that starts later answers when it starts; the rewrite reads the answers again before it switches.
 
 A lease without a heartbeat for ten minutes has no effect: its process has ended. `ingest.durable.Lease` does not serve:
-it has one owner at a time and no content, while several re-runs may write, and streams read which batches.
+it has one owner at a time and no content, while several rewrites may write, and streams read which batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,14 +31,14 @@ _GONE_MS = 24 * 3_600_000
 _SUFFIX = ".json"
 
 
-class RerunLease(NamedTuple):
+class RewriteLease(NamedTuple):
     """
     The right of a process to have streams write to its batch too, as long as it sends heartbeats.
 
     Attributes:
-        id: of the re-run, unique; letters, digits and "-".
+        id: of the rewrite, unique; letters, digits and "-".
         partition: folder of the partition that is being written again.
-        batch_id: of the batch that the re-run writes.
+        batch_id: of the batch that the rewrite writes.
         owner: what it does, for messages.
         heartbeat_ms: time of its last heartbeat, ms since the epoch.
     """
@@ -66,7 +66,7 @@ class RerunLease(NamedTuple):
 
 class Answer(NamedTuple):
     """
-    The answer of a stream to a re-run.
+    The answer of a stream to a rewrite.
 
     Attributes:
         writer: the stream.
@@ -77,17 +77,17 @@ class Answer(NamedTuple):
     from_ms: int
 
 
-def put_lease(root: Root, lease: RerunLease) -> None:
+def put_lease(root: Root, lease: RewriteLease) -> None:
     """Create a lease, or renew its heartbeat."""
     root.make_folder(RERUNS)
     root.write(_path(lease.id), lease.to_bytes())
 
 
-def remove_lease(root: Root, rerun_id: str) -> None:
+def remove_lease(root: Root, rewrite_id: str) -> None:
     """Remove a lease, then the answers to it."""
-    root.remove_file(_path(rerun_id))
-    for answer in answers(root, rerun_id):
-        root.remove_file(_answer_path(rerun_id, answer.writer))
+    root.remove_file(_path(rewrite_id))
+    for answer in answers(root, rewrite_id):
+        root.remove_file(_answer_path(rewrite_id, answer.writer))
 
 
 def remove_old_leases(root: Root, now_ms: int) -> None:
@@ -103,7 +103,7 @@ def remove_old_leases(root: Root, now_ms: int) -> None:
             root.remove_file(f"{RERUNS}/{name}")
 
 
-def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
+def leases(root: Root, now_ms: int) -> Iterator[RewriteLease]:
     """The leases that have an effect."""
     for name in root.file_names(RERUNS):
         if name.endswith(_SUFFIX):
@@ -112,24 +112,24 @@ def leases(root: Root, now_ms: int) -> Iterator[RerunLease]:
                 yield lease
 
 
-def of_partition(found: Iterable[RerunLease], folder: str) -> list[RerunLease]:
+def of_partition(found: Iterable[RewriteLease], folder: str) -> list[RewriteLease]:
     """The leases of the partition that is in a folder."""
     return [lease for lease in found if lease.partition == folder]
 
 
-def put_answer(root: Root, rerun_id: str, answer: Answer) -> None:
-    """Answer a re-run."""
-    root.write(_answer_path(rerun_id, answer.writer), f"{answer.from_ms}\n".encode())
+def put_answer(root: Root, rewrite_id: str, answer: Answer) -> None:
+    """Answer a rewrite."""
+    root.write(_answer_path(rewrite_id, answer.writer), f"{answer.from_ms}\n".encode())
 
 
-def answer_of(root: Root, rerun_id: str, writer: str) -> Answer | None:
+def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
     """
     The answer of a stream; None if it has not answered.
 
     Raises:
         ArchiveCorruptError: its file is damaged.
     """
-    path = _answer_path(rerun_id, writer)
+    path = _answer_path(rewrite_id, writer)
     try:
         content = root.read(path)
     except FileNotFoundError:
@@ -142,25 +142,25 @@ def answer_of(root: Root, rerun_id: str, writer: str) -> Answer | None:
         ) from error
 
 
-def answers(root: Root, rerun_id: str) -> list[Answer]:
+def answers(root: Root, rewrite_id: str) -> list[Answer]:
     """The answers of all streams."""
-    prefix = f"{rerun_id}."
+    prefix = f"{rewrite_id}."
     writers = [name.removeprefix(prefix) for name in root.file_names(RERUNS) if name.startswith(prefix)]
-    found = [answer_of(root, rerun_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
+    found = [answer_of(root, rewrite_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
     return [answer for answer in found if answer is not None]
 
 
-def _read(root: Root, name: str) -> RerunLease | None:
+def _read(root: Root, name: str) -> RewriteLease | None:
     """A lease; None if it is damaged, or was removed since its folder was listed."""
     try:
-        return RerunLease.from_bytes(root.read(f"{RERUNS}/{name}"))
+        return RewriteLease.from_bytes(root.read(f"{RERUNS}/{name}"))
     except FileNotFoundError:
         return None
 
 
-def _path(rerun_id: str) -> str:
-    return f"{RERUNS}/{rerun_id}{_SUFFIX}"
+def _path(rewrite_id: str) -> str:
+    return f"{RERUNS}/{rewrite_id}{_SUFFIX}"
 
 
-def _answer_path(rerun_id: str, writer: str) -> str:
-    return f"{RERUNS}/{rerun_id}.{writer}"
+def _answer_path(rewrite_id: str, writer: str) -> str:
+    return f"{RERUNS}/{rewrite_id}.{writer}"

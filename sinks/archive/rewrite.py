@@ -1,7 +1,7 @@
 """
 A batch that this process writes beside the stream: its lease with heartbeats, and the switch at its end.
 
-See `reruns` for how a stream and this process agree.
+See `rewrites` for how a stream and this process agree.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ from ingest.clock import now_ms
 from ingest.durable.lock import this_process
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.reruns import (
+from sinks.archive.rewrites import (
     STALE_MS,
     Answer,
-    RerunLease,
+    RewriteLease,
     answers,
     leases,
     of_partition,
@@ -33,7 +33,7 @@ BEAT_S = 30.0
 """Between heartbeats: many fit into the time after which a lease has no effect."""
 
 
-class Rerun:
+class Rewrite:
     """
     A new batch of a partition, within a `with` block: streams write to it too until the block ends.
 
@@ -41,7 +41,7 @@ class Rerun:
 
     Args:
         partition: whose batch it is.
-        activity: for messages, as in "rerun".
+        activity: for messages, as in "rewrite".
         exclusive: refuse to start if another process writes a batch of this partition.
         clock_ms: milliseconds since the epoch.
 
@@ -69,7 +69,7 @@ class Rerun:
         self._id = f"{_digits(partition.folder)}-{secrets.token_hex(8)}"
         self._beaten_ms = 0
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="archive-rerun", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="archive-rewrite", daemon=True)
 
     def __enter__(self) -> Self:
         root = self.partition.root
@@ -80,7 +80,7 @@ class Rerun:
             # so a stream adds to a batch that is older than this one
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
-            self._lease = RerunLease(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
+            self._lease = RewriteLease(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
             self._renew()
             try:
                 self._check_others()  # again: of two that start at the same moment, at least one is refused

@@ -7,8 +7,8 @@ import pytest
 from ingest.api import ConflictError
 from sinks.archive.layout import CURRENT, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
-from sinks.archive.rerun import Rerun
-from sinks.archive.reruns import STALE_MS, Answer, RerunLease, leases, put_answer, put_lease
+from sinks.archive.rewrite import Rewrite
+from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, leases, put_answer, put_lease
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, Stream, event, visible
 from tests.support.crashing_root import CrashingRoot
@@ -42,17 +42,17 @@ def partition(tmp_path: Path) -> Partition:
 
 class TestRerun:
     def test_3c2_batch_becomes_current_at_the_end(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as first:
+        with Rewrite(partition, "rerun", clock_ms=clock) as first:
             assert first.finish()
         clock.now_ms += 60_000
-        with Rerun(partition, "rerun", clock_ms=clock) as second:
+        with Rewrite(partition, "rerun", clock_ms=clock) as second:
             assert partition.current() == first.batch_id == NOW_S
             assert second.finish()
         assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
         assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
     def test_lease_is_there_as_long_as_the_block(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+        with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             (lease,) = leases(partition.root, clock())
             assert (lease.partition, lease.batch_id) == (partition.folder, rerun.batch_id)
             assert rerun.answer("w") is None
@@ -61,17 +61,17 @@ class TestRerun:
         assert list(leases(partition.root, clock())) == []
 
     def test_3c4_block_that_fails_leaves_the_pointer(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as first:
+        with Rewrite(partition, "rerun", clock_ms=clock) as first:
             first.finish()
 
         def fail() -> None:
-            with Rerun(partition, "rerun", clock_ms=clock):
+            with Rewrite(partition, "rerun", clock_ms=clock):
                 Stream(partition.root, NOW_S).run(DAY_MS + 1, [event(1)])
                 raise OSError("half")
 
         with pytest.raises(OSError, match="half"):
             fail()
-        with Rerun(partition, "rerun", clock_ms=clock) as third:
+        with Rewrite(partition, "rerun", clock_ms=clock) as third:
             assert third.batch_id == NOW_S + 2
         assert partition.current() == NOW_S
         assert [batch.is_complete for batch in partition.batches()] == [True, True, False]
@@ -79,7 +79,7 @@ class TestRerun:
     def test_block_that_writes_nothing_leaves_no_batch_and_no_answer(self, partition: Partition, clock: Clock) -> None:
         ids = []
         for _ in range(2):
-            with Rerun(partition, "rerun", clock_ms=clock):
+            with Rewrite(partition, "rerun", clock_ms=clock):
                 (lease,) = leases(partition.root, clock())
                 put_answer(partition.root, lease.id, Answer("w", 7))
                 ids.append(lease.id)
@@ -88,25 +88,25 @@ class TestRerun:
         assert len(set(ids)) == 2  # a stream remembers what it has answered
 
     def test_leases_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
-        put_lease(partition.root, RerunLease("r1", partition.folder, FIRST_S + 1, "killed", 0))
-        with Rerun(partition, "rerun", clock_ms=clock):
+        put_lease(partition.root, RewriteLease("r1", partition.folder, FIRST_S + 1, "killed", 0))
+        with Rewrite(partition, "rerun", clock_ms=clock):
             assert len(partition.root.file_names("_reruns")) == 1
 
     def test_3c5_larger_id_of_two_wins_whichever_ends_first(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as older, Rerun(partition, "rerun", clock_ms=clock) as newer:
+        with Rewrite(partition, "rerun", clock_ms=clock) as older, Rewrite(partition, "rerun", clock_ms=clock) as newer:
             assert newer.batch_id == older.batch_id + 1
             assert newer.finish()
             assert not older.finish()
         assert partition.current() == newer.batch_id
 
     def test_3c5_exclusive_is_refused_beside_another(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock):
-            with pytest.raises(ConflictError) as caught, Rerun(partition, "rerun", exclusive=True, clock_ms=clock):
+        with Rewrite(partition, "rerun", clock_ms=clock):
+            with pytest.raises(ConflictError) as caught, Rewrite(partition, "rerun", exclusive=True, clock_ms=clock):
                 pass
             assert (caught.value.code, caught.value.exit_code) == ("archive_rerun_runs", 4)
             assert len(list(leases(partition.root, clock()))) == 1
             assert len(partition.batch_ids()) == 2
-        with Rerun(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
+        with Rewrite(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
             assert alone.finish()
 
     def test_3c5_exclusive_is_refused_beside_one_that_has_its_lease_first(
@@ -114,17 +114,17 @@ class TestRerun:
     ) -> None:
         """Whichever has the lower id; the batch of the one that is refused goes."""
         root = partition.root
-        others: list[Rerun] = []
+        others: list[Rewrite] = []
 
         class Raced(CrashingRoot):
             """Another exclusive re-run starts just before this one writes its lease."""
 
             def write(self, path: str, content: bytes) -> None:
                 if path.startswith("_reruns/") and not others:
-                    others.append(Rerun(partition, "other", exclusive=True, clock_ms=clock).__enter__())
+                    others.append(Rewrite(partition, "other", exclusive=True, clock_ms=clock).__enter__())
                 super().write(path, content)
 
-        late = Rerun(Partition(Raced(root, 1_000), partition.folder), "late", exclusive=True, clock_ms=clock)
+        late = Rewrite(Partition(Raced(root, 1_000), partition.folder), "late", exclusive=True, clock_ms=clock)
         with pytest.raises(ConflictError) as caught, late:
             pass
         (other,) = others
@@ -134,19 +134,19 @@ class TestRerun:
         other.__exit__()
 
     def test_3c6_clock_set_back_gives_a_larger_id(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as first:
+        with Rewrite(partition, "rerun", clock_ms=clock) as first:
             first.finish()
         clock.now_ms -= 3_600_000
-        with Rerun(partition, "rerun", clock_ms=clock) as second:
+        with Rewrite(partition, "rerun", clock_ms=clock) as second:
             assert second.batch_id == NOW_S + 1
 
     def test_3c11_kept_at_its_end(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+        with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             rerun.finish(is_kept=True)
         assert partition.batch(rerun.batch_id).is_kept
 
     def test_process_without_heartbeats_does_not_switch(self, partition: Partition, clock: Clock) -> None:
-        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+        with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             clock.now_ms += STALE_MS
             with pytest.raises(ConflictError) as caught:
                 rerun.finish()
@@ -169,7 +169,7 @@ class TestRerun:
                 super().write(path, content)
 
         partition = Partition(Suspended(files, 1_000), "dt=20151210")
-        with Rerun(partition, "rerun", clock_ms=clock) as rerun:
+        with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
             stream.clock.now = clock.now_ms
             stream.run(DAY_MS + 2, [event(2)])
             with pytest.raises(ConflictError) as caught:
