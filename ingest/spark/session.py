@@ -171,13 +171,13 @@ def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in secret_names])
             )
+            if not is_submitted():
+                ignore_signals()  # held too: at its first call PySpark imports modules, and swallows an interrupt
     except PySparkRuntimeError as error:
         raise NotFoundError(
             f"Spark's Java process did not start: {error}",
             hint="see Java's message above; Java 17 is required (`apt-get install openjdk-17-jre-headless`)",
         ) from error
-    if not is_submitted():
-        ignore_signals()
     return settings
 
 
