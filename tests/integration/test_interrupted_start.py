@@ -35,7 +35,13 @@ def _creates_context(jvm: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("moment", "is_terminal"), [(_starts, True), (_starts, False), (_creates_context, True), (_creates_context, False)]
+    ("moment", "is_terminal"),
+    [
+        (_starts, True),
+        pytest.param(_starts, False, marks=pytest.mark.slow),
+        pytest.param(_creates_context, True, marks=pytest.mark.slow),
+        (_creates_context, False),
+    ],
 )
 def test_interrupted_start_leaves_no_jvm(
     moment: Callable[[psutil.Process], bool], is_terminal: bool, tmp_path: Path
