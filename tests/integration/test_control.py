@@ -103,8 +103,10 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         service.wait_for(lambda: stored(service, "now") == 3, "changed")
         del content["pipelines"]["hourly"]
         service.write(content)
-        os.kill(service.pid, signal.SIGHUP)
+        os.killpg(service.pid, signal.SIGHUP)  # of the whole group, as a terminal sends it when it is closed
         service.wait_for(lambda: service.states().keys() == {"now", "new"}, "removed")
+        (tmp_path / "now" / "4.txt").write_text("f\n")
+        service.wait_for(lambda: stored(service, "now") == 4, "also without a terminal")
         started = Counter(line["pipeline"] for line in service.lines() if line["event"] == "pipeline started")
         content["pipelines"]["now"]["sinks"] = [{"attr2hbase": {"tabel": "t"}}]
         service.write(content)
@@ -136,6 +138,6 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         assert service.command("resume", "now").returncode == 0
         assert not Pauses(service.folder / "data" / "state").is_set("now")
     rows = rocksdb_table(tmp_path / "store", "now")
-    assert rows.keys() == {b"a", b"b", b"c", b"d", b"e"}
+    assert rows.keys() == {b"a", b"b", b"c", b"d", b"e", b"f"}
     assert rocksdb_table(tmp_path / "store", "new").keys() == {b"a"}
     assert rocksdb_table(tmp_path / "store", "hourly").keys() == {b"a", b"b", b"c", b"d"}

@@ -86,6 +86,7 @@ def test_reload_of_its_pipeline_interrupts_a_replay_which_then_completes(kafka: 
     assert_same_table(table_of(expected, OLD, versions=10), rocksdb_table(store, OLD))
 
 
+@pytest.mark.slow
 def test_cancelled_replay_ends_after_its_tasks(kafka: Kafka, tmp_path: Path) -> None:
     made = Ticks.produced(kafka, 100, partitions=2)
     content = {

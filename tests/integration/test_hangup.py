@@ -1,9 +1,11 @@
-"""SIGHUP: to every process of the group, as a terminal sends it when it is closed, and during the start."""
+"""SIGHUP during the start; `test_control.py` has that of a running service."""
 
 import os
 import signal
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.support.service import Service
 
@@ -20,18 +22,7 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def test_service_continues_after_sighup(tmp_path: Path):
-    with Service(tmp_path, CONTENT) as service:
-        (tmp_path / "in").mkdir()
-        (tmp_path / "in" / "first").write_text("one\n")
-        service.start().wait_for_batches(1, "lines")
-        os.killpg(service.pid, signal.SIGHUP)
-        service.wait_for(lambda: any("SIGHUP" in line["event"] for line in service.lines()), "a log line")
-        (tmp_path / "in" / "second").write_text("two\n")
-        service.wait_for_batches(1, "lines")
-        assert service.stop() == 0
-
-
+@pytest.mark.slow
 def test_sighup_while_spark_starts_reloads_the_file(tmp_path: Path):
     with Service(tmp_path, CONTENT) as service:
         (tmp_path / "in").mkdir()

@@ -18,7 +18,7 @@ from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 from tests.support.ticks import Ticks
 
-COUNT, BATCH = 60_000, 25_000  # more than one call of 10,000 rows in a task, and a last batch that is not full
+COUNT, BATCH = 32_000, 25_000  # more than one call of 10,000 rows in a task, and a last batch that is not full
 TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT = "to_rocksdb", "to_hbase", "without_thrift"
 PIPELINES = (TO_ROCKSDB, TO_HBASE, WITHOUT_THRIFT)
 

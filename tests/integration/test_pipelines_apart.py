@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from ingest.catalog import Catalog
 from ingest.config import load
@@ -240,6 +241,7 @@ def test_pipeline_has_not_stopped_while_a_task_of_an_abandoned_batch_may_write(t
     assert built.rows()["a"] == set()
 
 
+@pytest.mark.slow
 def test_clock_set_back_hides_no_update_under_a_new_checkpoint_of_files(tmp_path: Path) -> None:
     with spark() as session:
         built = Built(tmp_path, session)
