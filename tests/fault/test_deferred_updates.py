@@ -174,15 +174,12 @@ def counting(kafka: Kafka, hbase: HBase, protocol: Protocol, tmp_path: Path, req
 
 @SLOW_WITH_THRIFT
 @pytest.mark.parametrize("counting", [10_000], indirect=True)
-def test_sums_are_exact_after_kills_other_slots_and_a_new_checkpoint(counting: Counting) -> None:
+def test_sums_are_exact_after_a_kill_other_slots_and_a_new_checkpoint(counting: Counting) -> None:
     counting.produce()
     counting.service.start()
     counting.kill()
     counting.reconfigure(slots=1, comment="one slot")
-    counting.service.start()
-    counting.kill()
-    for name in counting.tables:
-        counting.forget(name)
+    counting.forget(counting.random.choice(list(counting.tables)))
     counting.service.start("--start-from", "group")
     counting.finish()
 

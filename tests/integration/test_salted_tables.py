@@ -24,8 +24,11 @@ from sinks.writing.families import FamilyRegistry
 from sinks.writing.sending import ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 from tests.support.names import unique
+from tests.support.protocols import SLOW_WITH_THRIFT
 from tests.support.servers import HBase, Protocol
 from tests.support.service import Service
+
+pytestmark = SLOW_WITH_THRIFT
 
 BUCKETS = 16
 MAX_CELL_BYTES = 2_000
