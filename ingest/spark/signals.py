@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, ClassVar
 
 from pyspark import SparkContext
@@ -18,21 +19,28 @@ _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 @contextmanager
 def interrupt_held() -> Iterator[None]:
     """
-    Hold SIGINT until the end of the block.
+    Hold the first SIGINT until the end of the block. A second one interrupts the block.
 
     PySpark removes the folder in which a JVM that starts says its port if it is interrupted meanwhile. That JVM prints
-    a stack trace and never ends.
+    a stack trace and never ends. The second one is not held because PySpark waits for a JVM that hangs without a limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    received: list[int] = []
-    earlier = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
+    earlier = signal.getsignal(signal.SIGINT)
+    is_held = False
+
+    def hold(number: int, _frame: FrameType | None) -> None:
+        nonlocal is_held
+        is_held = True
+        signal.signal(number, earlier)
+
+    signal.signal(signal.SIGINT, hold)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, earlier)
-        if received:
+        if is_held:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -32,3 +32,13 @@ def test_interrupt_waits_until_the_end_of_the_block():
         pytest.fail("not interrupted")
     assert reached
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_second_interrupt_does_not_wait():
+    reached = False
+    with pytest.raises(KeyboardInterrupt), interrupt_held():  # noqa: PT012 - the block shows when the signals arrive
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert not reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
