@@ -3,7 +3,7 @@
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Protocol
 
@@ -59,7 +59,10 @@ def spooled(source: ReadableBytes, *, memory_bytes: int) -> Iterator[SpooledBody
             length += len(piece)
             try:
                 file.write(piece)
+                file.flush()  # else `seek` writes the rest, when the store has begun to write the body
             except OSError as error:
+                with suppress(OSError):
+                    file.close()  # it tries to write the rest, and closes the file also if that fails
                 raise StoreUnavailableError(
                     f"a body cannot be kept in a temporary file: {error.strerror}",
                     hint="free space in the folder of temporary files, or set TMPDIR",

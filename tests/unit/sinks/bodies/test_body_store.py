@@ -3,11 +3,12 @@
 import hashlib
 import io
 import random
+import resource
 from collections.abc import Callable
 
 import pytest
 
-from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan
+from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan, StoreUnavailableError
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import (
     BodiesDifferError,
@@ -100,6 +101,20 @@ def test_2c6_source_that_fails_stores_nothing(store, bodies):
     with pytest.raises(OSError, match="reset"):
         bodies.put(FailingSource(1_700_000), references=[b"a"])
     assert [rows_of(store, table) for table in TABLES.families()] == [[], [], []]
+
+
+@pytest.mark.parametrize(("size", "space"), [(5_000, 4_096), (600_000, 300_000), (266_000, 264_000)])
+def test_full_disk_of_temporary_files_stores_nothing(store, open_bodies, size, space):
+    """A disk that is full at the first piece of a body, at a later one, and at the last bytes, which are buffered."""
+    bodies = open_bodies(block_bytes=1_000, read_ahead_bytes=1_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (space, hard))
+    try:
+        with pytest.raises(StoreUnavailableError, match="cannot be kept in a temporary file"):
+            bodies.put(io.BytesIO(random_bytes(size)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert rows_of(store, TABLES.meta) == []
 
 
 @pytest.mark.parametrize("damage", ["data", "checksum", "missing", "hash"])
