@@ -92,12 +92,11 @@ class BodyMovingStore:
         if rule is None:
             self._store.apply(table, mutations)
             return
-        move = partial(self._move, table)
         begun_ms = self._clock_ms()
-        self._store.apply(table, with_pointers(mutations, rule.threshold, move))
+        self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
         # a sweep may have dropped the references before the pointers arrived: it finds the pointers from now on
         if self._clock_ms() - begun_ms >= rule.options.sweep_after_ms // 2:
-            with_pointers(mutations, rule.threshold, move)
+            with_pointers(mutations, rule.threshold, partial(self._mark_again, table))
 
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""
@@ -114,6 +113,11 @@ class BodyMovingStore:
     def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
         stored = self._bodies.put(table, value, cell_reference(row, column))
         self._moved.add(table, stored)
+        return Pointer(stored.id, stored.length)
+
+    def _mark_again(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
+        """Store and mark a value that was moved, without counting it twice."""
+        stored = self._bodies.put(table, value, cell_reference(row, column))
         return Pointer(stored.id, stored.length)
 
 

@@ -255,7 +255,7 @@ class TestSweep:
 
     @pytest.mark.parametrize("share", [0.4, 1, 2], ids=["shorter", "dropped", "purged"])
     def test_call_that_lasts_long(self, store, bodies, clock, share):
-        """Sweeps between the reference and the pointer, and after it, leave a body that can be read."""
+        """Sweeps between the reference and the pointer, and after it, leave a readable body, which is counted once."""
 
         class Slow:
             """A store whose write of the row lasts long, with a sweep in each `sweep_after`."""
@@ -271,7 +271,10 @@ class TestSweep:
                 store.apply(table, mutations)
 
         put = Put(b"r", {b"f:q": LARGE}, 5)
-        BodyMovingStore(Slow(), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
+        moved, counts = MovedCounts(), WriteCounts()
+        BodyMovingStore(Slow(), RULES, moved, clock_ms=clock).apply("events", [put])
+        moved.take_into(counts)
+        assert counts.bodies == {"events": BodyCounts(1, 2_500)}
         for _ in range(3):
             self.swept(bodies, clock)
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
