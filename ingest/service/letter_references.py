@@ -1,6 +1,7 @@
 """Which references to bodies are of dead letters that wait for a replay."""
 
 from contextlib import ExitStack, closing, suppress
+from itertools import chain
 from typing import Self
 
 from ingest.api import ConflictError
@@ -90,9 +91,8 @@ class LetterReferences:
             # they may be on another cluster, of which the file has neither address nor login any more
             self.earlier_topics[name] = sorted(earlier)
             return None
-        # those in files wait, too, if the file has named a topic since
-        files = FileDeadLetters(state, name)
         with closing(dead_letter_queue(self._configuration, pipeline)) as queue:
-            return frozenset(
-                entry.dead_letter.body_reference for entry in (*queue.entries(), *files.entries()) if entry.needs_body
-            )
+            entries = queue.entries()
+            if present:  # those in files wait, too, if the file has named a topic since
+                entries = chain(entries, FileDeadLetters(state, name).entries())
+            return frozenset(entry.dead_letter.body_reference for entry in entries if entry.needs_body)
