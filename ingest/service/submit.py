@@ -14,7 +14,7 @@ from ingest.durable import file_errors, make_folder, write_durably
 from ingest.spark.environment import FOLDER, INTERPRETER
 from ingest.spark.jars import source_jars
 from ingest.spark.master import DEFAULT_MASTER
-from ingest.spark.session import LOCAL, add_properties, quiet_properties
+from ingest.spark.settings import LOCAL, add_properties, quiet_properties
 from ingest.spark.state import java_properties
 
 _SCRIPT = "attr2hbase_submit.py"

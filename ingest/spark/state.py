@@ -10,7 +10,7 @@ from ingest.config.model import Configuration
 from ingest.durable import StatePath
 
 if TYPE_CHECKING:
-    from ingest.spark.session import SessionOptions
+    from ingest.spark.settings import SessionOptions
 
 _HADOOP = "spark.hadoop."
 _FILE_MANAGER = {

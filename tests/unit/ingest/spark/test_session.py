@@ -4,11 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
-from ingest.spark.session import DEFAULTS, JobGroup, close_session, has_jars, with_usable_sockets
+from ingest.spark.session import JobGroup, close_session, has_jars
 from tests.support.waiting import reached
 
 
@@ -40,26 +39,6 @@ def test_jars_of_a_session_are_those_that_it_was_opened_with():
     conf.clear()
     assert not has_jars(session, [Path("/jars/b.jar")])
     assert has_jars(session, [])
-
-
-@pytest.mark.parametrize(("folder", "conf", "is_unix"), [
-    ("/tmp", {}, True),
-    ("/" + 60 * "t", {}, True),
-    ("/" + 61 * "t", {}, False),
-    ("/" + 31 * "ö", {}, False),
-    ("/" + 61 * "t", {"spark.python.unix.domain.socket.dir": "/run/attr2hbase"}, True),
-])  # fmt: skip
-def test_workers_use_tcp_if_the_paths_of_sockets_would_be_too_long(
-    folder: str, conf: dict[str, str], is_unix: bool, capsys: pytest.CaptureFixture[str]
-):
-    settings = with_usable_sockets(DEFAULTS | conf, "local[2]", folder)
-    assert settings["spark.python.unix.domain.socket.enabled"] == str(is_unix).lower()
-    assert ("too long for Unix sockets" in "".join(capsys.readouterr())) is not is_unix
-
-
-def test_workers_on_yarn_use_tcp():
-    """The folder of the driver is short, those of the containers are not."""
-    assert with_usable_sockets(DEFAULTS, "yarn", "/tmp")["spark.python.unix.domain.socket.enabled"] == "false"
 
 
 class Context:
