@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from ingest.api.notation import shown
@@ -127,18 +128,8 @@ def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Fi
 
 def _orphans(tables: OpenTables, *, is_repair: bool) -> Iterator[Finding]:
     """Blocks of generations that no status names; a sweep deletes those that a status says are left over."""
-    counts: dict[tuple[bytes, int], int] = {}
-    for key in tables.blocks.present():
-        generation = (key.body, key.generation)
-        if counts and generation not in counts:
-            yield from _orphaned(tables, counts, is_repair=is_repair)
-            counts.clear()
-        counts[generation] = counts.get(generation, 0) + 1
-    yield from _orphaned(tables, counts, is_repair=is_repair)
-
-
-def _orphaned(tables: OpenTables, counts: dict[tuple[bytes, int], int], *, is_repair: bool) -> Iterator[Finding]:
-    for (body, generation), blocks in counts.items():
+    for (body, generation), keys in groupby(tables.blocks.present(), key=lambda key: (key.body, key.generation)):
+        blocks = sum(1 for _ in keys)
         status = tables.statuses.read(body)
         is_pending = status is not None and (
             generation == status.generation or status.has_leftovers or status.state is BodyState.PURGING

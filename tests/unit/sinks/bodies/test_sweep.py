@@ -201,6 +201,26 @@ class TestInterrupted:
         (finding,) = bodies.findings(is_repair=True)
         assert (finding.kind.value, finding.kind.is_damage) == ("orphaned_blocks", False)
 
+    def test_orphaned_blocks_are_counted_by_body_and_generation(self, store, open_bodies):
+        bodies = open_bodies(block_bytes=1000)
+        bodies.put_bytes(BODY, references=[b"a"])
+        first, last = bytes(32), b"\xff" * 32
+        for body, generation, blocks in ((first, 5, 3), (first, 6, 1), (ID, 7, 2), (last, 6, 2)):
+            store.apply(
+                TABLES.value,
+                [Put(block_key(body, generation, block), {b"b:d": b"", b"b:c": b""}, 1) for block in range(blocks)],
+            )
+        found = [(finding.body, finding.detail) for finding in bodies.findings()]
+        assert found == [
+            (first, "3 blocks of generation 5"),
+            (first, "1 blocks of generation 6"),
+            (ID, "2 blocks of generation 7"),
+            (last, "2 blocks of generation 6"),
+        ]
+        assert [(finding.body, finding.detail) for finding in bodies.findings(is_repair=True)] == found
+        assert list(bodies.findings()) == []
+        assert len(rows_of(store, TABLES.value)) == 4
+
     def test_reference_to_a_body_that_was_swept_is_found(self, store, bodies):
         store.apply(TABLES.refs, [Put(ID + b"a", {b"r:1": b""}, 5)])
         (finding,) = bodies.findings()
