@@ -50,7 +50,7 @@ class FileDeadLetters(DeadLetterQueue):
             elif before:
                 path.unlink()
                 sync_folder(self._folder)
-        replaced = _with_bodies(before) if before != content else ()
+        replaced = _readable(before) if before != content else ()
         return with_unneeded_bodies(replaced, self._entries_at(batch_time_ms))
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
@@ -122,7 +122,7 @@ class FileDeadLetters(DeadLetterQueue):
         """Does nothing: no file stays open."""
 
     def _path(self, batch_id: int, batch_time_ms: int) -> StatePath:
-        return self._folder / f"{_time(batch_time_ms)}{batch_id:010d}{_SUFFIX}"
+        return self._folder / f"{_prefix(batch_time_ms)}{batch_id:010d}{_SUFFIX}"
 
     def _files(self) -> list[StatePath]:
         if not self._folder.is_dir():
@@ -133,7 +133,7 @@ class FileDeadLetters(DeadLetterQueue):
     def _entries_at(self, batch_time_ms: int) -> Iterator[Entry]:
         """The dead letters of a batch time: those of a batch, or of replays of several ranges."""
         with file_errors(self._folder):
-            yield from self._entries_in(path for path in self._files() if path.name.startswith(_time(batch_time_ms)))
+            yield from self._entries_in(path for path in self._files() if path.name.startswith(_prefix(batch_time_ms)))
 
     def _entries_in(self, paths: Iterable[StatePath]) -> Iterator[Entry]:
         for path in paths:
@@ -155,19 +155,17 @@ class FileDeadLetters(DeadLetterQueue):
                 yield Entry(f"{path.stem}:{number}", dead_letter, marks.get(str(number)))
 
 
-def _time(batch_time_ms: int) -> str:
-    """The start of the names of files of a batch time."""
+def _prefix(batch_time_ms: int) -> str:
+    """Of the names of the files of a batch time."""
     return f"{batch_time_ms:015d}-"
 
 
-def _with_bodies(content: bytes) -> Iterator[DeadLetter]:
-    """The dead letters of a file that was replaced, those with bodies."""
+def _readable(content: bytes) -> Iterator[DeadLetter]:
+    """The dead letters of a file that was replaced, without damaged lines."""
     for line in filter(None, content.split(b"\n")):
         # a damaged line does not keep the batch from being published; 'ingest body fsck' finds its reference
         with contextlib.suppress(IntegrityError):
-            dead_letter = DeadLetter.from_json(line)
-            if dead_letter.body is not None:
-                yield dead_letter
+            yield DeadLetter.from_json(line)
 
 
 def folder_of(state: StatePath, pipeline: str) -> StatePath:

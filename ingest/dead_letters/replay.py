@@ -130,6 +130,8 @@ class DeadLetterBatch:
         entries: the dead letters; a record may have several, from a fan-out or from several sinks.
         skipped: position -> why, of dead letters of the micro-batch that do not run.
         ran_again: those of them that need no replay any more.
+        cut: positions of selected ones that are incomplete because their file is not on this machine.
+        others: dead letters of the micro-batch that are not selected, and need their bodies.
         bodies: place of a record -> where its value is, if the record does not have it.
     """
 
@@ -139,17 +141,28 @@ class DeadLetterBatch:
     entries: tuple[Entry, ...]
     skipped: Mapping[str, SkipReason] = field(default_factory=dict)
     ran_again: tuple[Entry, ...] = ()
+    cut: tuple[str, ...] = ()
+    others: tuple[Entry, ...] = ()
     bodies: Mapping[RecordPlace, LetterBody] = field(default_factory=dict)
+
+    def released(self, replayed: Iterable[Entry]) -> Sequence[DeadLetter]:
+        """
+        Those of some dead letters that were replayed whose bodies may be released.
+
+        Selected dead letters with the same reference have the same outcome, so only the others may need the body.
+        """
+        return with_unneeded_bodies((entry.dead_letter for entry in replayed), self.others)
 
 
 def batches_of(
     entries: Iterable[Entry],
     sinks: frozenset[str] = frozenset(),
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
+    is_selected: Callable[[Entry], bool] = lambda _entry: True,
 ) -> Iterator[DeadLetterBatch]:
     """
-    Batches of entries in order of batch time; a record whose dead letters are all of `sinks` is written to those
-    only.
+    Batches of entries in order of batch time, also those of which nothing runs; a record whose dead letters are all of
+    `sinks` is written to those only.
 
     A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
     """
@@ -157,7 +170,16 @@ def batches_of(
         by_record: dict[RecordPlace, list[Entry]] = {}
         skipped: dict[str, SkipReason] = {}
         ran_again: list[Entry] = []
+        cut: list[str] = []
+        others: list[Entry] = []
         for entry in batch:
+            if not is_selected(entry):
+                if entry.needs_body:
+                    others.append(entry)
+                continue
+            if entry.dead_letter.pointer is not None:
+                cut.append(entry.position)
+                continue
             if (reason := skip_reason(entry)) is not None:
                 skipped[entry.position] = reason
                 if reason is SkipReason.RAN_AGAIN:
@@ -173,6 +195,8 @@ def batches_of(
             entries=tuple(entry for _, group in groups for entry in group),
             skipped=skipped,
             ran_again=tuple(ran_again),
+            cut=tuple(cut),
+            others=tuple(others),
             bodies={place: body for place, group in groups if (body := group[0].dead_letter.body) is not None},
         )
 
@@ -240,17 +264,12 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     """
     report = ReplayReport()
     alone = components.alone
-    others: list[Entry] = []
-
-    def release(entries: Iterable[Entry]) -> None:
-        # all of its batch time have been read; those of one event that are selected have the same outcome
-        on_released(with_unneeded_bodies((entry.dead_letter for entry in entries), others))
-
-    for batch in batches_of(_complete_dead_letters(queue, selection, report, others), alone, skip_reason):
-        others[:] = [entry for entry in others if entry.dead_letter.batch_time_ms >= batch.batch_time_ms]
+    for batch in batches_of(queue.entries(), alone, skip_reason, selection.matches):
+        report.selected += len(batch.entries) + len(batch.skipped) + len(batch.cut)
+        report.cut += batch.cut
         if batch.skipped:
             queue.mark(_marks_of_skipped(batch, now_ms()))
-            release(batch.ran_again)
+            on_released(batch.released(batch.ran_again))
             report.skipped.update(batch.skipped.values())
             on_progress(len(batch.skipped))
         if not batch.records:
@@ -269,7 +288,8 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         marks = _marks(batch, dead_letters, alone, now_ms())
         queue.mark(marks)
         on_marked()
-        release(entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
+        replayed = (entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
+        on_released(batch.released(replayed))
         if len(components.sinks) > 1:
             names = (entry.dead_letter.component for entry in batch.entries)
             report.renamed.update(filter(components.lacks, names))
@@ -280,22 +300,6 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
                 report.failed_again[mark.code] += 1
         on_progress(len(marks))
     return report
-
-
-def _complete_dead_letters(
-    queue: DeadLetterQueue, selection: Selection, report: ReplayReport, others: list[Entry]
-) -> Iterator[Entry]:
-    """The selected dead letters; those that are not selected, and need their bodies, are added to the others."""
-    for entry in queue.entries():
-        if not selection.matches(entry):
-            if entry.needs_body:
-                others.append(entry)
-            continue
-        report.selected += 1
-        if entry.dead_letter.pointer is None:
-            yield entry
-        else:
-            report.cut.append(entry.position)
 
 
 def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:

@@ -51,7 +51,7 @@ class OpenLetterBodies:
         """
         Make sure that the body of a dead letter stays until it is released; False if it cannot be read any more.
 
-        That of one that was replayed before has no reference any more, and the dead letter may fail again now.
+        A dead letter that was replayed before has no reference any more. It gets one, because it may fail again now.
 
         Raises:
             ConflictError: another process writes a store that only one process may write.
@@ -179,6 +179,7 @@ class LetterPublication:
             ConflictError: as `OpenLetterBodies.release`.
             StoreError: as `OpenLetterBodies.release`.
         """
+        # kept until they are released: a repeated call of `publish` does not return them again
         self._replaced += self._queue.publish(dead_letters, batch_id, batch_time_ms)
         self._bodies.release(self._replaced)
         self._replaced.clear()
