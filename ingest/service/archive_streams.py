@@ -9,7 +9,7 @@ from ingest.config.model import Configuration
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
-from ingest.spark.streaming.batch_time import stored_time
+from ingest.spark.streaming.batch_time import stored_name, stored_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.column_types import refuse_mixed_types
 from sinks.archive.committing import recorded_writers
@@ -107,9 +107,13 @@ class ArchiveStream:
         return self.checkpoint.exists and self.checkpoint.is_locked()
 
     def _runs_before(self, time_ms: int) -> bool:
-        """Whether a micro-batch of an earlier time is not acknowledged."""
-        found = self.checkpoint.uncommitted_ms()
-        return found is not None and found < time_ms
+        """
+        Whether a micro-batch whose first time is earlier is not acknowledged: it may have files of that time, although
+        a changed configuration gives it a later time.
+        """
+        number = self.checkpoint.uncommitted()
+        first_ms = None if number is None else stored_name(self.checkpoint.times_folder, number)
+        return first_ms is not None and int(first_ms) < time_ms
 
 
 @contextmanager

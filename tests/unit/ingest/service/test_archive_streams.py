@@ -19,6 +19,7 @@ from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
+from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.partition import Partition
 from sinks.archive.rerun_sink import RerunCommitter
@@ -141,6 +142,32 @@ class TestJoin:
             with pytest.raises(ConflictError) as caught:
                 copy_current(rerun, streams)
         assert caught.value.code == "archive_unacknowledged"
+
+    def test_3c8_micro_batch_that_gets_a_later_time_is_awaited(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """It has moved its files, was killed before the acknowledgement, and the configuration has changed."""
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        Stream(table.root).run(SECOND_MS, [event(2)])
+        planned(folder, 1, SECOND_MS)
+        times = BatchTimes(folder / "times", lambda: 0)
+        waited: list[str] = []
+
+        def run_again(reason: str) -> None:
+            waited.append(reason)
+            time_ms = times.of(1)
+            again.committer.commit(*again.flush(time_ms, [event(2)], name=times.name_of(1)))
+            acknowledged(folder, 1, time_ms)
+
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            again = Stream(table.root)
+            times.renew(1)
+            assert streams[0].start_ms(rerun, run_again) == SECOND_MS + 1 < times.of(1)
+            assert waited == ["micro-batches that are not acknowledged"]
+            assert copy_current(rerun, streams).rows == 1
+            assert rerun.finish()
+        assert visible(table.root) == {"20151210": [1, 2]}
 
     def test_other_writer_of_the_table_is_refused(
         self, configuration: Configuration, table: ArchivedTable, folder: Path
