@@ -102,8 +102,7 @@ def rerun(  # noqa: PLR0913 - the options of the command
     if not counts.stored and not result.copied:
         out.note(f"no event is of the partition {dt}", "yellow")
     out.done(_followed(configuration, archived, dt, result))
-    if result.is_current:
-        out.next(f"ingest archive history {file} {table} --dt {dt}")
+    out.next(f"ingest archive history {file} {table} --dt {dt}")
 
 
 def join(
@@ -169,16 +168,14 @@ def _interruptible() -> Iterator[None]:
 
 def _batch(dt: str, result: "RerunResult | JoinResult") -> dict[str, object]:
     """The batch that a command has written, as it prints it in JSON."""
-    return {"partition": dt, "batch": result.batch_id, "before": result.before, "current": result.is_current}
+    return {"partition": dt, "batch": result.batch_id, "before": result.before}
 
 
 def _followed(
     configuration: "Configuration", archived: "ArchivedTable", dt: str, result: "RerunResult | JoinResult"
 ) -> str:
-    """Have the SQL location follow a batch that has become current, and return the state of the batch as text."""
+    """Have the SQL location follow the batch that has become current, and return its state as text."""
     from ingest.service.archive_sql import follow_current
 
-    if not result.is_current:
-        return f"batch {result.batch_id} is complete; a newer batch is current"
     follow_current(configuration, archived, dt)
     return f"batch {result.batch_id} is current"

@@ -14,7 +14,7 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "archive_moved": (
         ConflictError,
-        "Another batch became current while a re-run or a join copied rows of the one before.",
+        "A newer re-run or join of the partition wins; or another batch became current while rows were copied.",
     ),
     "archive_no_answer": (
         ConflictError,

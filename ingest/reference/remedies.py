@@ -49,7 +49,7 @@ REMEDIES: Mapping[str, str] = {
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "
     "rerun`, without `--from` and `--to`.",
     "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
-    "archive_moved": "Start the command again.",
+    "archive_moved": "Start the command again, when a newer re-run or join has ended, if it is still needed.",
     "archive_no_answer": "Restart the service with the present file, then start the command again.",
     "archive_other_writer": "Run the command with the file, and in the working directory, of the service that writes.",
     "archive_rerun_runs": "Wait until the other process has ended, or leave out `--exclusive`.",

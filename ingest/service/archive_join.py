@@ -19,14 +19,12 @@ class JoinResult:
 
     Attributes:
         batch_id: of the new batch.
-        before: the batch that was current; None if `is_current` is False.
-        is_current: whether the new batch is; else a newer one was completed first.
+        before: the batch that was current.
         copied: the files and rows.
     """
 
     batch_id: int
     before: int | None
-    is_current: bool
     copied: Copied
 
 
@@ -55,8 +53,8 @@ def join(
 
     Raises:
         NoArchiveBatchError: there is no such partition, or it has no current batch.
-        ConflictError: another process writes a batch, with `exclusive`; a replay of a pipeline runs; or a stream does
-            not answer.
+        ConflictError: another process writes a batch, with `exclusive`; there is a newer re-run or join; a replay of a
+            pipeline runs; or a stream does not answer.
         ArchiveCorruptError: the pointer or a file is damaged.
     """
     with root_errors(table.root):
@@ -71,5 +69,5 @@ def join(
             stream.start_ms(rewrite, on_wait)
         with root_errors(table.root):
             copied = copy_current(rewrite, streams, on_rows=on_rows)
-        is_current = rewrite.finish(is_kept=is_kept)
-    return JoinResult(rewrite.batch_id, rewrite.before, is_current, copied)
+        rewrite.finish(is_kept=is_kept)
+    return JoinResult(rewrite.batch_id, rewrite.before, copied)

@@ -67,7 +67,6 @@ class RerunResult:
     Attributes:
         batch_id: of the new batch.
         before: the batch that was current; None for none.
-        is_current: whether the new batch is; else a newer one was completed first.
         counts: of all records that were read; events of other partitions are dropped.
         replaced: number of rows of the batch before whose records were read again.
         copied: number of its other rows.
@@ -76,7 +75,6 @@ class RerunResult:
 
     batch_id: int
     before: int | None
-    is_current: bool
     counts: Counts
     replaced: int
     copied: int
@@ -125,9 +123,9 @@ class ArchiveRerun:
             on_wait: called with what the re-run waits for.
 
         Raises:
-            ConflictError: with `exclusive`, another process writes a batch of the partition; or a replay of the
-                pipeline runs, the stream does not answer, a topic was recreated, or a column has another type than in
-                the newest other partition.
+            ConflictError: with `exclusive`, another process writes a batch of the partition; or there is a newer
+                re-run or join, a replay of the pipeline runs, the stream does not answer, a topic was recreated, or a
+                column has another type than in the newest other partition.
             NotFoundError: the pipeline has acknowledged no record of the range.
             NoArchiveBatchError: the partition has no rows, and gets none. Unless the service runs, it does not exist
                 then.
@@ -172,11 +170,10 @@ class ArchiveRerun:
                     )
             # before the pointer moves: the queue may be unavailable
             without_letter = self._without_letter(job.failed)
-            is_current = rerun.finish(is_kept=request.is_kept)
+            rerun.finish(is_kept=request.is_kept)
             return RerunResult(
                 rerun.batch_id,
                 rerun.before,
-                is_current,
                 job.counts,
                 rows.replaced,
                 copied.rows,

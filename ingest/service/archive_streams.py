@@ -170,19 +170,14 @@ def copy_current(
     Raises:
         ArchiveCorruptError: the pointer or a file is damaged.
         ConflictError: `archive_columns_differ`; `archive_unacknowledged`: a pipeline has ended within a micro-batch; or
-            `archive_moved`: a newer batch is current.
+            `archive_moved`: there is a newer rewrite.
         OSError: of the file system.
     """
     partition = rewrite.partition
     current = partition.current()
     if current is None:
         return Copied()
-    if current > rewrite.batch_id:
-        raise ConflictError(
-            f'batch {current} of "{partition.folder}" became current, which is newer than batch {rewrite.batch_id}',
-            code="archive_moved",
-            hint="start the command again if it is still needed",
-        )
+    rewrite.check_newest()
     rewrite.copied_from = current
     # before the files are listed: a file that appears later is of a micro-batch that is written to both batches
     if not all(stream.is_settled(rewrite) for stream in streams):

@@ -102,30 +102,49 @@ class Rewrite:
             found = answers(self.partition.root, self._id)
         return next((each for each in found if each.writer == writer), None)
 
-    def finish(self, *, is_kept: bool = False) -> bool:
+    def check_newest(self) -> None:
         """
-        Complete the batch and make it current, unless a newer one is.
+        Check that no other process writes, or has completed, a batch with a larger id: of two rewrites it wins,
+        whichever ends first.
+
+        Raises:
+            ConflictError: `archive_moved`.
+        """
+        partition = self.partition
+        with root_errors(partition.root):
+            # in this order: a batch is complete before its lease goes
+            found = of_partition(leases(partition.root, self._clock_ms()), partition.folder)
+            newer = {lease.batch_id for lease in found if lease.batch_id > self.batch_id} or self._completed_since()
+        if newer:
+            raise ConflictError(
+                f'a newer re-run or join of "{partition.folder}", batch {max(newer)}, takes the place of this one',
+                code="archive_moved",
+                hint="start the command again, when the newer one has ended, if it is still needed",
+            )
+
+    def finish(self, *, is_kept: bool = False) -> None:
+        """
+        Complete the batch and make it current.
 
         Of a process that is suspended meanwhile, the streams may see a stale lease and write to the older batch alone.
         So the heartbeat is looked up right before the pointer is moved, and again right after: if there was none for
-        minutes, the pointer returns, and the batch counts as not complete. Two cases remain, both only after such a
-        suspension between these looks: a kill before the pointer has returned leaves the batch current without those
-        rows; and a micro-batch that is committed between the two moves of the pointer is in this batch alone.
-        'ingest archive rerun' writes the rows of both again.
+        minutes, the pointer returns, and the batch counts as not complete. Newer rewrites are looked up then too: one
+        may have ended since the first look. Two cases remain, both only after a suspension, or a newer rewrite, between
+        these looks: a kill before the pointer has returned leaves the batch current without those rows; and a
+        micro-batch that is committed between the two moves of the pointer is in this batch alone. 'ingest archive
+        rerun' writes the rows of both again.
 
         Args:
             is_kept: no cleanup removes it.
 
-        Returns:
-            Whether it is current now.
-
         Raises:
             ConflictError: `lease_lost`: this process was suspended, so streams may not have written to the batch; or
-                `archive_moved`: the batch whose rows were copied is not current any more.
+                `archive_moved`: there is a newer rewrite, or the batch whose rows were copied is not current any more.
         """
         root = self.partition.root
         with root_errors(root):
             self._check_lease()
+            self.check_newest()
             if self.copied_from is not None and self.partition.current() != self.copied_from:
                 raise ConflictError(
                     f'another batch of "{self.partition.folder}" became current while its rows were copied',
@@ -135,18 +154,15 @@ class Rewrite:
             if is_kept:
                 self.partition.keep(self.batch_id)
             self.partition.complete(self.batch_id)
-            newest = max(each.id for each in self.partition.batches() if each.is_complete)
-            if newest > self.batch_id and self.partition.current() == newest:
-                return False
             try:
                 self._check_lease()
                 self.before = switch(self.partition, self.batch_id, self._clock_ms())
                 if self.before is not None:  # else no stream could write
                     self._check_lease()
+                    self.check_newest()
             except ConflictError:
                 self._withdraw()
                 raise
-        return True
 
     def _check_lease(self) -> None:
         if self._clock_ms() - self._beaten_ms > STALE_MS // 2:
@@ -157,12 +173,18 @@ class Rewrite:
             )
 
     def _withdraw(self) -> None:
-        """Undo `finish`: the batch may lack rows, so no pointer may name it."""
+        """Undo `finish`: the batch may lack rows, or hide a newer one, so no pointer may name it."""
         # first: after this, no pointer can be moved to the batch
         self.partition.root.remove_file(self.partition.path(self.batch_id, SUCCESS))
         if self.before is not None and self.partition.pointed() == self.batch_id:
             switch(self.partition, self.before, self._clock_ms())
+            for newer in self._completed_since():  # they became current just before this one, or the one before
+                switch(self.partition, newer, self._clock_ms())
         self.partition.unkeep(self.batch_id)
+
+    def _completed_since(self) -> list[int]:
+        """The complete batches with larger ids, ascending."""
+        return [each.id for each in self.partition.batches() if each.id > self.batch_id and each.is_complete]
 
     def _end(self) -> None:
         remove_lease(self.partition.root, self._id)

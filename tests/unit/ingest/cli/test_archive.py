@@ -191,7 +191,6 @@ def test_join(ingest, partition):
         "partition": "20151210",
         "batch": batch_id,
         "before": FIRST_S,
-        "current": True,
         "rows": 0,
         "files_read": 0,
         "files_written": 0,

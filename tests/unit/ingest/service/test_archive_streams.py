@@ -26,6 +26,7 @@ from sinks.archive.rerun_sink import RerunCommitter
 from sinks.archive.rewrite import Rewrite
 from sinks.archive.rewrites import Answer, leases, put_answer
 from sinks.archive.sink import ArchiveSettings
+from sinks.archive.switching import switch
 from tests.support.archives import DAY_MS, START_S, WRITER, Stream, event, visible
 from tests.support.checkpoint import acknowledge
 
@@ -100,7 +101,7 @@ class TestJoin:
         acknowledged(folder, 1, SECOND_MS)
         joined = join(configuration, table, "20151210", is_kept=True)
         assert (joined.copied.files, joined.copied.written, joined.before) == (2, 1, START_S)
-        assert (joined.is_current, partition.current()) == (True, joined.batch_id)
+        assert partition.current() == joined.batch_id
         assert visible(table.root) == {"20151210": [1, 2]}
         assert partition.batch(joined.batch_id).is_kept
         assert list(leases(table.root, START_S * 1000)) == []
@@ -166,7 +167,7 @@ class TestJoin:
             assert streams[0].start_ms(rerun, run_again) == SECOND_MS + 1 < times.of(1)
             assert waited == ["micro-batches that are not acknowledged"]
             assert copy_current(rerun, streams).rows == 1
-            assert rerun.finish()
+            rerun.finish()
         assert visible(table.root) == {"20151210": [1, 2]}
 
     def test_other_writer_of_the_table_is_refused(
@@ -189,13 +190,38 @@ class TestJoin:
     ) -> None:
         Stream(table.root).run(FIRST_MS, [event(1)])
         acknowledged(folder, 0, FIRST_MS)
-        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
-            copy_current(slow, streams)
-            with Rewrite(partition, "test") as fast:
-                assert fast.finish()
-            with pytest.raises(ConflictError) as caught:
-                slow.finish()
-        assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
+        former = partition.create(START_S, "test")
+        partition.complete(former)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as rerun:
+            copy_current(rerun, streams)
+            switch(partition, former, 0)  # as `ingest archive point`
+            with pytest.raises(ConflictError, match="another batch") as caught:
+                rerun.finish()
+        assert (caught.value.code, partition.current()) == ("archive_moved", former)
+
+    @pytest.mark.parametrize("ends_first", ["older", "newer"])
+    def test_3c5_larger_id_of_two_wins_whichever_ends_first(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        ends_first: str,
+    ) -> None:
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as streams, Rewrite(partition, "test") as older:
+            copy_current(older, streams)
+            with Rewrite(partition, "test") as newer:
+                copy_current(newer, streams)
+                if ends_first == "newer":
+                    newer.finish()
+                with pytest.raises(ConflictError, match=f"a newer re-run or join .* {newer.batch_id}") as caught:
+                    older.finish()
+                if ends_first == "older":
+                    newer.finish()
+        assert (caught.value.code, partition.current()) == ("archive_moved", newer.batch_id)
+        assert visible(table.root) == {"20151210": [1]}
 
     def test_rows_of_a_newer_batch_are_not_copied(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -204,7 +230,7 @@ class TestJoin:
         acknowledged(folder, 0, FIRST_MS)
         with streams_of(configuration, table) as streams, Rewrite(partition, "test") as slow:
             with Rewrite(partition, "test") as fast:
-                assert fast.finish()
+                fast.finish()
             with pytest.raises(ConflictError, match="newer") as caught:
                 copy_current(slow, streams)
         assert (caught.value.code, partition.current()) == ("archive_moved", fast.batch_id)
@@ -290,7 +316,7 @@ def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
         stream.run(SECOND_MS, [event(2)])
         assert len(partition.parts(rerun.batch_id)) == 1
         assert copy_current(rerun, streams).rows == 1
-        assert rerun.finish()
+        rerun.finish()
     assert visible(table.root) == {"20151210": [1, 2]}
 
 

@@ -9,6 +9,7 @@ from sinks.archive.layout import CURRENT, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
 from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, leases, put_answer, put_lease
+from sinks.archive.switching import switch
 from sinks.files.local_root import LocalRoot
 from tests.support.archives import DAY_MS, Stream, event, visible
 from tests.support.crashing_root import CrashingRoot
@@ -43,11 +44,11 @@ def partition(tmp_path: Path) -> Partition:
 class TestRerun:
     def test_3c2_batch_becomes_current_at_the_end(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock) as first:
-            assert first.finish()
+            first.finish()
         clock.now_ms += 60_000
         with Rewrite(partition, "rerun", clock_ms=clock) as second:
             assert partition.current() == first.batch_id == NOW_S
-            assert second.finish()
+            second.finish()
         assert (partition.current(), second.batch_id, second.before) == (NOW_S + 60, NOW_S + 60, NOW_S)
         assert partition.batch_ids() == [FIRST_S, NOW_S, NOW_S + 60]
 
@@ -92,12 +93,47 @@ class TestRerun:
         with Rewrite(partition, "rerun", clock_ms=clock):
             assert len(partition.root.file_names("_reruns")) == 1
 
-    def test_3c5_larger_id_of_two_wins_whichever_ends_first(self, partition: Partition, clock: Clock) -> None:
-        with Rewrite(partition, "rerun", clock_ms=clock) as older, Rewrite(partition, "rerun", clock_ms=clock) as newer:
-            assert newer.batch_id == older.batch_id + 1
-            assert newer.finish()
-            assert not older.finish()
-        assert partition.current() == newer.batch_id
+    @pytest.mark.parametrize("ends", ["before", "after"])
+    @pytest.mark.parametrize("marker", [SUCCESS, SUPERSEDED, CURRENT])
+    def test_3c5_newer_one_that_begins_while_the_older_one_ends_wins(
+        self, partition: Partition, clock: Clock, marker: str, ends: str
+    ) -> None:
+        """It begins, and ends or goes on, between two changes of the older one."""
+        root = partition.root
+        newer: list[Rewrite] = []
+
+        class Raced(CrashingRoot):
+            def write(self, path: str, content: bytes) -> None:
+                if path.endswith(f"/{marker}") and not newer:
+                    newer.append(Rewrite(partition, "newer", clock_ms=clock).__enter__())
+                    newer[0].copied_from = FIRST_S
+                    if ends == "before":
+                        newer[0].finish()
+                super().write(path, content)
+
+        with Rewrite(Partition(Raced(root, 1_000), partition.folder), "older", clock_ms=clock) as older:
+            older.copied_from = FIRST_S
+            with pytest.raises(ConflictError, match="a newer re-run or join") as caught:
+                older.finish()
+        assert (caught.value.code, partition.batch(older.batch_id).is_complete) == ("archive_moved", False)
+        if ends == "after":
+            assert partition.current() == FIRST_S
+            newer[0].finish()
+        newer[0].__exit__()
+        assert partition.current() == newer[0].batch_id > older.batch_id
+        assert not partition.root.exists(partition.path(newer[0].batch_id, SUPERSEDED))
+
+    def test_older_one_leaves_the_batch_that_the_user_chose_after_the_newer_one(
+        self, partition: Partition, clock: Clock
+    ) -> None:
+        with Rewrite(partition, "rerun", clock_ms=clock) as older:
+            older.copied_from = FIRST_S
+            with Rewrite(partition, "rerun", clock_ms=clock) as newer:
+                newer.finish()
+            switch(partition, FIRST_S, clock())
+            with pytest.raises(ConflictError, match="newer"):
+                older.finish()
+        assert partition.current() == FIRST_S
 
     def test_3c5_exclusive_is_refused_beside_another(self, partition: Partition, clock: Clock) -> None:
         with Rewrite(partition, "rerun", clock_ms=clock):
@@ -107,7 +143,7 @@ class TestRerun:
             assert len(list(leases(partition.root, clock()))) == 1
             assert len(partition.batch_ids()) == 2
         with Rewrite(partition, "rerun", exclusive=True, clock_ms=clock) as alone:
-            assert alone.finish()
+            alone.finish()
 
     def test_3c5_exclusive_is_refused_beside_one_that_has_its_lease_first(
         self, partition: Partition, clock: Clock
@@ -130,7 +166,7 @@ class TestRerun:
         (other,) = others
         assert (caught.value.code, other.batch_id > late.batch_id) == ("archive_rerun_runs", True)
         assert partition.batch_ids() == [FIRST_S, other.batch_id]
-        assert other.finish()
+        other.finish()
         other.__exit__()
 
     def test_3c6_clock_set_back_gives_a_larger_id(self, partition: Partition, clock: Clock) -> None:
