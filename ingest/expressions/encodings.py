@@ -5,7 +5,6 @@ Encodings of values: numbers of a fixed width, and bytes as hexadecimal, base64 
 """
 
 import binascii
-import math
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -13,13 +12,11 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
 from ingest.api.notation import shown_start
-from ingest.expressions.numbers import read_number
+from ingest.expressions.numbers import read_float, read_whole
 from ingest.formats.cell_types import NUMBERS, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
-_MAX_DIGITS = 1_000  # bounds the work for text that is not a sensible number
 _FEW_DIGITS = 20  # as many as a 64-bit number has
-_IN_NUMBERS = b"0123456789+-.eE"  # Python also accepts blanks, underscores, "nan" and "inf"
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 
 Change = Callable[[bytes], bytes]
@@ -41,10 +38,10 @@ def _write_whole(encoding: str) -> Change:
 
 
 def _whole_number(text: bytes) -> int:
-    number = read_number(text)
-    if number is None or number != int(number):
+    number = read_whole(text)
+    if number is None:
         raise ExpressionError(f"{shown_start(text)} is not a whole number", code="not_a_number")
-    return int(number)
+    return number
 
 
 def _write_float(encoding: str) -> Change:
@@ -52,11 +49,8 @@ def _write_float(encoding: str) -> Change:
     what = f"a number of {8 * len(pack(0))} bits"
 
     def write(text: bytes) -> bytes:
-        try:
-            number = math.nan if len(text) > _MAX_DIGITS or text.translate(None, _IN_NUMBERS) else float(text)
-        except ValueError:
-            number = math.nan
-        if math.isnan(number):
+        number = read_float(text)
+        if number is None:
             raise ExpressionError(f"{shown_start(text)} is not a number", code="not_a_number")
         try:
             return pack(number)

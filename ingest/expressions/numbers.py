@@ -20,6 +20,8 @@ _pack_long = INT64.pack
 
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,%d}" % MAX_DIGITS)
 _DECIMAL = re.compile(rb"[+-]?[0-9]{1,50}(?:\.[0-9]{1,50})?(?:[eE][+-]?[0-9]{1,2})?")
+_MAX_FLOAT_LETTERS = 1_000  # bounds the work for text that is not a sensible number
+_IN_FLOATS = b"0123456789+-.eE"  # Python also accepts blanks, underscores, "nan" and "inf"
 
 
 def read_number(value: bytes) -> Number | None:
@@ -29,6 +31,20 @@ def read_number(value: bytes) -> Number | None:
     if _DECIMAL.fullmatch(value):
         return Decimal(value.decode("ascii"))
     return None
+
+
+def read_whole(value: bytes) -> int | None:
+    """Parse a whole number such as `7`, `12.0` or `1e3`; None if the text is not one."""
+    number = read_number(value)
+    return None if number is None or number != int(number) else int(number)
+
+
+def read_float(value: bytes) -> float | None:
+    """Parse a number as float64, infinite if it is too large; None if the text is not a number."""
+    try:
+        return None if len(value) > _MAX_FLOAT_LETTERS or value.translate(None, _IN_FLOATS) else float(value)
+    except ValueError:
+        return None
 
 
 def write_number(number: Number) -> bytes:

@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ingest.api import Event, MappingError, Model, option
-from ingest.api.notation import to_notation
+from ingest.api.notation import shown_start, to_notation
 from ingest.decorating.choices import OnMissing
 from ingest.expressions import Template
+from ingest.expressions.numbers import read_float, read_whole
 from ingest.formats.times import in_calendar, moment
 
 Row = tuple[object, ...]
@@ -119,7 +120,7 @@ def _whole_number(bits: int) -> Callable[[bytes], int]:
     most = 1 << (bits - 1)
 
     def read(text: bytes) -> int:
-        number = int(text)
+        number = _whole(text)
         if not -most <= number < most:
             raise ValueError(f"{number} does not fit into {bits} bits")
         return number
@@ -127,15 +128,24 @@ def _whole_number(bits: int) -> Callable[[bytes], int]:
     return read
 
 
+def _whole(text: bytes) -> int:
+    number = read_whole(text)
+    if number is None:
+        raise ValueError(f"{shown_start(text)} is not a whole number")
+    return number
+
+
 def _float(text: bytes) -> float:
-    number = float(text)
+    number = read_float(text)
+    if number is None:
+        raise ValueError(f"{shown_start(text)} is not a number")
     if not math.isfinite(number):
-        raise ValueError(f"{number} is no number")
+        raise ValueError(f"{shown_start(text)} does not fit into 64 bits")
     return number
 
 
 def _time(text: bytes) -> int:
-    return in_calendar(int(text))
+    return in_calendar(_whole(text))
 
 
 _READ: Mapping[ColumnType, Callable[[bytes], object] | None] = {

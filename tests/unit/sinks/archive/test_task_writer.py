@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.formats.times import EPOCH
 from ingest.pipeline.time_limit import OutOfTimeError
 from sinks.archive.layout import NO_TIME
 from sinks.archive.partition import Partition
@@ -141,9 +143,23 @@ class TestRows:
             )
         ]
 
+    @pytest.mark.parametrize("text", [b"12", b"+12", b"12.0", b"1.2e1"])
+    def test_numbers_are_read_as_everywhere(self, root: Root, partition: Partition, text: bytes) -> None:
+        types = ("int32", "int64", "float64", "time")
+        columns = {name: {"value": "%{n}", "type": name} for name in types}
+        full = event(1)
+        full.attributes["n"] = text
+        Stream(root, settings=ArchiveSettings.model_validate({"root": "r", "table": "t", "columns": columns})).run(
+            TIME_MS, [full]
+        )
+        (row,) = rows_in(root, partition, START_S)
+        assert [row[name] for name in types] == [12, 12, 12.0, EPOCH + timedelta(milliseconds=12)]
+
     @pytest.mark.parametrize(
         ("column_type", "text"),
         [
+            *((each, text) for each in ("int32", "int64", "float64", "time") for text in (b"1_000", b" 12", b"12\n")),
+            *(("int64", b"1.5"), ("float64", b"inf"), ("float64", b"1e999"), ("float64", b"1" * 1_001)),
             *(("int32", b"x"), ("int32", b"2147483648"), ("int64", b"%d" % 2**63), ("float64", b"nan")),
             *(("utf8", b"\xff"), ("time", b"x"), ("time", b"1449784608000000000"), ("time", b"253402300800000")),
         ],
