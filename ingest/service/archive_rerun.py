@@ -138,6 +138,11 @@ class ArchiveRerun:
         with ExitStack() as opened:
             streams = opened.enter_context(streams_of(self._configuration, self._table))
             (stream,) = streams
+            if not stream.checkpoint.exists:
+                raise NotFoundError(
+                    f'pipeline "{pipeline.name}" has no checkpoint: it has acknowledged no record',
+                    hint="start the service with this file; in the working directory of the service, if it runs",
+                )
             with root_errors(partition.root):
                 was_empty = is_empty(partition)
             rerun = opened.enter_context(Rewrite(partition, "archive rerun", exclusive=request.exclusive))

@@ -90,9 +90,7 @@ class ArchiveStream:
         return self.checkpoint.uncommitted() is None if answer is None else not self._runs_before(answer.from_ms)
 
     def while_stopped(self, action: Callable[[], None]) -> None:
-        """Call an action unless a process has the checkpoint; none can take it meanwhile."""
-        if not self.checkpoint.exists:
-            return
+        """Call an action unless a process has the checkpoint, which exists; none can take it meanwhile."""
         try:
             self.checkpoint.lock()
         except ConflictError:

@@ -14,7 +14,7 @@ from ingest.config.model import Configuration
 from ingest.service import archive_streams
 from ingest.service.archive_join import join
 from ingest.service.archive_records import RecordsRead
-from ingest.service.archive_rerun import _RowsBefore
+from ingest.service.archive_rerun import ArchiveRerun, RerunRequest, _RowsBefore
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
@@ -304,6 +304,15 @@ class TestStream:
         with process, pytest.raises(ConflictError, match=message) as caught:
             self.start_ms(configuration, table, partition, from_ms)
         assert caught.value.code == "archive_no_answer"
+
+
+def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
+    configuration: Configuration, table: ArchivedTable, partition: Partition
+) -> None:
+    rerun = ArchiveRerun(configuration, Catalog(), table, RerunRequest("20151210"))
+    with pytest.raises(NotFoundError, match="has no checkpoint"):
+        rerun.run()
+    assert not partition.root.exists(partition.folder)
 
 
 def test_file_that_the_stream_has_written_to_both_batches_is_not_copied(
