@@ -19,7 +19,7 @@ from sinks.archive.rewrites import (
     STALE_MS,
     Answer,
     RewriteLease,
-    answers,
+    answer_of,
     leases,
     of_partition,
     put_lease,
@@ -81,11 +81,11 @@ class Rewrite:
             self.partition.ensure_current(self._clock_ms() // 1000, owner)
             self.batch_id = self.partition.create(self._clock_ms() // 1000, owner)
             self._lease = RewriteLease(self._id, self.partition.folder, self.batch_id, owner, self._clock_ms())
-            self._renew()
             try:
+                self._renew()
                 self._check_others()  # again: of two that start at the same moment, at least one is refused
-            except ConflictError:
-                self._end()
+            except BaseException:
+                self._leave()
                 raise
         self._thread.start()
         return self
@@ -93,14 +93,17 @@ class Rewrite:
     def __exit__(self, *_exception: object) -> None:
         self._ending.set()
         self._thread.join()
-        with contextlib.suppress(OSError):  # the lease becomes stale
-            self._end()
+        self._leave()
 
     def answer(self, writer: str) -> Answer | None:
-        """The answer of a stream; None if it has not answered."""
+        """
+        The answer of a stream; None if it has not answered.
+
+        Raises:
+            ArchiveCorruptError: its file is damaged.
+        """
         with root_errors(self.partition.root):
-            found = answers(self.partition.root, self._id)
-        return next((each for each in found if each.writer == writer), None)
+            return answer_of(self.partition.root, self._id, writer)
 
     def check_newest(self) -> None:
         """
@@ -186,10 +189,11 @@ class Rewrite:
         """The complete batches with larger ids, ascending."""
         return [each.id for each in self.partition.batches() if each.id > self.batch_id and each.is_complete]
 
-    def _end(self) -> None:
-        remove_lease(self.partition.root, self._id)
-        if self.partition.pointed() != self.batch_id:
-            with contextlib.suppress(FileNotFoundError):  # it was removed with its partition
+    def _leave(self) -> None:
+        """Remove the lease, and the batch if nothing was written to it."""
+        with contextlib.suppress(OSError):  # the lease becomes stale; or the batch was removed with its partition
+            remove_lease(self.partition.root, self._id)
+            if self.partition.pointed() != self.batch_id:
                 self.partition.remove_empty(self.batch_id)
 
     def _check_others(self) -> None:

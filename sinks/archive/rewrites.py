@@ -84,10 +84,11 @@ def put_lease(root: Root, lease: RewriteLease) -> None:
 
 
 def remove_lease(root: Root, rewrite_id: str) -> None:
-    """Remove a lease, then the answers to it."""
+    """Remove a lease, then the answers to it, also damaged ones."""
     root.remove_file(_path(rewrite_id))
-    for answer in answers(root, rewrite_id):
-        root.remove_file(_answer_path(rewrite_id, answer.writer))
+    for name in root.file_names(RERUNS):
+        if name.startswith(f"{rewrite_id}."):
+            root.remove_file(f"{RERUNS}/{name}")
 
 
 def remove_old_leases(root: Root, now_ms: int) -> None:
@@ -140,14 +141,6 @@ def answer_of(root: Root, rewrite_id: str, writer: str) -> Answer | None:
         raise ArchiveCorruptError(
             f'"{path}" in "{root}" is damaged: {error}', hint="remove it; the stream answers again"
         ) from error
-
-
-def answers(root: Root, rewrite_id: str) -> list[Answer]:
-    """The answers of all streams."""
-    prefix = f"{rewrite_id}."
-    writers = [name.removeprefix(prefix) for name in root.file_names(RERUNS) if name.startswith(prefix)]
-    found = [answer_of(root, rewrite_id, writer) for writer in writers if f".{writer}" != _SUFFIX]
-    return [answer for answer in found if answer is not None]
 
 
 def _read(root: Root, name: str) -> RewriteLease | None:

@@ -9,7 +9,7 @@ import pytest
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
-from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, answers, put_lease, remove_lease
+from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, answer_of, put_lease, remove_lease
 from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import (
@@ -60,7 +60,7 @@ class TestReruns:
         stream.run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
         stream.committer.answer_rewrites()
-        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
+        assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         stream.run(TIME_MS + 1, [event(2), event(3, time_ms=DAY_MS - 1)])
         assert offsets_in(root, partition, START_S) == [1, 2]
         assert offsets_in(root, partition, lease.batch_id) == [2]
@@ -73,7 +73,7 @@ class TestReruns:
         committer = ArchiveCommitter(root, WRITER, "parquet", clock_ms=lambda: START_S * 1000, poll_s=0.01)
         committer.recover()
         begin_rerun(partition)
-        assert reached(lambda: answers(root, "r1") == [Answer(WRITER, 1)], 30)
+        assert reached(lambda: answer_of(root, "r1", WRITER) == Answer(WRITER, 1), 30)
         committer.close()
         committer.close()
 
@@ -82,7 +82,7 @@ class TestReruns:
         stream.run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
         stream.run(TIME_MS + 5, [event(2)])
-        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 5)]
+        assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 5)
         assert offsets_in(root, partition, lease.batch_id) == [2]
 
     def test_3c8_stream_that_starts_leaves_the_batch_that_may_run_again_to_the_rerun(
@@ -92,7 +92,7 @@ class TestReruns:
         Stream(root).run(TIME_MS, [event(1)])
         lease = begin_rerun(partition)
         again = Stream(root)
-        assert answers(root, "r1") == [Answer(WRITER, TIME_MS + 1)]
+        assert answer_of(root, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
         again.run(TIME_MS, [event(1)])
         again.run(TIME_MS + 1, [event(2)])
         assert offsets_in(root, partition, START_S) == [1, 2]
@@ -111,7 +111,7 @@ class TestReruns:
                 partition = Partition(files, "dt=20151210")
                 lease = begin_rerun(partition)
                 stream.committer.commit(*flushed)
-                assert answers(files, "r1") == [Answer(WRITER, TIME_MS + 1)]
+                assert answer_of(files, "r1", WRITER) == Answer(WRITER, TIME_MS + 1)
                 assert visible(files) == {"20151210": [1, 2]}
                 assert offsets_in(files, partition, lease.batch_id) == []
             else:
@@ -143,7 +143,7 @@ class TestReruns:
         stream.clock.now += STALE_MS + 1
         stream.committer.answer_rewrites()
         stream.run(TIME_MS + 1, [event(2)])
-        assert answers(root, "r1") == []
+        assert answer_of(root, "r1", WRITER) is None
         assert offsets_in(root, partition, lease.batch_id) == []
 
     def test_batch_that_was_removed_gets_nothing(self, root: Root, partition: Partition) -> None:

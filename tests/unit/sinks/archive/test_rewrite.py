@@ -1,11 +1,13 @@
 """A batch that a process writes beside the stream."""
 
+import errno
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from ingest.api import ConflictError
-from sinks.archive.layout import CURRENT, SUCCESS, SUPERSEDED
+from ingest.api import ConflictError, StoreUnavailableError
+from sinks.archive.layout import CURRENT, RERUNS, SUCCESS, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
 from sinks.archive.rewrites import STALE_MS, Answer, RewriteLease, leases, put_answer, put_lease
@@ -87,6 +89,40 @@ class TestRerun:
         assert partition.batch_ids() == [FIRST_S]
         assert partition.root.file_names("_reruns") == []
         assert len(set(ids)) == 2  # a stream remembers what it has answered
+
+    def test_damaged_answer_does_not_fail_a_rerun_that_has_ended(self, partition: Partition, clock: Clock) -> None:
+        with Rewrite(partition, "rerun", clock_ms=clock) as rerun:
+            (lease,) = leases(partition.root, clock())
+            put_answer(partition.root, lease.id, Answer("w", 7))
+            partition.root.write(f"{RERUNS}/{lease.id}.w", b"damaged")
+            rerun.finish()
+        assert (partition.current(), partition.root.file_names(RERUNS)) == (rerun.batch_id, [])
+
+    @pytest.mark.parametrize("exclusive", [False, True])
+    def test_failure_while_it_begins_leaves_no_lease_and_no_batch(
+        self, partition: Partition, clock: Clock, *, exclusive: bool
+    ) -> None:
+        """The lease is written; then its answer is lost, or the look for others fails."""
+        root = partition.root
+
+        class Failing(CrashingRoot):
+            def write(self, path: str, content: bytes) -> None:
+                super().write(path, content)
+                if path.startswith(f"{RERUNS}/") and not exclusive:
+                    raise OSError(errno.ETIMEDOUT, "no answer")
+
+            def open(self, path: str) -> BinaryIO:
+                if path.startswith(f"{RERUNS}/"):
+                    raise OSError(errno.ETIMEDOUT, "no answer")
+                return super().open(path)
+
+        failing = Partition(Failing(root, 1_000), partition.folder)
+        with (
+            pytest.raises(StoreUnavailableError),
+            Rewrite(failing, "rerun", exclusive=exclusive, clock_ms=clock),
+        ):
+            pass
+        assert (root.file_names(RERUNS), partition.batch_ids()) == ([], [FIRST_S])
 
     def test_leases_of_processes_that_were_killed_are_removed(self, partition: Partition, clock: Clock) -> None:
         put_lease(partition.root, RewriteLease("r1", partition.folder, FIRST_S + 1, "killed", 0))
