@@ -76,7 +76,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     unread = [(each.value, each.unread.id) for each in found if each.unread is not None]
     for value, batch_id in unread:
         out.note(f"{value}: no batch is current, so readers see no rows; batch {batch_id} is complete", "yellow")
-    out.done(counted(len(rows), "batch", "batches"))
+    out.done(counted(sum(len(each.batches) for each in found), "batch", "batches"))
     for value, batch_id in unread[:1]:
         out.next(f"ingest archive point {file} {table} --dt {value} --batch {batch_id}")
     for value, _ in differing[:1]:

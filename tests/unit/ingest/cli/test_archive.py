@@ -58,7 +58,7 @@ def test_history(ingest, partition):
     assert [each["path"] for each in lines[-2:]] == [partition.path(late), "dt=20151210/batchid=1"]
     assert len({tuple(each) for each in lines}) == 1  # all have the same names
     text = ingest("archive", "history", *OF_TABLE)
-    assert (text.code, "foreign" in text.out, "4 batches" in text.err) == (0, True, True)
+    assert (text.code, "foreign" in text.out, "3 batches" in text.err) == (0, True, True)
 
 
 def test_relative_root_starts_at_the_current_folder(ingest, partition, folder, monkeypatch):
