@@ -39,7 +39,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     rows: list[tuple[str, ...]] = []
     for partition in found:
         for batch in partition.batches:
-            path, state = partition.path(batch), batch.state.value
+            path, state, owner = partition.path(batch), batch.state.value, partition.owners[batch.id]
             is_located = partition.sql_path == path
             since = "" if batch.superseded_ms is None else moment(batch.superseded_ms)
             if out.is_json:
@@ -54,11 +54,11 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
                         "files": batch.files,
                         "bytes": batch.size_bytes,
                         "superseded": since or None,
-                        "owner": batch.owner,
+                        "owner": owner,
                     }
                 )
             status = ", ".join([state, *["kept"] * batch.is_kept, *["SQL"] * is_located])
-            rows.append((path, status, f"{batch.files:,}", size(batch.size_bytes), since, batch.owner))
+            rows.append((path, status, f"{batch.files:,}", size(batch.size_bytes), since, owner))
         for name in partition.foreign:
             path = f"{partition.folder}/{name}"
             if out.is_json:

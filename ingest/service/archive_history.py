@@ -1,5 +1,6 @@
 """The batches of an archived table, and where SQL reads them."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ingest.config.model import Configuration
@@ -7,7 +8,8 @@ from ingest.service.archive_sql import sql_paths
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
 from sinks.archive.layout import batch_folder
-from sinks.archive.rewrites import leases
+from sinks.archive.partition import Partition
+from sinks.archive.rewrites import RewriteLease, leases
 from sinks.files.root import root_errors
 
 
@@ -20,6 +22,7 @@ class PartitionHistory:
         value: of the partition.
         folder: of the partition, below the folder of the table.
         batches: oldest first.
+        owners: id of a batch -> what has created it.
         foreign: names in the folder that this product has not written.
         sql_path: what SQL reads, below the folder of the table; None without a location.
     """
@@ -27,6 +30,7 @@ class PartitionHistory:
     value: str
     folder: str
     batches: tuple[FoundBatch, ...]
+    owners: Mapping[int, str]
     foreign: tuple[str, ...]
     sql_path: str | None
 
@@ -74,12 +78,14 @@ def history_of(
     with root_errors(table.root):
         rewrites = list(leases(table.root, now_ms))
         return [
-            PartitionHistory(
-                each,
-                partition.folder,
-                tuple(batches_of(partition, rewrites)),
-                tuple(partition.foreign()),
-                located.get(each),
-            )
+            _history(each, partition, rewrites, located.get(each))
             for each, partition in table.partitions(value).items()
         ]
+
+
+def _history(
+    value: str, partition: Partition, rewrites: Iterable[RewriteLease], sql_path: str | None
+) -> PartitionHistory:
+    batches = tuple(batches_of(partition, rewrites))
+    owners = {batch.id: partition.owner(batch.id) for batch in batches}
+    return PartitionHistory(value, partition.folder, batches, owners, tuple(partition.foreign()), sql_path)

@@ -51,7 +51,6 @@ class FoundBatch(NamedTuple):
         superseded_ms: since when it is not current, ms since the epoch; None for the current one, or if unknown.
         size_bytes: of the files of rows.
         files: their number.
-        owner: what has created it.
     """
 
     id: int
@@ -60,7 +59,6 @@ class FoundBatch(NamedTuple):
     superseded_ms: int | None
     size_bytes: int
     files: int
-    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +107,7 @@ def batches_of(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[F
         parts = [entry for entry in entries if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART]
         since_ms = None if is_current else superseded_ms(partition, batch_id, entries)
         size_bytes = sum(part.size for part in parts)
-        owner = partition.owner(batch_id)
-        found.append(FoundBatch(batch_id, state, KEEP in markers, since_ms, size_bytes, len(parts), owner))
+        found.append(FoundBatch(batch_id, state, KEEP in markers, since_ms, size_bytes, len(parts)))
     return found
 
 

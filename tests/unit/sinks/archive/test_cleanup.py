@@ -3,12 +3,13 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from ingest.api import NotFoundError
 from sinks.archive.cleanup import BatchState, CleanupPlan, batches_of, clean_up, files_to_remove, plan_cleanup
-from sinks.archive.layout import RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
+from sinks.archive.layout import CURRENT, RERUNS, STARTED, SUCCESS, SUPERSEDED, PartName, writer_digits
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import RewriteLease, put_lease
 from sinks.archive.switching import later_files, superseded_ms, switch
@@ -167,8 +168,8 @@ class TestCleanup:
         partition.keep(FIRST_S)
         assert removed(partition, now_ms) == []
         assert removed(partition, now_ms, incomplete=True) == [f"batch_id={late}"]
-        status = {batch.id: (batch.state, batch.owner) for batch in batches_of(partition, ())}
-        assert status[late] == (BatchState.INCOMPLETE, "re-run 1")
+        states = {batch.id: batch.state for batch in batches_of(partition, ())}
+        assert states[late] is BatchState.INCOMPLETE
         assert reported(plan_cleanup([partition], now_ms, WEEK_MS, incomplete=True)) == [partition.path(late, STARTED)]
 
     def test_batch_that_is_being_written_stays(self, partition: Partition) -> None:
@@ -189,6 +190,18 @@ class TestCleanup:
             partition.ensure_current(FIRST_S, "test")
         plan_cleanup(table, NOW_MS, WEEK_MS)
         assert folders.count(RERUNS) == 1
+
+    def test_who_has_created_a_batch_is_not_read(self, partition: Partition, root: Path) -> None:
+        """The watch of a service looks at all batches of a table."""
+
+        class Recorded(LocalRoot):
+            def open(self, path: str) -> BinaryIO:
+                read.append(path)
+                return super().open(path)
+
+        read: list[str] = []
+        plan_cleanup([Partition(Recorded(root), partition.folder)], NOW_MS, WEEK_MS)
+        assert read == [f"{partition.folder}/{CURRENT}"]
 
     def test_3c13_foreign_names_are_reported_and_stay(self, partition: Partition) -> None:
         switch(partition, SECOND_S, NOW_MS)
