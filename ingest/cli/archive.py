@@ -9,6 +9,7 @@ from ingest.cli.command import FileArgument
 from ingest.cli.output import Output
 
 if TYPE_CHECKING:
+    from ingest.catalog import Catalog
     from ingest.config.model import Configuration
     from ingest.service.archived_tables import ArchivedTable
 
@@ -34,7 +35,7 @@ def history(out: Output, file: FileArgument, table: ArchiveTableArgument, *, dt:
     from ingest.formats.times import moment
     from ingest.service.archive_history import history_of
 
-    configuration, archived = opened(out, file, table)
+    configuration, _, archived = opened(out, file, table)
     found = history_of(configuration, archived, dt, now_ms=now_ms())
     rows: list[tuple[str, ...]] = []
     for partition in found:
@@ -105,7 +106,7 @@ def point(
     from ingest.service import archive_sql
     from ingest.service.archived_tables import batch_id_from
 
-    configuration, archived = opened(out, file, table)
+    configuration, _, archived = opened(out, file, table)
 
     def warn(later: int) -> None:
         out.note(
@@ -154,7 +155,7 @@ def register(out: Output, file: FileArgument, table: ArchiveTableArgument) -> No
     """
     from ingest.service import archive_sql
 
-    configuration, archived = opened(out, file, table)
+    configuration, _, archived = opened(out, file, table)
     done = archive_sql.register(configuration, archived)
     if done.unread:
         out.note(
@@ -179,7 +180,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from ingest.service.archived_tables import batch_id_from
     from sinks.files.root import root_errors
 
-    _, archived = opened(out, file, table)
+    _, _, archived = opened(out, file, table)
     batch_id = batch_id_from(batch)
     with root_errors(archived.root):
         partition = archived.partition(dt)
@@ -189,12 +190,12 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     out.done(f"batch {batch_id} is {'kept' if is_kept else 'not kept any more'}")
 
 
-def opened(out: Output, file: str, table: str) -> "tuple[Configuration, ArchivedTable]":
-    """The checked pipeline file and one of its archived tables; sets up the log."""
+def opened(out: Output, file: str, table: str) -> "tuple[Configuration, Catalog, ArchivedTable]":
+    """The checked pipeline file, its catalog and one of its archived tables; sets up the log."""
     from ingest.cli.loading import loaded
     from ingest.cli.run import set_up_logs
     from ingest.service.archived_tables import archived_table
 
-    configuration, _ = loaded(out, file)
+    configuration, catalog = loaded(out, file)
     set_up_logs(configuration, is_watched=True)
-    return configuration, archived_table(configuration, table)
+    return configuration, catalog, archived_table(configuration, table)

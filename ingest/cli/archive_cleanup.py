@@ -46,7 +46,7 @@ def cleanup(  # noqa: PLR0913 - the options of the command
             f"--older-than {older_than} is less than 24h: a query that started before the switch may still read",
             hint="add --force if none does",
         )
-    configuration, archived = opened(out, file, table)
+    configuration, _, archived = opened(out, file, table)
 
     def show(path: str) -> None:
         if out.is_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.archive import ArchiveTableArgument, OneDtOption
+from ingest.cli.archive import ArchiveTableArgument, OneDtOption, opened
 from ingest.cli.command import FileArgument
 from ingest.cli.output import Output, counts_of
 
@@ -58,16 +58,11 @@ def rerun(  # noqa: PLR0913 - the options of the command
 
     Example: ingest archive rerun pipeline.yaml customer --dt 20151210
     """
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
     from ingest.formats.times import moment_of
     from ingest.service.archive_rerun import ArchiveRerun, RerunRequest
-    from ingest.service.archived_tables import archived_table
 
-    configuration, catalog = loaded(out, file)
-    set_up_logs(configuration, is_watched=True)
-    archived = archived_table(configuration, table)
+    configuration, catalog, archived = opened(out, file, table)
     start_ms, end_ms = (None if each is None else moment_of(each) for each in (from_, to))
     request = RerunRequest(dt, start_ms, end_ms, exclusive=exclusive, is_kept=keep, other_types=force)
     run = ArchiveRerun(configuration, catalog, archived, request)
@@ -122,15 +117,10 @@ def join(
 
     Example: ingest archive join pipeline.yaml customer --dt 20151210
     """
-    from ingest.cli.loading import loaded
-    from ingest.cli.run import set_up_logs
     from ingest.durable import private_files
     from ingest.service import archive_join
-    from ingest.service.archived_tables import archived_table
 
-    configuration, _ = loaded(out, file)
-    set_up_logs(configuration, is_watched=True)
-    archived = archived_table(configuration, table)
+    configuration, _, archived = opened(out, file, table)
     with _interruptible(), private_files(), out.progress("rows") as advance:
         result = archive_join.join(
             configuration,

@@ -7,7 +7,7 @@ from ingest.config.model import Configuration
 from ingest.service.archive_sql import sql_paths
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.cleanup import BatchState, FoundBatch, batches_of
-from sinks.archive.layout import batch_folder
+from sinks.archive.layout import batch_folder, batch_path
 from sinks.archive.partition import Partition
 from sinks.archive.rewrites import RewriteLease, leases
 from sinks.files.root import root_errors
@@ -36,7 +36,7 @@ class PartitionHistory:
 
     def path(self, batch: FoundBatch) -> str:
         """The path of a batch, below the folder of the table."""
-        return f"{self.folder}/{batch_folder(batch.id)}"
+        return batch_path(self.folder, batch.id)
 
     @property
     def current(self) -> FoundBatch | None:

@@ -150,6 +150,11 @@ def batch_folder(batch_id: int) -> str:
     return f"batch_id={batch_id}"
 
 
+def batch_path(folder: str, batch_id: int, name: str = "") -> str:
+    """The path of a batch, or of a file in it, below the folder of the table; `folder` is that of its partition."""
+    return f"{folder}/{batch_folder(batch_id)}/{name}".rstrip("/")
+
+
 def batch_id_of(folder: str) -> int | None:
     """The inverse of `batch_folder`; None if it is none, such as one with a space or a small number."""
     found = _BATCH.fullmatch(folder)

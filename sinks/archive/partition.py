@@ -14,6 +14,7 @@ from sinks.archive.layout import (
     PartName,
     batch_folder,
     batch_id_of,
+    batch_path,
     kind_in_partition,
 )
 from sinks.files.root import Entry, Root
@@ -51,7 +52,7 @@ class Partition:
 
     def path(self, batch_id: int, name: str = "") -> str:
         """The path of a batch, or of a file in it, below the root."""
-        return f"{self.folder}/{batch_folder(batch_id)}/{name}".rstrip("/")
+        return batch_path(self.folder, batch_id, name)
 
     def batch_ids(self) -> list[int]:
         """All batches, complete or not, ascending."""

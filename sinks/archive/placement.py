@@ -8,7 +8,7 @@ import orjson
 
 from ingest.api import Batch
 from sinks.archive.errors import ArchiveCorruptError
-from sinks.archive.layout import batch_folder
+from sinks.archive.layout import batch_path
 
 
 class LastCommit(NamedTuple):
@@ -66,11 +66,11 @@ class Placement:
     def into(cls, folder: str, staged: str, batch_ids: Collection[int], name: str) -> Self:
         """The placement in batches under a name; a batch may be given twice."""
         ids = dict.fromkeys(batch_ids)
-        return cls(folder, staged, tuple(f"{folder}/{batch_folder(each)}/{name}" for each in ids))
+        return cls(folder, staged, tuple(batch_path(folder, each, name) for each in ids))
 
     def path_in(self, batch_id: int) -> str:
         """Its path in a batch of the partition."""
-        return f"{self.folder}/{batch_folder(batch_id)}/{self.targets[0].rpartition('/')[2]}"
+        return batch_path(self.folder, batch_id, self.targets[0].rpartition("/")[2])
 
     def is_in(self, batch_id: int) -> bool:
         """Whether a batch gets the file."""
