@@ -116,6 +116,7 @@ class TestReruns:
                 assert offsets_in(files, partition, lease.batch_id) == []
             else:
                 break
+        assert most > 5
 
     def test_3c8_batch_before_the_answer_stays_in_the_old_batch_after_a_restart(self, partition: Partition) -> None:
         root = partition.root

@@ -289,7 +289,19 @@ class TestKills:
         files = MemoryRoot()
         stream = Stream(files)
         flushed = stream.flush(TIME_MS, [event(1)])
-        recovered = threading.Event()
+        waits, recovered = threading.Event(), threading.Event()
+        runs = threading.Lock()
+
+        class Announced:
+            """The lock of the committer; tells that the start has come to it."""
+
+            def __enter__(self) -> None:
+                if runs.locked():
+                    waits.set()
+                runs.acquire()
+
+            def __exit__(self, *_exception: object) -> None:
+                runs.release()
 
         def start() -> None:
             stream.committer.recover()
@@ -300,9 +312,11 @@ class TestKills:
         class Slow(CrashingRoot):
             def move(self, path: str, to: str) -> None:
                 starting.start()
-                assert not recovered.wait(0.2)
+                assert waits.wait(30)
+                assert not recovered.is_set()
                 super().move(path, to)
 
+        stream.committer._runs = Announced()  # type: ignore[assignment]
         stream.committer._root = Slow(files, 1_000)
         stream.committer.commit(*flushed)
         starting.join()
