@@ -385,6 +385,10 @@ CODES: dict[str, tuple[type[IngestError] | Disposition, str]] = {
         "A group of the pattern did not match, with on_unmatched: error.",
     ),
     "value_too_large": (api.MappingError, "A value is larger than columns: max_value_bytes allows."),
+    "worker_late": (
+        api.SourceUnavailableError,
+        "A Python process of Spark took more than 10 seconds, Spark's limit, to start and connect.",
+    ),
     "wrong_schema": (api.DecorateError, "The header of the value has a different schema than the decorator."),
 }
 """Code -> the class raised with it, or the disposition if there are several, and its meaning."""

@@ -250,6 +250,7 @@ REMEDIES: Mapping[str, str] = {
     "unknown_table": "Create the table, then replay the dead letters.",
     "unmatched_group": "Choose another `on_unmatched`, or correct the pattern.",
     "value_too_large": "Raise `max_value_bytes`, or shorten the value with `truncate`.",
+    "worker_late": "End other programs on the machine, or give it more cores; the service tries again by itself.",
     "write_rejected": "Read the dead letter for the reason, correct the pipeline, then replay it.",
     "wrong_schema": "Set the decorator's schema to that of the header; then replay the dead letters.",
     "change_too_large": "Divide the event, or write to a table without `feed`.",

@@ -20,6 +20,7 @@ from ingest.service.systemd import ServiceManager
 POLL_S = 0.1  # between polls of queries and signals
 RESTART_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # back-off before a failed query is restarted; the last value repeats
 ONCE_FAILURES = 3  # attempts to start a `--once` run that has no batch yet; a user waits for it
+LATE_FAILURES = 10  # the same on a machine so busy that Spark does not wait for its Python processes
 SLOW_S = 120.0  # a batch stage that takes longer counts as stuck; an unavailable store is reported within 10 s
 UNRESPONSIVE_S = 10.0  # without an answer of the JVM; longer than its garbage collection
 START_SLOW_S = 20.0  # a start that takes longer is reported; that of Spark takes up to 15 s on a busy machine
@@ -334,13 +335,14 @@ class Supervisor:
         if isinstance(error, IngestError) and error.disposition is not Disposition.RETRY:
             self._fail(member, error)
             return
-        if self._once and member.failures + 1 >= ONCE_FAILURES and not member.observer.totals.batches:
+        code = error.code if isinstance(error, IngestError) else "query_failed"
+        limit = LATE_FAILURES if code == "worker_late" else ONCE_FAILURES
+        if self._once and member.failures + 1 >= limit and not member.observer.totals.batches:
             self._fail(member, error)
             return
         wait_s = RESTART_S[min(member.failures, len(RESTART_S) - 1)]
         member.failures += 1
         member.restart_at = time.monotonic() + wait_s
-        code = error.code if isinstance(error, IngestError) else "query_failed"
         report = member.observer.blocked if isinstance(error, IngestError) else member.observer.backing_off
         report(code, _with_note(str(error), f"the query is restarted in {wait_s:g} s"))
 

@@ -37,6 +37,7 @@ _HDFS_AWAY = re.compile(
 )
 _OWN = re.compile(r"(PositionLostError|SourceUnavailableError): (.+)")
 _TOO_LARGE = "bigger than spark.driver.maxResultSize"
+_LATE = "Python worker failed to connect back"
 
 
 def translated(error: BaseException) -> IngestError | None:
@@ -61,11 +62,22 @@ def translated(error: BaseException) -> IngestError | None:
             hint="check the topic's retention; to resume with the remaining records, move the checkpoint away and run "
             "'ingest run --start-from earliest'",
         )
-    if _TOO_LARGE in text:
-        return dead_letters_too_large("the dead letters of one micro-batch do not fit in the driver")
     unavailable = _UNAVAILABLE.search(text)
     if unavailable is not None:
         return SourceUnavailableError(f"Kafka does not answer: {_line_at(text, unavailable.start())}")
+    return _of_limits(text)
+
+
+def _of_limits(text: str) -> IngestError | None:
+    """The error of a limit of Spark, if the text has one."""
+    if _TOO_LARGE in text:
+        return dead_letters_too_large("the dead letters of one micro-batch do not fit in the driver")
+    if _LATE in text:
+        return SourceUnavailableError(
+            "a Python process of Spark did not connect within 10 s, Spark's limit",
+            code="worker_late",
+            hint="the machine is overloaded: end other programs, or run this one with fewer pipelines",
+        )
     return None
 
 

@@ -197,6 +197,16 @@ def test_unavailable_source_ends_a_once_run():
     assert (bench.starts, error.exit_code) == (3, 3)
 
 
+def test_once_run_on_a_busy_machine_starts_more_often():
+    def start(bench: Bench) -> None:
+        raise SourceUnavailableError("did not connect", code="worker_late")
+
+    bench = Bench(start, once=True)
+    (error,) = bench.supervisor.run()
+    assert isinstance(error, IngestError)
+    assert (bench.starts, error.exit_code) == (10, 3)
+
+
 def test_fatal_error_stops_a_query_that_does_not_detect_it():
     def start(bench: Bench) -> None:
         bench.fatal = PositionLostError("recreated")

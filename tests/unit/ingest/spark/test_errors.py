@@ -46,6 +46,11 @@ CASES = [
         "dead_letters_too_large",
         Disposition.STOP,
     ),
+    (
+        "org.apache.spark.SparkException: Python worker failed to connect back.\n\tat org.apache.spark.errors",
+        "worker_late",
+        Disposition.RETRY,
+    ),
     ("Caused by: java.io.IOException: No space left on device", "disk_full", Disposition.RETRY),
     ("OSError: [Errno 28] No space left on device: '/state/incoming/1.puts'", "disk_full", Disposition.RETRY),
     ("OSError: [Errno 5] Input/output error", "disk_failed", Disposition.STOP),
