@@ -128,7 +128,7 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     # a sweep removes the time from the status of a body that is referenced again
     since = None if references else status.unreferenced_since_ms
     if out.is_json:
-        plain = {name: value for name, value in status.to_json().items() if name != "nonce"}
+        plain = {name: value for name, value in status.to_json().items() if name not in {"nonce", "store_id"}}
         found = {"id": body.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
         out.json(plain | found | {"unreferenced_since_ms": since})
         return

@@ -14,6 +14,7 @@ from ingest.plan.stores import unopened_reader, unopened_store
 from ingest.suggest import did_you_mean
 from sinks.bodies.copying import CopiedPointers
 from sinks.bodies.options import BodyOptions
+from sinks.bodies.status import forget_store_id
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.dumped import DumpTableReader, positions_of
 from sinks.bootstrap.following import FeedFollower
@@ -153,6 +154,7 @@ def opened_bootstrap(
             )
         declared = configuration.tables.get(target.table)
         target.create(None if declared is None else declared.spec())
+        target.store.call(lambda opened_store: forget_store_id(opened_store, target.table))
         progress = BootstrapProgress(request.root, dumped.dump, request.dumped)
         if following is not None:
             progress = replace(

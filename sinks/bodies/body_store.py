@@ -1,6 +1,7 @@
 """A body store: everything that can be done with its bodies."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -83,6 +84,7 @@ class BodyStore:
         if not self._store.set_property(self._names.meta, LAYOUT, None, self._layout()):
             self.check()
         self.claim()
+        self._tables.statuses.record_store_id()
 
     def claim(self) -> None:
         """
@@ -141,13 +143,16 @@ class BodyStore:
         """
         The status of a body, in any state.
 
+        Without `unreferenced_since_ms` also if it was written in another body store, until a sweep has looked at it.
+
         Raises:
             NotFoundError: the store has never had it, or has forgotten it after a sweep.
         """
         status = self._tables.statuses.read(body)
         if status is None:
             raise unreadable(body, status)
-        return status
+        is_own = status.store_id == self._tables.statuses.store_id()
+        return status if is_own else replace(status, unreferenced_since_ms=None)
 
     def references(self, body: bytes) -> list[bytes]:
         """The references to a body, in byte order."""
@@ -216,6 +221,7 @@ class BodyStore:
             self._check_owner(self._store.properties(self._names.meta))
         else:
             self.claim()
+            self._tables.statuses.record_store_id()
         horizon = horizon or Horizon(self._tables.statuses.clock_ms())
         return Sweep(
             self._tables,

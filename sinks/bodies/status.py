@@ -11,6 +11,9 @@ The status of a body: one cell, which is replaced by compare-and-set only.
 A body is readable in STORED and DELETING. Only the sweep writes DELETING, PURGING and PURGED. In DELETING it reads the
 references once more; in PURGING it deletes blocks, and no status after it has the same generation. Every write has a
 nonce, so a process that compares with what it has read notices every other write.
+
+A status also has the id of the body store that it was written in. In a restored or copied store, statuses say for how
+long nothing had referred to a body where they were written. The references to it may come later here.
 """
 
 import dataclasses
@@ -26,6 +29,9 @@ from ingest.api import Delete, IntegrityError, Scan, Store
 from sinks.bodies.options import BodyCompression
 from sinks.bodies.pages import paged
 from sinks.bodies.tables import STATUS
+
+STORE_ID = "bodies_id"
+"""Property of the table of metadata: a random text. A copy of the rows is not a copy of the properties."""
 
 
 class BodyState(StrEnum):
@@ -59,6 +65,7 @@ class BodyStatus:
         unreferenced_since_ms: start of the time after which the sweep may delete the body; None while it is referenced.
         stored_length: bytes of all blocks as stored; 0 until it is STORED.
         has_leftovers: blocks of earlier generations may remain.
+        store_id: of the body store that it was written in.
         nonce: differs in every write.
         raw: the cell as read or written.
     """
@@ -73,6 +80,7 @@ class BodyStatus:
     unreferenced_since_ms: int | None = None
     stored_length: int = 0
     has_leftovers: bool = False
+    store_id: str = ""
     nonce: str = ""
     raw: bytes = field(default=b"", compare=False, repr=False)
 
@@ -138,6 +146,18 @@ class StatusCells:
         self._table = table
         self.clock_ms = clock_ms
         self.nonce = nonce
+        self._own_id: str | None = None
+
+    def store_id(self) -> str | None:
+        """The id of this body store as it is recorded now; None if nothing was written since it was loaded."""
+        return self._store.properties(self._table).get(STORE_ID)
+
+    def record_store_id(self) -> str:
+        """Give this body store an id, unless it has one; returns its id."""
+        while (found := self.store_id()) is None:
+            self._store.set_property(self._table, STORE_ID, None, self.nonce())
+        self._own_id = found
+        return found
 
     def read(self, body: bytes) -> BodyStatus | None:
         """The status of a body; None if the store has never had it, or has forgotten it after a sweep."""
@@ -170,13 +190,31 @@ class StatusCells:
         Args:
             body: its id.
             before: as read; None for a body without a status.
-            after: the new status; this method sets `changed_ms`, `nonce` and `raw`.
+            after: the new status; this method sets `changed_ms`, `store_id`, `nonce` and `raw`.
 
         Returns:
             The status as written; None if another process has written one meanwhile, so the caller reads it again.
         """
-        new = dataclasses.replace(after, changed_ms=self.clock_ms(), nonce=self.nonce(), raw=b"")
+        own_id = self._own_id or self.record_store_id()
+        new = dataclasses.replace(after, changed_ms=self.clock_ms(), store_id=own_id, nonce=self.nonce(), raw=b"")
         raw = orjson.dumps(new.to_json())
         if not self._store.replace_cell(self._table, body, STATUS, None if before is None else before.raw, raw):
             return None
         return dataclasses.replace(new, raw=raw)
+
+
+def forget_store_id(store: Store[Any], table: str) -> None:
+    """
+    Remove the id of a body store before rows are loaded into it; do nothing with a table that has no such id.
+
+    Its next write gives it another one, so a sweep does not believe the times of the statuses that it has by then.
+
+    Args:
+        store: open for writing.
+        table: that is loaded.
+
+    Raises:
+        StoreError: the store is unavailable.
+    """
+    while (known := store.properties(table).get(STORE_ID)) is not None:
+        store.set_property(table, STORE_ID, known, None)

@@ -25,7 +25,7 @@ class SweepCounts:
     Attributes:
         bodies: with a status.
         referenced: that have references.
-        unreferenced: without references for a shorter time than `sweep_after`.
+        unreferenced: without references for a shorter time than `sweep_after`, or loaded into this body store since.
         named: without references for longer, that a dump or a change of the feed may name.
         storing: that a writer stores.
         dropped: references of cells, not bodies, that were removed: no version of the cell has the pointer any more.
@@ -97,6 +97,7 @@ class Sweep:
         self._sweep_after_ms = sweep_after_ms
         self._is_dry_run = is_dry_run
         self._horizon = horizon
+        self._store_id = tables.statuses.store_id()
         self._on_purge = on_purge
         self._on_named = on_named
         self.counts = SweepCounts()
@@ -164,9 +165,9 @@ class Sweep:
             if not self._is_dry_run:
                 for found in living:  # a cell that gets the same value again marks the body each time
                     self._references.remove_older_cells(found)
-        elif dead or since_ms is None:
+        elif dead or since_ms is None or status.store_id != self._store_id:
             self.counts.unreferenced += 1
-            # a reader may just have read the pointer, so the time starts now
+            # a reader may just have read the pointer, or its cell is loaded later; so the time starts now
             self._drop(body, status, status.stored(self._statuses.clock_ms()), dead)
         elif since_ms + after_ms > self._horizon.at_ms:
             self.counts.unreferenced += 1
@@ -216,12 +217,16 @@ class Sweep:
         return age_ms >= self._sweep_after_ms and not self._cells.holds(found.reference, body)
 
     def _purge_unreferenced(self, body: bytes, status: BodyStatus) -> None:
-        """Delete a body after the references were read once more, in DELETING."""
+        """
+        Delete a body after the references were read once more, in DELETING.
+
+        So is the id of the body store: a table that was loaded since the sweep began brings its references later.
+        """
         deleting = self._statuses.replace(body, status, replace(status, state=BodyState.DELETING))
         if deleting is None:
             self.counts.changed += 1
-        elif self._references.of(body, limit=1):
-            self.counts.referenced += 1
+        elif self._references.of(body, limit=1) or self._statuses.store_id() != deleting.store_id:
+            self.counts.changed += 1
             self._statuses.replace(body, deleting, deleting.stored(None))
         else:
             self._purge(body, deleting)
