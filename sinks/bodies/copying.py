@@ -55,7 +55,9 @@ class CopiedPointers:
         Raises:
             BodyMissingError: the table has no body store, or that does not have a body; also after the write, if a
                 sweep has deleted a body meanwhile.
+            BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: the body store belongs to another table.
+            NoTableError: a table of the body store is missing, and the store does not create it at the first write.
         """
         pointers = list(self._pointers(mutations))
         if not pointers:
@@ -95,7 +97,7 @@ class CopiedPointers:
             )
         if not self._is_known:
             self._stored_key = RowFormat.recorded(store, self._table).stored_key()
-            self._bodies(store, self._name).claim()
+            self._bodies(store, self._name).prepare()
             self._is_known = True
         stored = row if self._stored_key is None else self._stored_key(row)
         try:

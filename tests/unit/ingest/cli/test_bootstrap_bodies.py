@@ -92,3 +92,10 @@ def test_sweeps_between_the_tables_delete_nothing(ingest):
     loaded(ingest, "events")
     check_rows(ingest)
     assert swept(ingest) == (0, 0)
+
+
+def test_tables_in_the_order_of_the_guide(ingest):
+    """Nothing has created the table of references."""
+    for table in (META, BLOCKS, "events"):
+        loaded(ingest, table)
+    check_rows(ingest)
