@@ -257,6 +257,8 @@ def fsck(
 
     Exit code 5 if a body is damaged. Orphaned blocks, dangling and unneeded references only take space. A reference is
     unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running pipelines.
+    It is unknown, and --repair leaves it, if its dead letter may wait in another state_dir: this one has no dead letter
+    and no micro-batch of its time. Remove it with 'ingest body unmark' if it waits nowhere.
     With --output json, a line for each finding, then one with their numbers.
 
     Example: ingest body fsck pipeline.yaml events

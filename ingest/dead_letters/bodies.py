@@ -76,5 +76,13 @@ def pipeline_of(reference: bytes) -> str | None:
     return unquote(name.decode("ascii", "replace")) if slash else None
 
 
+def batch_time_of(reference: bytes) -> int | None:
+    """The batch time of the dead letter that has this reference, in ms; None if it is not that of a dead letter."""
+    _, _, rest = reference.removeprefix(LETTER_REFERENCE).partition(b"/")
+    time_ms, slash, _ = rest.partition(b"/")
+    is_time = reference.startswith(LETTER_REFERENCE) and bool(slash) and time_ms.isdigit()
+    return int(time_ms) if is_time else None
+
+
 def _of_pipeline(pipeline: str) -> bytes:
     return LETTER_REFERENCE + quote(pipeline, safe="", errors="surrogatepass").encode() + b"/"

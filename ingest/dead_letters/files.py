@@ -74,6 +74,11 @@ class FileDeadLetters(DeadLetterQueue):
         with file_errors(self._folder):
             yield from self._entries_in(self._files())
 
+    def batch_times(self) -> frozenset[int]:
+        """The times of the batches that have dead letters here, in ms."""
+        with file_errors(self._folder):
+            return frozenset(int(path.name.partition("-")[0]) for path in self._files())
+
     def read(self, position: str) -> Entry:
         """The dead letter at `BATCH_TIME-BATCH:LINE`."""
         match = _POSITION.fullmatch(position)

@@ -28,6 +28,8 @@ class FindingKind(StrEnum):
     """A reference to a body that cannot be read."""
     UNNEEDED_REFERENCE = "unneeded_reference"
     """A reference of a dead letter that was replayed, deleted or never published."""
+    UNKNOWN_REFERENCE = "unknown_reference"
+    """A reference of a dead letter that may wait elsewhere."""
 
     @property
     def is_damage(self) -> bool:
@@ -57,6 +59,9 @@ class Letters(Protocol):
 
     def is_unneeded(self, reference: bytes) -> bool:
         """Whether a reference is of a dead letter that does not need its body any more."""
+
+    def is_unknown(self, reference: bytes) -> bool:
+        """Whether a reference is of a dead letter that is not known here, but may be elsewhere."""
 
     def may_remove(self, reference: bytes) -> bool:
         """Whether such a dead letter cannot be published any more, so that a repair may remove its reference."""
@@ -99,10 +104,14 @@ def findings(
                 tables.references.remove(found)
             continue
         is_old = tables.statuses.clock_ms() - found.newest_ms >= sweep_after_ms
-        if letters is not None and is_old and letters.is_unneeded(found.reference):
+        if letters is None or not is_old:
+            continue
+        if letters.is_unneeded(found.reference):
             yield Finding(FindingKind.UNNEEDED_REFERENCE, body, None, f"reference {shown(found.reference)}")
             if is_repair and letters.may_remove(found.reference):
                 tables.references.unmark(body, found.reference)
+        elif letters.is_unknown(found.reference):
+            yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 
 
 def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding]:

@@ -182,6 +182,20 @@ def stored_name(folder: StatePath, batch_id: int) -> str | None:
     return None if time_ms is None else str(time_ms)
 
 
+def stored_times(folder: StatePath) -> frozenset[int]:
+    """
+    The times in the folder of a checkpoint's times, in ms; of a batch that was renewed also its first one.
+
+    Raises:
+        CheckpointError: a stored time is damaged.
+        StoreUnavailableError: the folder cannot be read now.
+    """
+    with file_errors(folder):
+        entries: list[StatePath] = [*folder.iterdir()] if folder.is_dir() else []
+        found = [_time_in(path) for path in entries if path.name.removesuffix(_NAME).isdecimal()]
+    return frozenset(time_ms for time_ms in found if time_ms is not None)
+
+
 def newest_time(folder: StatePath) -> int | None:
     """
     The newest time in the folder of a checkpoint's times, also that of an earlier checkpoint, in ms; None for none.

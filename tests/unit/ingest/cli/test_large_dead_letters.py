@@ -1,6 +1,7 @@
 """Commands for dead letters whose values are in a body store."""
 
 import hashlib
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
+from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import folder_of
@@ -322,6 +324,18 @@ class TestFsck:
         if is_published:
             (folder_of(configuration.local_dir, "p") / "topics").write_text("")
             assert self.found(ingest) == [self.UNNEEDED]
+
+    def test_references_of_another_state_stay(self, ingest, folder, configuration, letters, checkpoint):
+        """The service was moved to another machine, or a second one has a pipeline of the same name."""
+        elsewhere = Path(FILE).read_text().replace(str(folder / "state"), str(folder / "other"))
+        Path("other.yaml").write_text(elsewhere)
+        there = checkpoint_folder(load("other.yaml", env={}, lookup=Catalog()), "p")
+        shutil.copytree(checkpoint.folder, there)
+        result = ingest("body", "fsck", "other.yaml", "events", "--repair", "--output", "json")
+        *lines, stats = result.lines
+        assert {line["kind"] for line in lines} == {"unknown_reference"}
+        assert stats == {"stats": {"damaged": 0, "others": 2}}
+        assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
 
     def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):
         assert self.found(ingest, "--repair") == []
