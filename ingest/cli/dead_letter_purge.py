@@ -1,7 +1,7 @@
 """`ingest dead-letters purge`: delete dead letters."""
 
 from collections import Counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
 from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of
 from ingest.cli.output import Output, counts_of
+
+if TYPE_CHECKING:
+    from ingest.dead_letters.queue import Entry
 
 
 def purge(  # noqa: PLR0913 - the options of the command
@@ -32,8 +35,8 @@ def purge(  # noqa: PLR0913 - the options of the command
 
     Only for dead letters in files: those in a Kafka topic expire by its retention.
 
-    Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. Refused while a replay
-    of the pipeline runs.
+    Those of the micro-batch that is not acknowledged stay: it replaces them when it runs again. So do those that a
+    replay has changed while the command asked. Refused while a replay of the pipeline runs.
 
     The bodies of large dead letters are released: a sweep deletes those that nothing else refers to. Refused while a
     service runs that has the store of these bodies open and only one process may write it.
@@ -51,12 +54,13 @@ def purge(  # noqa: PLR0913 - the options of the command
         raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")
     selection = selection_of((), code, None, before, has_replayed=True)
     seen: Counter[str] = Counter()
+    deleted = 0
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
-        selected = [
-            entry
-            for entry in counting(queue.entries(), seen)
-            if selection.matches(entry) and (not replayed or entry.is_replayed)
-        ]
+
+        def is_selected(entry: "Entry") -> bool:
+            return selection.matches(entry) and (not replayed or entry.is_replayed)
+
+        selected = [entry for entry in counting(queue.entries(), seen) if is_selected(entry)]
         if seen and not selected:
             options = [f"--code {each}" for each in code or ()]
             options += ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
@@ -71,12 +75,24 @@ def purge(  # noqa: PLR0913 - the options of the command
             if not yes:
                 confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
             with replay_lock(configuration, chosen), OpenLetterBodies(configuration, catalog) as bodies:
-                letters = [entry.dead_letter for entry in selected]
+                # again under the lock: a replay may have replaced or marked some since
+                asked = {entry.position: entry.dead_letter for entry in selected}
+                same = {
+                    entry.position
+                    for entry in filter(is_selected, queue.entries())
+                    if asked.get(entry.position) == entry.dead_letter
+                }
+                found = [entry for entry in selected if entry.position in same]
+                letters = [entry.dead_letter for entry in found]
                 bodies.check(letters)
-                queue.remove(entry.position for entry in selected)
+                queue.remove(entry.position for entry in found)
                 bodies.release(with_unneeded_bodies(letters, queue.entries()))
+                deleted = len(found)
+                if deleted < len(selected):
+                    changed = counted(len(selected) - deleted, "dead letter")
+                    out.note(f"not deleted, because a replay or purge has changed them meanwhile: {changed}", "yellow")
     if out.is_json:
-        out.json({"selected": len(selected), "deleted": 0 if dry_run else len(selected)})
+        out.json({"selected": len(selected), "deleted": deleted})
     else:
-        verb = "would be deleted" if dry_run else "deleted"
-        out.done(f"{counted(len(selected), 'dead letter')} {verb}")
+        shown = f"{counted(len(selected), 'dead letter')} would be" if dry_run else counted(deleted, "dead letter")
+        out.done(f"{shown} deleted")

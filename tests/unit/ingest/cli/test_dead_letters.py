@@ -7,6 +7,7 @@ import pytest
 from ingest.api import Record
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters
+from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.replay import SkipReason
 from ingest.service.dead_letter_replay import DeadLetterReplay
 
@@ -340,8 +341,18 @@ class TestNextCommands:
 
 
 class Keyboard(io.StringIO):
+    """A terminal on which a user answers, after something else has happened."""
+
+    def __init__(self, answer, meanwhile=lambda: None):
+        super().__init__(answer)
+        self._meanwhile = meanwhile
+
     def isatty(self):
         return True
+
+    def readline(self, *arguments):
+        self._meanwhile()
+        return super().readline(*arguments)
 
 
 def test_dead_letters_of_a_micro_batch_that_runs_again_are_not_replayed(ingest, positions, folder):
@@ -427,6 +438,31 @@ class TestPurge:
         result = ingest("dead-letters", "purge", FILE, "--replayed")
         assert (result.code, "permanently delete 1 dead letter?" in result.err) == (code, True)
         assert self.left(ingest) == left
+
+    @pytest.mark.parametrize(
+        ("options", "deleted", "left"),
+        [(["--replayed"], 0, [4, 8]), (["--before", "1970-01-02"], 0, [4, 8]), (["--before", "2000-01-01"], 1, [4])],
+    )
+    def test_dead_letter_that_takes_the_place_of_a_selected_one_stays(
+        self, ingest, replayed, folder, monkeypatch, options, deleted, left
+    ):
+        """A replay of a range runs the micro-batch again while the command asks: its first event does not fail now."""
+        queue = FileDeadLetters(folder / "data" / "state", "ticks")
+        again = [dead_letter(4, b"bad", "no_match", 1000).to_json()]
+        monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.publish(again, 0, 1000)))
+        result = ingest("dead-letters", "purge", FILE, *options)
+        assert result.code == 0
+        assert "not deleted, because a replay or purge has changed them meanwhile: " in result.err
+        assert result.err.splitlines()[-1].startswith(f"{deleted} dead letter")
+        assert self.left(ingest) == left
+
+    def test_dead_letter_that_fails_again_meanwhile_stays(self, ingest, replayed, positions, folder, monkeypatch):
+        queue = FileDeadLetters(folder / "data" / "state", "ticks")
+        again = {positions[0]: Mark(ReplayOutcome.FAILED_AGAIN, 2000, "no_match")}
+        monkeypatch.setattr(sys, "stdin", Keyboard("y\n", lambda: queue.mark(again)))
+        result = ingest("dead-letters", "purge", FILE, "--replayed", "--output", "json")
+        assert (result.code, result.json) == (0, {"selected": 1, "deleted": 0})
+        assert self.left(ingest) == [0, 4, 8]
 
     def test_selection_without_a_match_says_how_many_there_are(self, ingest, replayed):
         result = ingest("dead-letters", "purge", FILE, "--code", "unknown", "--replayed", "--before", "2000-01-01")
