@@ -31,6 +31,9 @@ class ArchiveCommitter(Committer):
     earlier run of it that it no longer has; create the first batch of partitions that have none; move the files; copy
     them to a batch that became current meanwhile, as by 'ingest archive point'. Each step may be repeated.
 
+    A replay leaves what an earlier run of it has written to a batch that is not current any more: nothing replaces it
+    there, and 'ingest archive point' may make that batch current again.
+
     Args:
         root: of the table.
         writer: name of the sink, unique among those that write to the table.
@@ -135,6 +138,7 @@ class ArchiveCommitter(Committer):
         rewrites = self._answering.leases_for(self._root, now_ms, batch.time_ms, is_replay=self._is_replay)
         digits = writer_digits(self._writer, batch.name)
         earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
+        kept: set[str] = set()
         placements = []
         for rank, result in enumerate(results):
             name = str(PartName(batch.time_ms, rank, digits, self._suffix))
@@ -146,13 +150,16 @@ class ArchiveCommitter(Committer):
                     own = own_parts(partition, current, batch.time_ms, digits)
                     earlier |= {partition.path(current, str(each)) for each in own}
                     if not self._drop_known_rows(partition, current, part.path, own):
+                        kept |= _outside(partition, [current], earlier)
                         continue
                 if moved := self._moved(part, name, earlier):
                     placements.append(Placement(part.partition, part.path, moved))
                 else:
                     ids = [current, *_rewrite_ids(partition, rewrites)]
                     placements.append(Placement.into(part.partition, part.path, ids, name))
-        return CommitPlan(tuple(placements), frozenset(earlier))
+                    if self._is_replay:
+                        kept |= _outside(partition, ids, earlier)
+        return CommitPlan(tuple(placements), frozenset(earlier - kept))
 
     def _moved(self, part: StagedPart, name: str, recorded: Collection[str]) -> tuple[str, ...]:
         """Where an earlier call of this commit has moved a staged file; the pointer may be another one since."""
@@ -217,3 +224,9 @@ def _rewrite_ids(partition: Partition, rewrites: Iterable[RewriteLease]) -> list
     """The batches that rewrites of a partition write; one that was removed gets nothing."""
     ids = [lease.batch_id for lease in of_partition(rewrites, partition.folder)]
     return [each for each in ids if partition.root.exists(partition.path(each, STARTED))]
+
+
+def _outside(partition: Partition, batch_ids: Iterable[int], paths: Iterable[str]) -> set[str]:
+    """Those paths in a partition that are not in some batches of it."""
+    inside = tuple(f"{partition.path(each)}/" for each in batch_ids)
+    return {path for path in paths if path.startswith(f"{partition.folder}/") and not path.startswith(inside)}

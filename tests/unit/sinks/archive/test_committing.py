@@ -14,6 +14,7 @@ from ingest.api import (
     Origin,
 )
 from sinks.archive import switching
+from sinks.archive.copying import copy_parts
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
@@ -144,6 +145,12 @@ class TestFiles:
         replay.committer.commit(*replay.flush(TIME_MS - 3, [event(2)], name="b"))
         replay.committer.commit(*replay.flush(TIME_MS - 1, [event(3)], name="a"))
         assert visible(root) == {"20151210": [0, 1, 2, 3]}
+
+    def test_repeated_replay_of_an_event_that_belongs_to_another_partition_moves_its_row(self, root: Root) -> None:
+        Stream(root).run(TIME_MS, [event(1)])
+        Stream(root, is_replay=True).run(TIME_MS - 1, [event(2)])
+        Stream(root, is_replay=True).run(TIME_MS - 1, [event(2, time_ms=DAY_MS - 1)])
+        assert visible(root) == {"20151209": [2], "20151210": [1]}
 
 
 class Pointing(CrashingRoot):
@@ -284,6 +291,50 @@ class TestKills:
         replay.committer.commit(*flushed)
         assert partition.current() == other
         assert visible(files) == {"20151210": sorted({2, *(each.origin.offset for part in parts for each in part)})}
+
+    def test_pointer_that_moves_away_and_back_between_runs_doubles_no_row(self) -> None:
+        files = MemoryRoot()
+        Stream(files).run(TIME_MS, [event(1)], [event(2)])
+        partition = Partition(files, "dt=20151210")
+        other = partition.create(START_S, "a re-run")
+        partition.complete(other)
+        for batch_id in (other, START_S):
+            switching.switch(partition, batch_id, 0)
+            Stream(files).run(TIME_MS, [event(1), event(2)])
+            assert visible(files) == {"20151210": [1, 2]}
+
+    @pytest.mark.parametrize("is_known", [True, False], ids=["copied", "not copied"])
+    @pytest.mark.parametrize("parts", [([event(2), event(3)],), ([event(2)], [event(3)])], ids=["a task", "two tasks"])
+    def test_repeated_replay_keeps_its_rows_in_an_older_batch(
+        self, parts: tuple[list[Event], ...], is_known: bool
+    ) -> None:
+        """Also if a call fails at any change of the file system, and is repeated."""
+        for most in itertools.count():
+            files = MemoryRoot()
+            Stream(files).run(TIME_MS, [event(1)])
+            Stream(files, is_replay=True).run(TIME_MS - 1, [event(2), event(3)])
+            partition = Partition(files, "dt=20151210")
+            copied = [each for each in partition.parts(START_S).items() if is_known or each[0].time_ms == TIME_MS]
+            joined = partition.create(START_S + 100, "a join")
+            copy_parts(partition, START_S, joined, sorted(copied))
+            partition.complete(joined)
+            switching.switch(partition, joined, (START_S + 101) * 1000)
+            replay = Stream(files, is_replay=True)
+            flushed = replay.flush(TIME_MS - 1, *parts)
+            replay.committer._root = CrashingRoot(files, most)
+            try:
+                replay.committer.commit(*flushed)
+            except CrashError:
+                replay.committer._root = files
+                replay.committer.commit(*flushed)
+                is_whole = False
+            else:
+                is_whole = True
+            assert visible(files) == {"20151210": [1, 2, 3]}
+            assert offsets_in(files, partition, START_S) == [1, 2, 3]
+            if is_whole:
+                break
+        assert most > 1
 
     def test_start_after_a_pause_waits_for_the_commit_that_the_pause_has_abandoned(self) -> None:
         files = MemoryRoot()
