@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from ingest.api import NotFoundError
 from ingest.observe.drain import caught_stderr
 from ingest.spark.settings import SessionOptions, session_settings, with_usable_sockets
-from ingest.spark.signals import ignore_signals, interrupt_held
+from ingest.spark.signals import interrupt_held, stop_signals_ignored_by_children
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
 STOP_S = 5.0  # Spark usually stops within a second
@@ -69,13 +69,11 @@ def start_java(name: str, **options: Unpack[SessionOptions]) -> dict[str, str]:
         # else Spark resolves the host name, and warns if that is the loopback address
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
-        with caught_stderr(), interrupt_held():
+        with caught_stderr(), interrupt_held(), stop_signals_ignored_by_children():
             # PySpark puts all settings that it has at this point on Java's command line
             SparkContext._ensure_initialized(  # noqa: SLF001 - there is no public way to start Java alone
                 conf=SparkConf().setAll([each for each in settings.items() if each[0] not in options["secret_names"]])
             )
-            if not is_submitted():
-                ignore_signals()  # held too: at its first call PySpark imports modules, and swallows an interrupt
     except PySparkRuntimeError as error:
         raise NotFoundError(
             f"Spark's Java process did not start: {error}",

@@ -1,5 +1,6 @@
-"""Signals that reach Spark's JVM, which must not end it while a micro-batch runs."""
+"""Signals that reach Spark's JVM, which must not end it while it starts or a micro-batch runs."""
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,18 @@ from ingest.api import IngestError
 from ingest.spark.streaming.timed_caller import JVM_GONE
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_IGNORED = (signal.SIGTERM, signal.SIGHUP)
+_starting = threading.local()
+
+
+def _ignore_in_child() -> None:
+    if getattr(_starting, "is_java", False):
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_IGN)
+
+
+# not in this process, which would lose the signals; `subprocess` calls it because PySpark gives a `preexec_fn`
+os.register_at_fork(after_in_child=_ignore_in_child)
 
 
 @contextmanager
@@ -44,16 +57,20 @@ def interrupt_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def ignore_signals() -> None:
+@contextmanager
+def stop_signals_ignored_by_children() -> Iterator[None]:
     """
-    Make the JVM that this process started ignore SIGTERM and SIGHUP.
+    Make the JVM that this thread starts in the block ignore SIGTERM and SIGHUP from its first moment.
 
-    systemd, `timeout` and a terminal send them to the whole process group, and the running batch needs the JVM. The JVM
-    ends when its standard input is closed, at the latest when this process ends. PySpark has it ignore SIGINT.
+    systemd, `timeout` and a terminal send them to the whole process group, and the start and the running batch need the
+    JVM. A program that is started with an ignored signal keeps it ignored, as under `nohup`. The JVM ends when its
+    standard input is closed, at the latest when this process ends. PySpark has it ignore SIGINT.
     """
-    java = _sun_misc()
-    for name in ("TERM", "HUP"):
-        java.Signal.handle(java.Signal(name), java.SignalHandler.SIG_IGN)
+    _starting.is_java = True
+    try:
+        yield
+    finally:
+        _starting.is_java = False
 
 
 def forward_signals(receive: Callable[[int], None]) -> None:
@@ -72,7 +89,7 @@ def forward_signals(receive: Callable[[int], None]) -> None:
         SparkContext._ensure_initialized()  # noqa: SLF001 - connects to the JVM; there is no public way
         gateway = SparkContext._gateway  # noqa: SLF001 - as PySpark does for `foreachBatch`
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        java = _sun_misc()
+        java: Any = SparkContext._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no public API
         for number in _FORWARDED:
             java.Signal.handle(java.Signal(number.name.removeprefix("SIG")), _Handler(number, receive))
     except JVM_GONE as error:
@@ -95,7 +112,3 @@ class _Handler:
 
     class Java:
         implements: ClassVar[list[str]] = ["sun.misc.SignalHandler"]
-
-
-def _sun_misc() -> Any:
-    return SparkContext._jvm.sun.misc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no public API for it

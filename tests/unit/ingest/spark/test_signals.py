@@ -2,12 +2,14 @@
 
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 from pyspark import SparkContext
 
 from ingest.api import IngestError
-from ingest.spark.signals import forward_signals, interrupt_held
+from ingest.spark.signals import forward_signals, interrupt_held, stop_signals_ignored_by_children
 
 
 def test_jvm_that_has_ended_is_reported(monkeypatch: pytest.MonkeyPatch):
@@ -42,3 +44,19 @@ def test_second_interrupt_does_not_wait():
         reached = True
     assert not reached
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def handlers_of_child() -> list[str]:
+    """The handlers of SIGTERM, SIGHUP and SIGUSR1 in a program that is started as PySpark starts Java."""
+    program = "from signal import *; print(*(getsignal(each).name for each in (SIGTERM, SIGHUP, SIGUSR1)))"
+    command = [sys.executable, "-c", program]
+    started = subprocess.run(command, preexec_fn=lambda: None, stdout=subprocess.PIPE, check=True)
+    return started.stdout.decode().split()
+
+
+def test_program_that_is_started_in_the_block_ignores_stop_signals():
+    here = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
+    with stop_signals_ignored_by_children():
+        assert handlers_of_child() == ["SIG_IGN", "SIG_IGN", "SIG_DFL"]
+        assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)) == here
+    assert handlers_of_child() == ["SIG_DFL", "SIG_DFL", "SIG_DFL"]
