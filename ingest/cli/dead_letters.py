@@ -196,6 +196,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 replayer,
                 components=replayer.components,
                 now_ms=now_ms,
+                runs_again=replayer.runs_again,
                 skip_reason=replayer.skip_reason,
                 on_progress=_Sum(advance),
                 on_marked=replayer.marked,

@@ -35,7 +35,8 @@ class Entry:
     A dead letter in its queue.
 
     Attributes:
-        position: identifies the dead letter within its queue for ever; only the queue interprets it.
+        position: identifies the dead letter within its queue, in files until its micro-batch is published again with
+            other dead letters; only the queue interprets it.
         mark: of the last replay; None if there was none.
     """
 
@@ -76,7 +77,8 @@ class DeadLetterQueue(ABC):
     The dead letters of one pipeline.
 
     Order: constructed (no I/O), then any calls, then `close`; closing twice is fine. One thread of the one process that
-    runs the pipeline calls `publish`. Any process may make all other calls, also during a `publish`. A batch is
+    runs the pipeline calls `publish`. Any process may make all other calls, also during a `publish`; one that marks or
+    removes has the lock of the replays since before it read, and leaves the batch that is not acknowledged. A batch is
     published before it is acknowledged, so it may be published several times, with other dead letters if the
     configuration was changed in between: the last time counts.
     """

@@ -159,6 +159,7 @@ def batches_of(
     sinks: frozenset[str] = frozenset(),
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     is_selected: Callable[[Entry], bool] = lambda _entry: True,
+    runs_again: Callable[[Entry], bool] = lambda _entry: False,
 ) -> Iterator[DeadLetterBatch]:
     """
     Batches of entries in order of batch time, also those of which nothing runs; a record whose dead letters are all of
@@ -166,13 +167,15 @@ def batches_of(
 
     A batch fits in memory without its bodies, since its dead letters already fitted into that of the driver.
     """
-    for batch_time_ms, batch in groupby(entries, key=lambda entry: entry.dead_letter.batch_time_ms):
+    # asked at once: the first entry of a batch is read before the batch before it runs, and may be replaced meanwhile
+    read = ((entry, is_selected(entry) and runs_again(entry)) for entry in entries)
+    for batch_time_ms, batch in groupby(read, key=lambda each: each[0].dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
         skipped: dict[str, SkipReason] = {}
         ran_again: list[Entry] = []
         cut: list[str] = []
         others: list[Entry] = []
-        for entry in batch:
+        for entry, is_unacknowledged in batch:
             if not is_selected(entry):
                 if entry.needs_body:
                     others.append(entry)
@@ -180,7 +183,7 @@ def batches_of(
             if entry.dead_letter.pointer is not None:
                 cut.append(entry.position)
                 continue
-            if (reason := skip_reason(entry)) is not None:
+            if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:
                 skipped[entry.position] = reason
                 if reason is SkipReason.RAN_AGAIN:
                     ran_again.append(entry)
@@ -229,6 +232,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     *,
     components: Components,
     now_ms: Callable[[], int],
+    runs_again: Callable[[Entry], bool] = lambda _entry: False,
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
     on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
@@ -252,7 +256,9 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         components: of the pipeline as it is now. A dead letter of a component that no longer exists runs into all
             sinks: the component may have been before them, and a superfluous version does less harm than a lost event.
         now_ms: the clock, for the marks.
-        skip_reason: why a dead letter does not run; None if it runs.
+        runs_again: whether the micro-batch of a dead letter is not acknowledged, and replaces it when it runs again;
+            asked as soon as the dead letter is read.
+        skip_reason: why another dead letter does not run; None if it runs.
         on_progress: called with the number of dead letters of each batch.
         on_marked: called when the marks of records that ran are durable.
         on_released: called with the dead letters whose bodies may be released, as they need no replay any more, when
@@ -260,11 +266,11 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
 
     Raises:
         ReplayStoppedError: `run_records` failed.
-        IngestError: as `skip_reason` and `on_released`.
+        IngestError: as `runs_again`, `skip_reason` and `on_released`.
     """
     report = ReplayReport()
     alone = components.alone
-    for batch in batches_of(queue.entries(), alone, skip_reason, selection.matches):
+    for batch in batches_of(queue.entries(), alone, skip_reason, selection.matches, runs_again):
         report.selected += len(batch.entries) + len(batch.skipped) + len(batch.cut)
         report.cut += batch.cut
         if batch.skipped:

@@ -144,21 +144,33 @@ class DeadLetterReplay:
             dead_letters += failed
         return counts, dead_letters
 
+    def runs_again(self, entry: Entry) -> bool:
+        """
+        Whether the micro-batch of a dead letter is not acknowledged.
+
+        Looked up once for each micro-batch, after its dead letters were read: the pipeline may publish some during a
+        replay.
+
+        Raises:
+            CheckpointError: a stored time is damaged.
+            StoreUnavailableError: the checkpoint cannot be read now.
+        """
+        batch_time_ms = entry.dead_letter.batch_time_ms
+        if self._run_again is None or self._run_again[0] != batch_time_ms:
+            self._run_again = batch_time_ms, batch_time_ms == self._checkpoint.uncommitted_ms()
+        return self._run_again[1]
+
     def skip_reason(self, entry: Entry) -> SkipReason | None:
         """
-        Why a dead letter does not run; None if it runs.
+        Why a dead letter of an acknowledged micro-batch does not run; None if it runs.
 
-        Its micro-batch runs again, each of its sinks would count its record a second time, or the body store does not
-        have the value of its record.
+        Each of its sinks would count its record a second time, or the body store does not have the value of its record.
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
-            CheckpointError: a stored time is damaged.
-            StoreError: the store of the value, or the checkpoint, is unavailable.
+            StoreError: the store of the value is unavailable.
         """
         dead_letter = entry.dead_letter
-        if self._runs_again(dead_letter.batch_time_ms):
-            return SkipReason.RUNS_AGAIN
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
@@ -166,16 +178,6 @@ class DeadLetterReplay:
         if reasons.keys() != sinks or None in reasons.values():
             return None if self._bodies.keep(entry) else SkipReason.NO_BODY
         return max(reason for reason in reasons.values() if reason is not None)
-
-    def _runs_again(self, batch_time_ms: int) -> bool:
-        """
-        Whether a micro-batch is not acknowledged.
-
-        It is asked after the dead letters of the micro-batch were read: the pipeline may publish some during a replay.
-        """
-        if self._run_again is None or self._run_again[0] != batch_time_ms:
-            self._run_again = batch_time_ms, batch_time_ms == self._checkpoint.uncommitted_ms()
-        return self._run_again[1]
 
     def _skip_reasons(
         self, place: RecordPlace, sinks: frozenset[str], batch_time_ms: int

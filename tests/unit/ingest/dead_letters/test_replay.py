@@ -265,6 +265,31 @@ class TestSkipped:
         assert run(queue, pipeline).selected == 1
 
 
+def test_dead_letter_that_is_replaced_while_the_batch_before_it_runs_is_not_marked(queue, pipeline, make_dead_letter):
+    """Its micro-batch is killed before its acknowledgement, and runs again with a corrected file meanwhile."""
+    unacknowledged_ms = {2000}
+
+    def run_records(*arguments):
+        queue.publish([make_dead_letter(8, batch_time_ms=2000).to_json()], 1, 2000)
+        unacknowledged_ms.clear()
+        return pipeline(*arguments)
+
+    report = replay(
+        queue,
+        Selection(),
+        run_records,
+        components=COMPONENTS,
+        now_ms=lambda: 99,
+        runs_again=lambda entry: entry.dead_letter.batch_time_ms in unacknowledged_ms,
+    )
+    assert (report.replayed, report.skipped) == (2, Counter({SkipReason.RUNS_AGAIN: 1}))
+    assert [(entry.dead_letter.record.offset, entry.is_replayed) for entry in queue.entries()] == [
+        (2, True),
+        (1, True),
+        (8, False),
+    ]
+
+
 def test_bodies_are_released_after_the_marks_of_their_dead_letters(tmp_path, pipeline, make_dead_letter):
     queue = FileDeadLetters(tmp_path / "large", "p")
     body = LetterBody("events", "ab" * 32, 5)
