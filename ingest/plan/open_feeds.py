@@ -43,7 +43,7 @@ def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Ite
 
     Raises:
         NotFoundError: there is no such table.
-        StreamDisabledError: the table has no feed.
+        StreamDisabledError: the table has no feed, or a declared one that has not begun.
         StoreError: the store is unavailable.
     """
     name = configuration.store_of_table(table)
@@ -52,6 +52,9 @@ def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Ite
         try:
             client.state()
         except StreamDisabledError:
+            declared = configuration.tables.get(table)
+            if declared is not None and declared.options.feed is not None:
+                raise StreamDisabledError(table, is_declared=True) from None
             if table not in store.tables():
                 raise missing_table(table, store.tables()) from None
             raise

@@ -23,7 +23,10 @@ FEED_CODES: dict[str, tuple[type[api.IngestError], str]] = {
         "Another worker of a consumer group has taken over a shard, because the lease was not renewed for 20 seconds.",
     ),
     "shard_not_found": (errors.ShardNotFoundError, "A feed has no shard of this number."),
-    "stream_disabled": (errors.StreamDisabledError, "A table has no feed, or its feed was closed."),
+    "stream_disabled": (
+        errors.StreamDisabledError,
+        "A table has no feed, or its feed was closed, or has not begun: it begins with a micro-batch.",
+    ),
     "stream_id_mismatch": (
         errors.StreamIdMismatchError,
         "An iterator or a consumer group is of an earlier stream of the table, or of another table.",

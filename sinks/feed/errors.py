@@ -4,11 +4,24 @@ from ingest.api import ConfigError, ConflictError, NotFoundError
 
 
 class StreamDisabledError(NotFoundError):
-    """A table has no feed, or its feed has been closed."""
+    """
+    A table has no feed, or its feed has been closed, or has not begun.
+
+    Args:
+        table: its name.
+        is_declared: the pipeline file declares its feed, which has not begun.
+    """
 
     code = "stream_disabled"
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, *, is_declared: bool = False) -> None:
+        if is_declared:
+            super().__init__(
+                f'the feed of table "{table}" has not begun: it begins with the first micro-batch that the service '
+                "stores",
+                hint="start or reload the service that writes the table, and wait for the first micro-batch",
+            )
+            return
         super().__init__(
             f'table "{table}" has no feed',
             hint=f"declare it, as in tables: {{{table}: {{feed: {{expiration: 24h}}}}}}, and start or reload the "

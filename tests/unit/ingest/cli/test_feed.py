@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.api import FamilySpec, TableSpec
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
@@ -123,6 +124,25 @@ def test_records_page_by_page(ingest, file: str):
 def test_refused(ingest, file: str, arguments: list[str], code: int, message: str):
     result = ingest("feed", *arguments)
     assert (result.code, message in result.err) == (code, True), result.err
+
+
+@pytest.mark.parametrize("tables", [(), ("orders",)])
+def test_declared_feed_begins_with_the_first_micro_batch(ingest, folder: Path, tables: tuple[str, ...]):
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        for table in tables:
+            store.ensure_table(TableSpec(table, (FamilySpec(b"d"),)))
+    result = ingest("feed", "describe", "p.yaml", "orders")
+    begins = 'the feed of table "orders" has not begun: it begins with the first micro-batch that the service stores'
+    assert (result.code, begins in result.err, "declare" in result.err) == (3, True, False), result.err
+
+
+def test_undeclared_feed(ingest, folder: Path):
+    (folder / "p.yaml").write_text(FILE)
+    with opened() as store:
+        store.ensure_table(TableSpec("plain", (FamilySpec(b"d"),)))
+    result = ingest("feed", "describe", "p.yaml", "plain")
+    assert (result.code, "hint: declare it, as in tables: {plain: {feed: " in result.err) == (3, True), result.err
 
 
 @pytest.mark.parametrize("limit", [0, -1, 5001])
