@@ -122,13 +122,12 @@ def reading(
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
     """What replaces the pointers of a row."""
-    from ingest.plan.bodies import bodies_in, no_body_store
+    from ingest.plan.bodies import bodies_in, no_body_store, table_with_bodies
     from sinks.bodies.resolving import resolved
 
-    declared = configuration.tables.get(table)
-    if declared is None:
+    if table not in configuration.tables:
         raise no_body_store(table)
-    return partial(resolved, bodies_in(store, declared))
+    return partial(resolved, bodies_in(store, table_with_bodies(configuration, table)))
 
 
 @contextmanager

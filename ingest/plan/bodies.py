@@ -11,7 +11,7 @@ from ingest.config.bodies import BodiesOptions
 from ingest.config.body_tables import tables_of_bodies
 from ingest.config.model import Component, Configuration, Pipeline, Table
 from ingest.plan.stores import owned_store, reading_store
-from ingest.plan.tables import declared_table
+from ingest.suggest import did_you_mean
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.horizon import Horizon
 from sinks.bodies.large_values import LargeValues, LetterPlace
@@ -114,10 +114,21 @@ def table_with_bodies(configuration: Configuration, table: str) -> Table:
         NotFoundError: the file declares no such table.
         ConfigError: the table has no body store.
     """
-    declared = declared_table(configuration, table, if_none=f"declare it, as in tables: {{{table}: {{bodies: {{}}}}}}")
-    if declared.options.bodies is None:
-        raise no_body_store(table)
-    return declared
+    tables = configuration.tables
+    found = {name: each.options.bodies for name, each in tables.items() if each.options.bodies is not None}
+    if table not in tables:
+        hint = did_you_mean(table, found)
+        if not hint:
+            names = ", ".join(found)
+            hint = (
+                f"tables with `bodies`: {names}"
+                if names
+                else f"declare it, as in tables: {{{table}: {{bodies: {{}}}}}}"
+            )
+        raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
+    if table not in found:
+        raise no_body_store(table, next((name for name, each in found.items() if table in each.tables(name)), None))
+    return tables[table]
 
 
 def bodies_in(store: Store[Any], table: Table) -> BodyStore:
@@ -145,8 +156,18 @@ def dumps_of(configuration: Configuration, table: str) -> Horizon:
     return Horizon.of_dumps(roots, table)
 
 
-def no_body_store(table: str) -> ConfigError:
-    """The error for a table without a body store."""
+def no_body_store(table: str, owner: str | None = None) -> ConfigError:
+    """
+    The error for a table without a body store.
+
+    Args:
+        table: its name.
+        owner: of the body store to which the table belongs; None if it belongs to none.
+    """
+    if owner is not None:
+        return ConfigError(
+            f'table "{table}" has no body store: it belongs to the one of table "{owner}"', hint=f'name "{owner}"'
+        )
     return ConfigError(f'table "{table}" has no body store', hint="add `bodies: {}` to it under `tables`")
 
 

@@ -255,7 +255,10 @@ def test_2c14_changed_option_is_refused(body, file):
     ("arguments", "code", "said"),
     [
         (("put", "p.yaml", "absent", "body.bin"), 3, 'the file declares no table "absent"'),
-        (("put", "p.yaml", "plain", "body.bin"), 2, 'table "plain" has no body store'),
+        (("stat", "p.yaml", "absent", ID), 3, "hint: tables with `bodies`: events\n"),
+        (("stat", "p.yaml", "event", ID), 3, 'did you mean "events"?'),
+        (("put", "p.yaml", "plain", "body.bin"), 2, 'table "plain" has no body store\n  hint: add `bodies: {}` to it'),
+        (("sweep", "p.yaml", "events_bodies_meta"), 2, 'belongs to the one of table "events"\n  hint: name "events"\n'),
         (("put", "p.yaml", "events", "absent.bin"), 3, 'cannot read "absent.bin"'),
         (("put", "p.yaml", "events", "."), 3, 'cannot read "."'),
         (("get", "p.yaml", "events", ID, "--output", "json"), 2, "name a file with --to"),
@@ -297,6 +300,7 @@ def test_large_values_are_shown_on_request(ingest, file):
     for table in ("plain", "events_bodies_meta"):
         result = ingest("scan", "p.yaml", table, "--bodies")
         assert (result.code, "has no body store" in result.err) == (2, True)
+    assert 'hint: name "events"\n' in result.err
 
 
 def test_file_without_tables_says_how_to_declare_one(ingest, folder):
