@@ -147,10 +147,13 @@ def batch_id_from(text: str) -> int:
     The id of a batch, as a user writes it: `1449784608`, `batch_id=1449784608` or `dt=20151210/batch_id=1449784608`.
 
     Raises:
-        ConfigError: it is none.
+        NoArchiveBatchError: it is a number that is the id of no batch.
+        ConfigError: it is no number.
     """
-    name = text.rpartition("/")[2]  # as `history` prints it, with the partition before
-    found = batch_id_of(name if name.startswith("batch_id=") else f"batch_id={name}")
+    number = text.rpartition("/")[2].removeprefix("batch_id=")  # `history` prints it with the partition before
+    found = batch_id_of(f"batch_id={number}")
+    if found is None and number.isdecimal():
+        raise NoArchiveBatchError(f"there is no batch {number}")
     if found is None:
         raise ConfigError(f'"{text}" is no batch', hint="write its id, as in --batch 1449784608")
     return found

@@ -232,6 +232,13 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
         (("history", "pipeline.yaml", "other"), 3, "it archives customer"),
         (("history", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
         (("keep", *OF_TABLE, "--dt", "20151210", "--batch", "1449784000"), 3, "has no batch"),
+        (
+            ("keep", *OF_TABLE, "--dt", "20151210", "--batch", "123"),
+            3,
+            "there is no batch 123\n  hint: 'ingest archive h",
+        ),
+        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "batch_id=123"), 3, "there is no batch 123\n"),
+        (("point", *OF_TABLE, "--dt", "20151210", "--batch", "9" * 9), 3, "is no complete batch\n  hint: 'ingest arch"),
         (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
         (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
         (
