@@ -189,7 +189,7 @@ def sweep(
     Bodies stay while a dump in the root of `stash`, or a change of the feed that has not expired, may have their
     pointers. It also deletes what killed writers have left. It can be interrupted and run again, and run beside writers
     and other sweeps. If only a running service may write the store, the service runs the sweep, and the ids are not
-    printed; interrupting the command (Ctrl-C) cancels it.
+    printed (null with --output json); interrupting the command (Ctrl-C) cancels it.
 
     Example: ingest body sweep pipeline.yaml events --dry-run
     """
@@ -202,7 +202,7 @@ def sweep(
     by_service = None if dry_run else _swept_by_service(out, configuration, table)
     if by_service is not None:
         if out.is_json:
-            out.json({"table": table, "dry_run": False} | by_service)
+            out.json({"table": table, "dry_run": False} | by_service | {"ids": None, "named_ids": None})
         if named_by_service := by_service.get("named", 0):
             out.note(f"{_stay(named_by_service)}: a dump or the feed may have pointers; --dry-run names it")
         out.done(f"{by_service['purged']:,} of {counted(by_service['bodies'], 'body', 'bodies')} deleted")

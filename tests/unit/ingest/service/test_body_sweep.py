@@ -146,6 +146,7 @@ def test_command_lets_the_service_sweep(
             out, err = capfd.readouterr()
             result = json.loads(out.splitlines()[-1])  # the log of the service comes before it
             assert (result["bodies"], result["purged"], result["dry_run"]) == (BODIES, BODIES - 1, False)
+            assert (result["ids"], result["named_ids"]) == (None, None)
             assert "the running service sweeps the bodies" in err
             assert main(["body", "sweep", configuration.path, "plain"]) == 2
             with pytest.raises(ConfigError):
