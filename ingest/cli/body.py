@@ -259,7 +259,8 @@ def fsck(
     unneeded if its dead letter was replayed, deleted or never published; --repair leaves those of running pipelines.
     It is unknown, and --repair leaves it, if its dead letter may wait in another state_dir: this one has no dead letter
     and no micro-batch of its time. Remove it with 'ingest body unmark' if it waits nowhere.
-    With --output json, a line for each finding, then one with their numbers.
+    With --output json, a line for each finding, then one with their numbers and those of the bodies and blocks that
+    were read.
 
     Example: ingest body fsck pipeline.yaml events
     """
@@ -270,12 +271,18 @@ def fsck(
 
     configuration, catalog = loaded(out, file, shows_records=True)
     kinds = Counter[str]()
-    damaged = 0
+    damaged = read_bodies = read_blocks = 0
+
+    def on_read(blocks: int) -> None:
+        nonlocal read_bodies, read_blocks
+        read_bodies += 1
+        read_blocks += blocks
+
     with (
         body_store(configuration, catalog, table, is_written=repair) as bodies,
         LetterReferences(configuration, is_repair=repair) as letters,
     ):
-        for finding in bodies.findings(letters, is_repair=repair):
+        for finding in bodies.findings(letters, is_repair=repair, on_read=on_read):
             kinds[finding.kind.value] += 1
             damaged += finding.kind.is_damage
             if out.is_json:
@@ -292,10 +299,13 @@ def fsck(
         out.note(f'once they are replayed, remove the topic from "dead-letters/{name}/topics" in `state_dir`')
     others = sum(kinds.values()) - damaged
     if out.is_json:
-        out.json({"stats": {"damaged": damaged, "others": others}})
+        stats = {"bodies": read_bodies, "blocks": read_blocks, "damaged": damaged, "others": others}
+        out.json({"stats": stats})
+    read = f"{counted(read_bodies, 'body', 'bodies')} and {counted(read_blocks, 'block')} read"
     if damaged:
+        out.note(f"{read}: {counted(damaged, 'finding')} of damage; {counted(others, 'other finding')}", "red")
         raise typer.Exit(IntegrityError.exit_code)
-    out.done(f"no body is damaged; {counted(others, 'other finding')}")
+    out.done(f"{read}: no body is damaged; {counted(others, 'other finding')}")
 
 
 def _swept_by_service(out: Output, configuration: "Configuration", table: str) -> "dict[str, int] | None":

@@ -233,7 +233,13 @@ class BodyStore:
             on_named=on_named,
         )
 
-    def findings(self, letters: Letters | None = None, *, is_repair: bool = False) -> Iterator[Finding]:
+    def findings(
+        self,
+        letters: Letters | None = None,
+        *,
+        is_repair: bool = False,
+        on_read: Callable[[int], None] = lambda _blocks: None,
+    ) -> Iterator[Finding]:
         """
         What is damaged, orphaned, dangling or unneeded; as `sinks.bodies.checking.findings`.
 
@@ -242,7 +248,9 @@ class BodyStore:
         """
         self._check_owner(self._store.properties(self._names.meta))
         after_ms = self._options.sweep_after_ms
-        return findings(self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair)
+        return findings(
+            self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair, on_read=on_read
+        )
 
     def _check_owner(self, properties: Mapping[str, str]) -> None:
         recorded = properties.get(OWNER)

@@ -1,7 +1,7 @@
 """Compares what a body store has with what its statuses say."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple, Protocol
@@ -74,6 +74,7 @@ def findings(
     *,
     sweep_after_ms: int = 0,
     is_repair: bool = False,
+    on_read: Callable[[int], None] = lambda _blocks: None,
 ) -> Iterator[Finding]:
     """
     Read every body, and compare blocks and references with the statuses.
@@ -87,6 +88,7 @@ def findings(
         sweep_after_ms: references of dead letters that are younger are not reported, as some may be published now.
         is_repair: after they are reported, delete orphaned blocks, dangling references of cells without a pointer, and
             unneeded references.
+        on_read: called for each body that was read, with the number of its blocks that were there.
 
     Raises:
         IntegrityError: a status cannot be read.
@@ -94,7 +96,7 @@ def findings(
     """
     for body, status, _ in tables.statuses.all():
         if status.is_readable:
-            yield from _of_body(tables, body, status)
+            yield from _of_body(tables, body, status, on_read)
     yield from _orphans(tables, is_repair=is_repair)
     for body, found in tables.references.all():
         present = tables.statuses.read(body)
@@ -114,9 +116,10 @@ def findings(
             yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 
 
-def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Finding]:
+def _of_body(tables: OpenTables, body: bytes, status: BodyStatus, on_read: Callable[[int], None]) -> Iterator[Finding]:
     digest = hashlib.sha256()
     is_whole = True
+    present_blocks = 0
     for block in range(status.blocks):
         row = tables.blocks.read(body, status, block, 1).get(block)
         if row is None:
@@ -126,11 +129,13 @@ def _of_body(tables: OpenTables, body: bytes, status: BodyStatus) -> Iterator[Fi
             is_whole = False
             yield Finding(FindingKind.MISSING_BLOCK, body, block, "the block is missing")
             continue
+        present_blocks += 1
         try:
             digest.update(content_of(row, status, block))
         except ValueError as error:
             is_whole = False
             yield Finding(FindingKind.DAMAGED_BLOCK, body, block, str(error))
+    on_read(present_blocks)
     if is_whole and digest.digest() != body:
         yield Finding(FindingKind.WRONG_HASH, body, None, f"the SHA-256 is {digest.hexdigest()}")
 

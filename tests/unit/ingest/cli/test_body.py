@@ -206,7 +206,8 @@ def test_sweep_prints_what_it_deletes(ingest, file):
 
 
 def test_2c13_damaged_body(body, folder):
-    assert body("fsck").code == 0
+    result = body("fsck")
+    assert (result.code, result.err) == (0, "1 body and 3 blocks read: no body is damaged; 0 other findings\n")
     store = RocksDBStore(RocksDBSettings(path="./data"))
     store.open()
     row = list(store.scan("events_bodies_value", Scan()))[1]
@@ -222,10 +223,12 @@ def test_2c13_damaged_body(body, folder):
         5,
         [
             {"kind": "damaged_block", "body": ID, "block": 1, "detail": "its checksum differs"},
-            {"stats": {"damaged": 1, "others": 0}},
+            {"stats": {"bodies": 1, "blocks": 3, "damaged": 1, "others": 0}},
         ],
     )
-    assert f"{ID} block 1: damaged block: its checksum differs\n" in body("fsck", "--repair").out
+    result = body("fsck", "--repair")
+    assert f"{ID} block 1: damaged block: its checksum differs\n" in result.out
+    assert result.err == "1 body and 3 blocks read: 1 finding of damage; 0 other findings\n"
 
 
 def test_2c13_missing_block(body, folder):
@@ -238,8 +241,9 @@ def test_2c13_missing_block(body, folder):
     assert (result.code, "block 2 is missing" in result.err) == (5, True), result.err
     assert not (folder / "copy").exists()
     result = body("fsck", "--output", "json")
-    found, _ = result.lines
+    found, last = result.lines
     assert (result.code, found["kind"], found["body"], found["block"]) == (5, "missing_block", ID, 2)
+    assert (last["stats"]["bodies"], last["stats"]["blocks"]) == (1, 2)
 
 
 def test_2c14_changed_option_is_refused(body, file):

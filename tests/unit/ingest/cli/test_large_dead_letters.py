@@ -268,7 +268,7 @@ class TestFsck:
         result = ingest("body", "fsck", FILE, "events", "--output", "json", *options)
         assert result.code == 0, result.err
         *lines, stats = result.lines
-        assert stats == {"stats": {"damaged": 0, "others": len(lines)}}
+        assert (stats["stats"]["damaged"], stats["stats"]["others"]) == (0, len(lines))
         return [(line["kind"], line["detail"]) for line in lines]
 
     UNNEEDED = ("unneeded_reference", 'reference "dead-letter/p/1000/in/a.log/0/2/0/json"')
@@ -348,5 +348,5 @@ def test_young_reference_is_not_reported(ingest, configuration, letters):
     (folder / "offsets" / "0").write_text("v1")
     publish(configuration, 1_000, [])
     shown = ingest("body", "fsck", FILE, "events", "--repair", "--output", "json")
-    assert shown.json == {"stats": {"damaged": 0, "others": 0}}
+    assert (shown.json["stats"]["damaged"], shown.json["stats"]["others"]) == (0, 0)
     assert len(references(configuration)) == 2
