@@ -111,8 +111,8 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     Show the status of a body and what refers to it; exit code 3 if it does not exist.
 
     References are as given with `put` and `mark`. That of a cell is a zero byte, the length of the row key in two
-    bytes, the row key and the column; the latter two are beside it. That of a dead letter is
-    dead-letter/PIPELINE/BATCH_TIME and the place of its record.
+    bytes, the row key and the column; the latter two are beside it, and in the list "cells" with --output json. That of
+    a dead letter is dead-letter/PIPELINE/BATCH_TIME and the place of its record.
 
     Example: ingest body stat pipeline.yaml events ID
     """
@@ -130,7 +130,9 @@ def stat(out: Output, file: FileArgument, table: TableArgument, body: IdArgument
     if out.is_json:
         plain = {name: value for name, value in status.to_json().items() if name not in {"nonce", "store_id"}}
         found = {"id": body.lower(), "blocks": status.blocks, "references": [to_notation(each) for each in references]}
-        out.json(plain | found | {"unreferenced_since_ms": since})
+        of_cells = (cell_of(each) for each in references if each.startswith(CELL_REFERENCE))
+        cells = [{"row": to_notation(row), "column": to_notation(column)} for row, column in of_cells]
+        out.json(plain | found | {"cells": cells, "unreferenced_since_ms": since})
         return
     out.line(f"state         {status.state.value}")
     out.line(f"length        {status.length}")

@@ -168,8 +168,16 @@ def test_stat_shows_the_cell_of_a_reference(ingest, body):
     with closing(RocksDBStore(RocksDBSettings(path="./data"))) as store:
         store.open()
         bodies = BodyStore(store, "events_bodies", BodyOptions())
-        bodies.mark_cell(bytes.fromhex(ID), cell_reference(b"key\xff", b"f:large"))
+        for row in (b"a", b"key\xff"):
+            bodies.mark_cell(bytes.fromhex(ID), cell_reference(row, b"f:large"))
+    body("mark", ID, "report")
     assert "  \\x00\\x00\\x04key\\xfff:large  row key\\xff, column f:large\n" in body("stat", ID).out
+    shown = body("stat", ID, "--output", "json").json
+    assert (shown["references"][0], shown["references"][2]) == ("\x00\x00\x01af:large", "report")
+    assert shown["cells"] == [
+        {"row": "a", "column": "f:large"},
+        {"row": {"b64": "a2V5/w=="}, "column": "f:large"},
+    ]
 
 
 def test_sweep_prints_what_it_deletes(ingest, file):
