@@ -74,5 +74,7 @@ class ServiceAddress:
         if not self.has_started:
             return ""
         if not is_held(self._folder):
+            if self.url is None:  # the port was in use, or it was killed before
+                return "none with this state_dir runs, and the last start has published no address"
             return "the last service of this state_dir has ended"
         return "" if self.url else "the service of this state_dir has no endpoint yet"
