@@ -45,7 +45,7 @@ def test_archive_with_a_batch_written_beside_the_stream(url: str, kind: str) -> 
         rerun.finish()
     assert visible(root) == {"20151210": [1, 3, 4]}
     plan = plan_cleanup([partition], 1 << 60, 0)
-    assert [entry.batch_id for entry in clean_up(plan, 1 << 60)] == [START_S]
+    assert [entry.id for entry in clean_up(plan, 1 << 60)] == [START_S]
     assert partition.batch_ids() == [rerun.batch_id]
 
 
