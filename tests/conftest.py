@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import signal
 import sys
 import warnings
 from collections.abc import Generator, Iterator, Sequence
@@ -223,6 +224,14 @@ def disk_faults(tmp_path: Path) -> "DiskFaults":
     folder = tmp_path / "disk-faults"
     folder.mkdir()
     return DiskFaults(folder)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT has Python's handler, also in programs that the test starts: a shell ignores it for background jobs."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
 
 
 @pytest.fixture(autouse=True)

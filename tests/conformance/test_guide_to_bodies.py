@@ -19,7 +19,7 @@ CONTENT = bytes(1_500_000)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the file of the guide, and a report."""
     monkeypatch.chdir(tmp_path)
-    tables, _ = re.findall(r"^```yaml\n(.*?)^```\n", GUIDE, re.MULTILINE | re.DOTALL)
+    tables, *_ = re.findall(r"^```yaml\n(.*?)^```\n", GUIDE, re.MULTILINE | re.DOTALL)
     rest = {
         "version": 1,
         "stores": {"s": {"rocksdb": {"path": "./store"}}},

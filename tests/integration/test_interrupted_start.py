@@ -34,6 +34,7 @@ def _creates_context(jvm: psutil.Process) -> bool:
     return sum(each.status == psutil.CONN_LISTEN for each in jvm.net_connections()) > 1
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("moment", "is_terminal"),
     [

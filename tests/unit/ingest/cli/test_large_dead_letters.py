@@ -334,7 +334,7 @@ class TestFsck:
         result = ingest("body", "fsck", "other.yaml", "events", "--repair", "--output", "json")
         *lines, stats = result.lines
         assert {line["kind"] for line in lines} == {"unknown_reference"}
-        assert stats == {"stats": {"damaged": 0, "others": 2}}
+        assert stats == {"stats": {"bodies": 2, "blocks": 2, "damaged": 0, "others": 2}}
         assert references(configuration) == {letters[0].body_reference, letters[2].body_reference}
 
     def test_without_the_state_of_the_pipeline_all_references_stay(self, ingest, configuration, old):

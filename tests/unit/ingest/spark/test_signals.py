@@ -25,6 +25,7 @@ def test_jvm_that_has_ended_is_reported(monkeypatch: pytest.MonkeyPatch):
     assert error.value.code == "jvm_lost"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_waits_until_the_end_of_the_block():
     reached = False
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block shows when the signal arrives
@@ -36,6 +37,7 @@ def test_interrupt_waits_until_the_end_of_the_block():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_second_interrupt_does_not_wait():
     reached = False
     with pytest.raises(KeyboardInterrupt), interrupt_held():  # noqa: PT012 - the block shows when the signals arrive
