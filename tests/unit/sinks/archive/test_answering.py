@@ -4,8 +4,6 @@ import itertools
 from pathlib import Path
 from typing import BinaryIO
 
-import pytest
-
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
@@ -27,16 +25,6 @@ from tests.support.waiting import reached
 
 TIME_MS = DAY_MS + 3_600_000
 DAY = 24 * 3_600_000
-
-
-@pytest.fixture(params=["local", "memory"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
-    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
-
-
-@pytest.fixture
-def partition(root: Root) -> Partition:
-    return Partition(root, "dt=20151210")
 
 
 def begin_rerun(partition: Partition) -> RewriteLease:

@@ -4,7 +4,6 @@ import itertools
 import threading
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ from sinks.archive.copying import copy_parts
 from sinks.archive.errors import ArchiveCorruptError
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
-from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
@@ -35,16 +33,6 @@ from tests.support.memory_root import MemoryRoot
 
 TIME_MS = DAY_MS + 3_600_000
 DAY = 24 * 3_600_000
-
-
-@pytest.fixture(params=["local", "memory"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
-    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
-
-
-@pytest.fixture
-def partition(root: Root) -> Partition:
-    return Partition(root, "dt=20151210")
 
 
 def names(root: Root) -> list[str]:

@@ -1,7 +1,5 @@
 """The partition that a re-run leaves if no event belongs to it."""
 
-from pathlib import Path
-
 import pytest
 
 from ingest.clock import now_ms
@@ -9,21 +7,8 @@ from sinks.archive.empty_partitions import is_empty, remove_if_empty
 from sinks.archive.layout import KEEP, SUPERSEDED
 from sinks.archive.partition import Partition
 from sinks.archive.rewrite import Rewrite
-from sinks.files.local_root import LocalRoot
-from sinks.files.root import Root
 from tests.support.archives import DAY_MS, START_S, Stream, event
 from tests.support.clock import Clock
-from tests.support.memory_root import MemoryRoot
-
-
-@pytest.fixture(params=["local", "memory"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
-    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
-
-
-@pytest.fixture
-def partition(root: Root) -> Partition:
-    return Partition(root, "dt=20151210")
 
 
 def left(partition: Partition) -> list[str]:

@@ -5,7 +5,6 @@ import gzip
 import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +25,6 @@ from ingest.pipeline.time_limit import OutOfTimeError
 from sinks.archive.layout import NO_TIME
 from sinks.archive.partition import Partition
 from sinks.archive.sink import ArchiveSettings
-from sinks.files.local_root import LocalRoot
 from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
@@ -39,20 +37,9 @@ from tests.support.archives import (
     visible,
 )
 from tests.support.crashing_root import CrashingRoot
-from tests.support.memory_root import MemoryRoot
 
 TIME_MS = DAY_MS + 3_600_000
 DAY = 24 * 3_600_000
-
-
-@pytest.fixture(params=["local", "memory"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
-    return LocalRoot(tmp_path / "customer") if request.param == "local" else MemoryRoot()
-
-
-@pytest.fixture
-def partition(root: Root) -> Partition:
-    return Partition(root, "dt=20151210")
 
 
 class TestRows:
