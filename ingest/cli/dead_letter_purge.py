@@ -77,12 +77,8 @@ def purge(  # noqa: PLR0913 - the options of the command
             with replay_lock(configuration, chosen), OpenLetterBodies(configuration, catalog) as bodies:
                 # again under the lock: a replay may have replaced or marked some since
                 asked = {entry.position: entry.dead_letter for entry in selected}
-                same = {
-                    entry.position
-                    for entry in filter(is_selected, queue.entries())
-                    if asked.get(entry.position) == entry.dead_letter
-                }
-                found = [entry for entry in selected if entry.position in same]
+                again = filter(is_selected, queue.entries())
+                found = [entry for entry in again if asked.get(entry.position) == entry.dead_letter]
                 letters = [entry.dead_letter for entry in found]
                 bodies.check(letters)
                 queue.remove(entry.position for entry in found)
