@@ -115,7 +115,7 @@ def point(
             "yellow",
         )
 
-    batch_id = None if batch is None else batch_id_from(batch)
+    batch_id = None if batch is None else batch_id_from(batch, archived.rule.folder_of(dt))
     found = archive_sql.point(configuration, archived, dt, batch_id, now_ms=now_ms(), on_later=warn)
     changed = found.sql_changed
     if out.is_json:
@@ -181,7 +181,7 @@ def _mark(out: Output, file: str, table: str, dt: str, batch: str, *, is_kept: b
     from sinks.files.root import root_errors
 
     _, _, archived = opened(out, file, table)
-    batch_id = batch_id_from(batch)
+    batch_id = batch_id_from(batch, archived.rule.folder_of(dt))
     with root_errors(archived.root):
         partition = archived.partition(dt)
         (partition.keep if is_kept else partition.unkeep)(batch_id)

@@ -44,11 +44,8 @@ def purge(  # noqa: PLR0913 - the options of the command
     Example: ingest dead-letters purge pipeline.yaml --replayed --before 2026-01-31
     """
     from ingest.api import ConfigError
-    from ingest.dead_letters.queue import with_unneeded_bodies
-    from ingest.service.letter_bodies import OpenLetterBodies
-    from ingest.service.pipeline import checkpoint_folder
-    from ingest.service.replay_lock import replay_lock
-    from ingest.spark.streaming.checkpoint import Checkpoint
+    from ingest.service.dead_letter_purge import acknowledged
+    from ingest.service.dead_letter_purge import purge as delete
 
     if not replayed and before is None:
         raise ConfigError("purge deletes only what is selected", hint="give --replayed, --before TIME, or both")
@@ -56,6 +53,7 @@ def purge(  # noqa: PLR0913 - the options of the command
     seen: Counter[str] = Counter()
     deleted = 0
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
+        queue.remove(())  # refused by a queue that cannot delete, before all of it is read
 
         def is_selected(entry: "Entry") -> bool:
             return selection.matches(entry) and (not replayed or entry.is_replayed)
@@ -67,28 +65,19 @@ def purge(  # noqa: PLR0913 - the options of the command
             existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
             out.note(f"none of {existing} is selected by {' '.join(options)}", "yellow")
         chosen = chosen_pipeline(configuration, pipeline)
-        # after the queue was read: what is published meanwhile is not selected
-        running_ms = Checkpoint(checkpoint_folder(configuration, chosen.name)).uncommitted_ms()
-        if running_ms is not None:
-            selected = [entry for entry in selected if entry.dead_letter.batch_time_ms != running_ms]
-        if not dry_run and selected:
+        found = acknowledged(configuration, chosen, selected)
+        if len(found) < len(selected):
+            running = counted(len(selected) - len(found), "dead letter")
+            out.note(f"not deleted, because their micro-batch is not acknowledged and runs again: {running}", "yellow")
+        if not dry_run and found:
             if not yes:
-                confirm_deletion(f"permanently delete {counted(len(selected), 'dead letter')}?")
-            with replay_lock(configuration, chosen), OpenLetterBodies(configuration, catalog) as bodies:
-                # again under the lock: a replay may have replaced or marked some since
-                asked = {entry.position: entry.dead_letter for entry in selected}
-                again = filter(is_selected, queue.entries())
-                found = [entry for entry in again if asked.get(entry.position) == entry.dead_letter]
-                letters = [entry.dead_letter for entry in found]
-                bodies.check(letters)
-                queue.remove(entry.position for entry in found)
-                bodies.release(with_unneeded_bodies(letters, queue.entries()))
-                deleted = len(found)
-                if deleted < len(selected):
-                    changed = counted(len(selected) - deleted, "dead letter")
-                    out.note(f"not deleted, because a replay or purge has changed them meanwhile: {changed}", "yellow")
+                confirm_deletion(f"permanently delete {counted(len(found), 'dead letter')}?")
+            deleted = delete(configuration, catalog, chosen, queue, found, is_selected)
+            if deleted < len(found):
+                changed = counted(len(found) - deleted, "dead letter")
+                out.note(f"not deleted, because a replay or purge has changed them meanwhile: {changed}", "yellow")
     if out.is_json:
-        out.json({"selected": len(selected), "deleted": deleted})
+        out.json({"selected": len(found), "deleted": deleted})
     else:
-        shown = f"{counted(len(selected), 'dead letter')} would be" if dry_run else counted(deleted, "dead letter")
+        shown = f"{counted(len(found), 'dead letter')} would be" if dry_run else counted(deleted, "dead letter")
         out.done(f"{shown} deleted")

@@ -41,7 +41,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     code: CodesOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    replayed: AllOption = False,
+    all_: AllOption = False,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of dead letters.")] = None,
 ) -> None:
     """
@@ -49,7 +49,7 @@ def list_(  # noqa: PLR0913 - the options of the command
 
     Example: ingest dead-letters list pipeline.yaml --code no_match --since 2026-01-31
     """
-    selection = selection_of((), code, since, until, has_replayed=replayed)
+    selection = selection_of((), code, since, until, has_replayed=all_)
     seen: Counter[str] = Counter()
     with opened_queue(out, file, pipeline, shows_records=True) as (configuration, _, queue):
         selected = filter(selection.matches, counting(queue.entries(), seen))
@@ -58,7 +58,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     if seen and not entries:
         # an empty list would look as if no event had failed
         existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
-        advice = "" if replayed else "; --all also lists those that were replayed"
+        advice = "" if all_ else "; --all also lists those that were replayed"
         out.note(f"none of {existing} is selected{advice}", "yellow")
         return
     if out.is_json:
@@ -87,7 +87,7 @@ def show(
     ] = False,
 ) -> None:
     """
-    Show one dead letter in full; its JSON is an input of "explain --events".
+    Show one dead letter in full. Its JSON is the record alone, as "explain --events" reads it; "list" has the rest.
 
     Of a large value that is in a body store, it shows the id; with --body, the value.
 
@@ -148,7 +148,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     code: CodesOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    replayed: AllOption = False,
+    all_: AllOption = False,
     recount: Annotated[
         bool,
         typer.Option(
@@ -178,7 +178,7 @@ def replay(  # noqa: PLR0913 - the options of the command
     from ingest.durable import private_files
     from ingest.service.dead_letter_replay import DeadLetterReplay
 
-    selection = selection_of(positions or (), code, since, until, has_replayed=replayed)
+    selection = selection_of(positions or (), code, since, until, has_replayed=all_)
     with opened_queue(out, file, pipeline, shows_records=False) as (configuration, catalog, queue):
         set_up_logs(configuration, is_watched=True)
         require(queue, selection.ids)

@@ -166,9 +166,7 @@ def follow_current(configuration: Configuration, table: ArchivedTable, value: st
 def _follow(configuration: Configuration, table: ArchivedTable, value: str, path: str | None) -> int | None:
     if not has_metastore(configuration):
         return None
-    repeat = (
-        f"run 'ingest archive point FILE {table.name} --dt {value}': the pointer has moved, and SQL has not followed"
-    )
+    repeat = f"run 'ingest archive point FILE {table.name} --dt {value}': readers of SQL do not see the current batch"
     with _session(configuration) as session:
         return Statements(session, repeat).register(sql_table(table), {} if path is None else {value: path})
 

@@ -142,15 +142,22 @@ def check_value(rule: PartitionRule, value: str) -> None:
         )
 
 
-def batch_id_from(text: str) -> int:
+def batch_id_from(text: str, folder: str) -> int:
     """
     The id of a batch, as a user writes it: `1449784608`, `batch_id=1449784608` or `dt=20151210/batch_id=1449784608`.
 
+    Args:
+        text: as above.
+        folder: of the partition that has the batch, as in `dt=20151210`.
+
     Raises:
         NoArchiveBatchError: it is a number that is the id of no batch.
-        ConfigError: it is no number.
+        ConfigError: it is no number, or is a path in another partition.
     """
-    number = text.rpartition("/")[2].removeprefix("batch_id=")  # `history` prints it with the partition before
+    before, _, name = text.rpartition("/")  # `history` prints it with the partition before
+    if before and before.rpartition("/")[2] != folder:
+        raise ConfigError(f'"{text}" is no batch of the partition {folder}', hint="give the --dt of the batch")
+    number = name.removeprefix("batch_id=")
     found = batch_id_of(f"batch_id={number}")
     if found is None and number.isdecimal():
         raise NoArchiveBatchError(f"there is no batch {number}")

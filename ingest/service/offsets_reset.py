@@ -165,7 +165,7 @@ def _targets(
 ) -> dict[tuple[str, int], int]:
     begins, ends = admin.earliest(topics), admin.ends(topics)
     path = Path(to)
-    if path.is_file():
+    if to not in ("earliest", "latest") and path.is_file():
         listed = _listed(path)
         wrong = [
             f"{topic}/{partition} {offset}"

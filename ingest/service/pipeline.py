@@ -30,6 +30,7 @@ from ingest.service.sources import open_source, restart_of
 from ingest.service.stores import SharedStores, committers_of
 from ingest.service.tables import OwnerOptions, PipelineTables, owned_tables, replay_file
 from ingest.spark.cancelled_tasks import CancelledTasks
+from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -37,7 +38,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
 from ingest.spark.streaming.reading import Session, record_frame
-from ingest.spark.streaming.timed_caller import JVM_GONE, TimedCaller
+from ingest.spark.streaming.timed_caller import TimedCaller
 
 _log = logger(__name__)
 

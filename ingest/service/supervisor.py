@@ -231,7 +231,7 @@ class Supervisor:
             member.stuck_at = None
             if member.observer.totals.batches <= member.batches:
                 _log.warning("the clock was set back; the query is restarted", pipeline=member.name)
-                member.query.interrupt()
+                member.query.stop()
                 member.restart_at = time.monotonic()
                 return
         if not member.query.ended():
@@ -265,7 +265,7 @@ class Supervisor:
         """Pause after the running batch; a blocked one is abandoned, and runs again after the pause."""
         if not self._is_drained(member):
             return
-        member.query.interrupt()
+        member.query.stop()
         member.restart_at = member.pausing_since = None
         member.is_paused = True
         member.is_done = self._once
@@ -305,7 +305,7 @@ class Supervisor:
             member.must_flush = False  # it never waits
         elif member.query.is_waiting():
             member.must_flush = False
-            member.query.interrupt()
+            member.query.stop()
             member.restart_at = time.monotonic()
 
     def _report_state(self, member: Member) -> None:

@@ -1,1 +1,1 @@
-"""The only package that imports pyspark and pyarrow: the session, sources as DataFrames, streaming queries."""
+"""The only package that imports pyspark: the session, sources as DataFrames, streaming queries."""

@@ -55,17 +55,18 @@ class SqlTable:
 
     def create(self) -> str:
         """CREATE TABLE with the schema: one that Spark infers would have `batch_id` as a column."""
-        columns = ", ".join(f"`{name}` {kind}" for name, kind in (*self.columns.items(), (self.partition, "string")))
+        columns = ", ".join(
+            f"{_name(name)} {kind}" for name, kind in (*self.columns.items(), (self.partition, "string"))
+        )
         return (
             f"CREATE TABLE IF NOT EXISTS {self.sql_name} ({columns}) USING {self.file_format} "
-            f"PARTITIONED BY (`{self.partition}`) LOCATION {_text(self.url)}"
+            f"PARTITIONED BY ({_name(self.partition)}) LOCATION {_text(self.url)}"
         )
 
     def add(self, names: Collection[str]) -> str:
         """The statement that adds columns of the table; they are null in older files."""
-        return (
-            f"ALTER TABLE {self.sql_name} ADD COLUMNS ({', '.join(f'`{name}` {self.columns[name]}' for name in names)})"
-        )
+        columns = ", ".join(f"{_name(name)} {self.columns[name]}" for name in names)
+        return f"ALTER TABLE {self.sql_name} ADD COLUMNS ({columns})"
 
     def point(self, value: str, path: str) -> list[str]:
         """
@@ -75,7 +76,7 @@ class SqlTable:
             value: of the partition.
             path: of the batch, below the folder of the table.
         """
-        place = f"PARTITION (`{self.partition}` = {_text(value)})"
+        place = f"PARTITION ({_name(self.partition)} = {_text(value)})"
         location = f"LOCATION {_text(f'{self.url}/{path}')}"
         return [
             f"ALTER TABLE {self.sql_name} ADD IF NOT EXISTS {place} {location}",
@@ -184,7 +185,7 @@ class Statements:
         return {value: self._location(table, value) for value in partitions if values is None or value in values}
 
     def _location(self, table: SqlTable, value: str) -> str:
-        place = f"PARTITION (`{table.partition}` = {_text(value)})"
+        place = f"PARTITION ({_name(table.partition)} = {_text(value)})"
         found = self._described(f"DESCRIBE FORMATTED {table.sql_name} {place}")
         return _path(found.location).removeprefix(f"{_path(table.url)}/")
 
@@ -235,6 +236,11 @@ def _with_causes(error: BaseException) -> str:
             texts.append(str(cause.toString()))
             cause = cause.getCause()
     return "\n".join(texts)
+
+
+def _name(column: str) -> str:
+    """The name of a column in SQL."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def _text(value: str) -> str:

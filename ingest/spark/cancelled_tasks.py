@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
-from ingest.spark.streaming.timed_caller import JVM_GONE
+from ingest.spark.errors import JVM_GONE
 
 MAX_JOBS = 16
 """Newest jobs that are watched. A pause follows each job that fails, so 16 take longer than the end of a task."""

@@ -107,8 +107,8 @@ def environment(jars: Iterable[Path], script: Path, *, search: Sequence[str] | N
         versions[name] = distribution.version
         files |= {f"lib/{path}": file for path, file in _files_of(distribution, name)}
     own = {f"lib/{path}": file for path, file in _own_files()}
+    own[f"share/attr2hbase/{script.name}"] = script
     files |= own
-    files[f"share/attr2hbase/{script.name}"] = script
     found = {jar.name: jar for jar in jars}
     files |= {f"jars/spark/{name}": jar for name, jar in found.items()}
     manifest = {

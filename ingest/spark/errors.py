@@ -7,10 +7,14 @@ Exceptions of tasks and of the JVM arrive only as text.
 import errno
 import re
 
+from py4j.protocol import Py4JError
+
 from ingest.api import IngestError, PositionLostError, SourceUnavailableError
 from ingest.dead_letters.buffer import dead_letters_too_large
 from ingest.durable import unusable
 
+JVM_GONE = (Py4JError, OSError)
+"""Raised by a call to a JVM that has ended or ends meanwhile."""
 _LOST = re.compile(
     r"(KafkaIllegalStateException|OffsetOutOfRangeException|Some data may have been (lost|missed)|"
     r"partitions are gone|Partition .* offset was changed)"

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from ingest.api import NotFoundError
 from ingest.observe.drain import caught_stderr
+from ingest.spark.errors import JVM_GONE
 from ingest.spark.settings import SessionOptions, session_settings, with_usable_sockets
 from ingest.spark.signals import interrupt_held, stop_signals_ignored_by_children
-from ingest.spark.streaming.timed_caller import JVM_GONE
 
 STOP_S = 5.0  # Spark usually stops within a second
 

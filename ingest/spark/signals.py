@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from ingest.api import IngestError
-from ingest.spark.streaming.timed_caller import JVM_GONE
+from ingest.spark.errors import JVM_GONE
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _IGNORED = (signal.SIGTERM, signal.SIGHUP)

@@ -67,8 +67,8 @@ class ArchiveSettings(SinkSettings):
         "An event whose time is later than this after the batch time fails as `early_event`.", default="1d"
     )
     on_no_time: OnNoTime = option(
-        "If an event has no time after 1970: it fails as `no_event_time` (`error`), or goes to the partition that Hive "
-        "and Spark read as null (`default_partition`).",
+        "If an event has no time of the years 1970 to 9999: it fails as `no_event_time` (`error`), or goes to the "
+        "partition that Hive and Spark read as null (`default_partition`).",
         default="error",
         strict=False,
     )
@@ -100,7 +100,7 @@ class ArchiveSettings(SinkSettings):
     @classmethod
     def _is_a_folder(cls, table: str) -> str:
         if not is_table_name(table):
-            hint = "write letters, digits, dots, dashes and underscores"
+            hint = "begin with a letter or a digit; then also . _ ~ and -, at most 127 characters"
             raise PydanticCustomError(
                 "wrong_type", '"{table}" is no name of a table; {hint}', {"table": table, "hint": hint}
             )

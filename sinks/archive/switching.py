@@ -88,8 +88,12 @@ def superseded_ms(partition: Partition, batch_id: int, entries: Iterable[Entry])
     """
     times = {entry.name: entry.modified_ms for entry in entries}
     if SUPERSEDED in times:
-        with contextlib.suppress(FileNotFoundError, ValueError):
-            return iso_milliseconds(partition.root.read(partition.path(batch_id, SUPERSEDED)).strip())
+        with contextlib.suppress(FileNotFoundError):
+            marker = partition.root.read(partition.path(batch_id, SUPERSEDED)).strip()
+            try:
+                return iso_milliseconds(marker)
+            except ValueError:  # damaged; the time of `_SUCCESS` would be too early
+                return times[SUPERSEDED] or None
     return times.get(SUCCESS, max(times.values(), default=0)) or None
 
 

@@ -54,6 +54,7 @@ class ArchiveWriter(SinkWriter):
     Args:
         root: of the table.
         rule: names the partitions.
+        file_format: of the files.
         columns: in the order of the values of a row.
         row_of: makes the row of an event, and tells about how many bytes it takes.
         times: which events fail because of their times.

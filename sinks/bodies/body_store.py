@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from ingest.api import NoTableError, Store
+from ingest.api import ConfigError, NoTableError, Store
+from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.bodies.checking import Finding, Letters, findings
 from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
@@ -15,7 +16,7 @@ from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
 from sinks.bodies.pointers import CellReferences
 from sinks.bodies.reading import BodyReader
-from sinks.bodies.references import check_references, unreadable
+from sinks.bodies.references import CELL_REFERENCE, check_references, unreadable
 from sinks.bodies.spool import ReadableBytes
 from sinks.bodies.status import BodyStatus, new_nonce
 from sinks.bodies.sweep import Sweep, SweepCounts
@@ -173,7 +174,18 @@ class BodyStore:
         self._tables.references.mark(body, reference)
 
     def unmark(self, body: bytes, reference: bytes) -> None:
-        """Remove a reference; as `References.unmark`."""
+        """
+        Remove a reference; as `References.unmark`.
+
+        Raises:
+            ConfigError: the reference is of a cell, and the body can be read.
+        """
+        status = self._tables.statuses.read(body)
+        if reference.startswith(CELL_REFERENCE) and status is not None and status.is_readable:
+            raise ConfigError(
+                f"the reference {shown(reference)} is of a cell",
+                hint="delete the cell; a sweep then removes the reference",
+            )
         self._tables.references.unmark(body, reference)
 
     def sweep(

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
+from ingest.api import NotFoundError
 from ingest.api.notation import shown
 from sinks.bodies.blocks import content_of
 from sinks.bodies.open_tables import OpenTables
@@ -111,7 +113,8 @@ def findings(
         if letters.is_unneeded(found.reference):
             yield Finding(FindingKind.UNNEEDED_REFERENCE, body, None, f"reference {shown(found.reference)}")
             if is_repair and letters.may_remove(found.reference):
-                tables.references.unmark(body, found.reference)
+                with suppress(NotFoundError):  # a purge or a replay has removed it meanwhile
+                    tables.references.unmark(body, found.reference)
         elif letters.is_unknown(found.reference):
             yield Finding(FindingKind.UNKNOWN_REFERENCE, body, None, f"reference {shown(found.reference)}")
 

@@ -109,7 +109,7 @@ class BodyWriter:
         while True:
             status = self._statuses.read(body.id)
             if status is not None and status.is_readable:
-                if self._kept(body.id, status):
+                if self._keep(body.id, status):
                     return wrote
                 continue
             started = self._started(body, status)
@@ -118,8 +118,12 @@ class BodyWriter:
                 if self._written(body, started):
                     return True
 
-    def _kept(self, body: bytes, status: BodyStatus) -> bool:
-        """Whether the time until a sweep deletes a stored body starts now, or cannot start while it is referenced."""
+    def _keep(self, body: bytes, status: BodyStatus) -> bool:
+        """
+        Start the time until a sweep deletes a stored body again, unless it is referenced.
+
+        Returns False if another process has changed the status.
+        """
         if status.state is BodyState.STORED and status.unreferenced_since_ms is None:
             return True
         stored = status.stored(self._statuses.clock_ms())

@@ -158,9 +158,9 @@ def test_gaps_are_filled_and_name_their_origin(example: Example) -> None:
     assert example.filled.keys() == rows
     report = json.loads((example.ingest.path / "data" / "report.json").read_text())
     mae = f"{report['scores']['additive+als']['mae']:.3f}"
-    assert {cells["filled:mae"] for cells in example.filled.values()} == {mae}
-    assert {cells["filled:model"] for cells in example.filled.values()} == {"additive+als"}
-    assert {cells["filled:rank"] for cells in example.filled.values()} == {"4"}
+    assert {cells["filled:temp_mae"] for cells in example.filled.values()} == {mae}
+    assert {cells["filled:temp_model"] for cells in example.filled.values()} == {"additive+als"}
+    assert {cells["filled:temp_rank"] for cells in example.filled.values()} == {"4"}
 
 
 def test_w07_measured_cells_stay_and_a_second_run_stores_the_same_cells(example: Example) -> None:

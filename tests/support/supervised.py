@@ -30,8 +30,7 @@ class Query:
         self.refuses = False
         self.has_no_data = False
         self.running_s = 0.0
-        self.stopped = False
-        self.interrupted = False
+        self.stops = 0
 
     def ended(self) -> bool:
         return self.has_ended
@@ -63,11 +62,12 @@ class Query:
     def is_idle(self) -> bool:
         return True
 
-    def interrupt(self) -> None:
-        self.interrupted = True
+    @property
+    def stopped(self) -> bool:
+        return self.stops > 0
 
     def stop(self) -> None:
-        self.stopped = True
+        self.stops += 1
 
 
 class Pipeline:

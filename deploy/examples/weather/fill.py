@@ -12,6 +12,7 @@ With --from-dump ROOT it reads a dump of the tables. The estimates go into the t
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from gapfill.baselines import additive, date_mean, station_mean
@@ -45,9 +46,9 @@ def main(arguments: Sequence[str]) -> None:
             tables = Tables(session, options.config, dump)
             data = tables.dataset(options.measure)
         values = data.grid.values
-        method = AdditiveAls(session, options.rank, SEED)
+        method = partial(estimated, AdditiveAls(session, options.rank, SEED), clamp=options.clamp)
         found = scores({METHOD: method, **BASELINES}, values, options.holdout, SEED)
-        cells = gaps(data.grid, estimated(method, values, clamp=options.clamp))
+        cells = gaps(data.grid, method(values))
         origin = Origin(METHOD, options.rank, found[METHOD].mae)
         tables.write_filled(options.measure, cells, origin=origin, time_ms=data.newest_ms)
     finally:

@@ -146,9 +146,9 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
     Raises:
         NotFoundError: there is no such table.
         ConfigError: a declared column is in a family that the table lacks, or Spark cannot write this kind of store.
-        ConflictError: another process writes a store that only one process may write.
+        ConflictError: another process writes a store that only one process may write, or the table has deferred updates
+            or a feed, which only its pipeline writes.
         SchemaError: the table has another number of buckets than its declaration.
-        ConflictError: the table has deferred updates or a feed, which only its pipeline writes.
     """
     component = table.store()
     time_ms = now_ms() if mapper.time_ms is None else mapper.time_ms

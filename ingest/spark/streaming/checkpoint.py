@@ -191,14 +191,17 @@ class Checkpoint:
         with file_errors(written_format):
             if not written_format.exists():
                 write_durably(written_format, FORMAT)
-        if not path.exists():
-            with file_errors(path):
+        with file_errors(path):
+            if not path.exists():
                 write_durably(path, json.dumps(dict(identity), sort_keys=True).encode())
-            return
+                return
+            content = path.read_bytes()
         try:
-            known = json.loads(path.read_bytes())
+            known = json.loads(content)
         except ValueError as error:
             raise self.damaged(path, "is not JSON") from error
+        if not isinstance(known, dict):
+            raise self.damaged(path, "is not a JSON object")
         # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name):

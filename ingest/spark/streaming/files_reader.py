@@ -133,14 +133,13 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if _is_gone(path):
                     continue  # removed since it was listed; a batch with it could not be read
                 _check_new(path, removed)
-            file = end.setdefault(path, known[path] | {"position": 0})
+            file = end.get(path) or known[path] | {"position": 0}
             remaining = file["size"] - file["position"]
             if remaining == 0:
-                continue
+                continue  # also a new empty file: it alone would start an empty batch
             if (room is not None and room <= 0) or lines_left == 0:
-                if file["position"] == 0:
-                    del end[path]
                 break
+            end[path] = file
             length = remaining if room is None or is_gzip(path) else min(remaining, room)
             if lines_left is not None:
                 length, lines = self._first_lines(path, file["position"], length, lines_left)

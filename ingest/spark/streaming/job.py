@@ -83,6 +83,7 @@ class Job(LoopHost):
         error_budget: checked once for each batch, before any committer commits it.
         publish: makes the dead letters of a batch durable, given its number and time; retried while it fails with an
             error that is not STOP.
+        observer: receives the progress.
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         is_complete: whether all that a batch of the query writes is known to be durable, given its number and time, so
             that it is acknowledged without running.

@@ -11,10 +11,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ingest.api import IngestError
 from ingest.durable import RemotePath, StatePath
-from ingest.spark.errors import translated
+from ingest.spark.errors import JVM_GONE, translated
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import AbandonedError, Job
-from ingest.spark.streaming.timed_caller import JVM_GONE, TimedCaller
+from ingest.spark.streaming.timed_caller import TimedCaller
 
 STOP_WAIT_S = 5.0  # Spark cancels tasks in milliseconds; a JVM that does not answer is not waited for
 POLL_S = 0.02
@@ -140,15 +140,6 @@ class PipelineQuery:
         """Whether no batch runs."""
         return self._job.idle.is_set()
 
-    def interrupt(self) -> None:
-        """
-        Stop an idle query before it is started again; a batch that has just started is abandoned and runs again.
-
-        Waits for a limited time; the query may end later.
-        """
-        self._job.stop()
-        self._stop_spark()
-
     def refuse_batches(self) -> None:
         """Let the running batch finish and start no other."""
         self._job.refuse_batches()
@@ -183,11 +174,12 @@ class PipelineQuery:
         return finished is None or (newest is not None and newest >= finished)
 
     def stop(self) -> None:
-        """End the query now; a running batch stays uncommitted."""
-        self._job.stop()
-        self._stop_spark()
+        """
+        End the query now; a running batch stays uncommitted, and runs again after the next start.
 
-    def _stop_spark(self) -> None:
+        Waits for a limited time; the query may end later.
+        """
+        self._job.stop()
         query = self._query
         if query is None:
             return

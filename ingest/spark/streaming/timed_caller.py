@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from py4j.protocol import Py4JError
-
 T = TypeVar("T")
 
-JVM_GONE = (Py4JError, OSError)  # raised by a call to a JVM that has ended or ends meanwhile
 TIMEOUT_S = 1.0  # the JVM answers in a millisecond, later during a garbage collection
 
 

@@ -61,6 +61,7 @@ def _task(name: str, plan: bytes) -> Task:
     if known is not None and known[0] == plan:
         return known[1]
     if known is not None:
+        del _live[name]  # a closed task does not run again, even if the new one cannot be created and its plan returns
         known[1].close()
     _drain_stderr()
     # trusted: it comes from our own driver, over the same channel as this function

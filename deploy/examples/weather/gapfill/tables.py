@@ -90,15 +90,16 @@ class Tables:
         Store estimates in the family `filled`; measurements are in another family and stay.
 
         Args:
-            measure: the estimated measure, which is the qualifier.
+            measure: the estimated measure: the qualifier of its estimates, and the prefix of those of their origin.
             cells: row key and estimate of each cell.
             origin: of the estimates.
             time_ms: timestamp of all cells; with the same one, a write that runs again stores the same cells.
         """
+        origins = {f"{measure}_{name}": text for name, text in origin.columns().items()}
         frame = self.session.createDataFrame(list(cells), "row string, estimate string").select(
-            "row", "estimate", *(F.lit(text).alias(name) for name, text in origin.columns().items())
+            "row", "estimate", *(F.lit(text).alias(name) for name, text in origins.items())
         )
-        columns = ["row utf8", f"filled:{measure} as estimate", *(f"filled:{name}" for name in origin.columns())]
+        columns = ["row utf8", f"filled:{measure} as estimate", *(f"filled:{name}" for name in origins)]
         (
             frame.write.format(FORMAT)
             .options(config=self.config, table=MEASUREMENTS, columns=", ".join(columns), time=str(time_ms))
@@ -150,7 +151,7 @@ class Origin:
     mae: float | None
 
     def columns(self) -> Mapping[str, str]:
-        """Qualifier -> value."""
+        """Name -> value; in a table, the name of the measure and `_` are before each name."""
         return {
             "model": self.model,
             "rank": str(self.rank),

@@ -240,6 +240,11 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
         (("point", *OF_TABLE, "--dt", "20151210", "--batch", "batch_id=123"), 3, "there is no batch 123\n"),
         (("point", *OF_TABLE, "--dt", "20151210", "--batch", "9" * 9), 3, "is no complete batch\n  hint: 'ingest arch"),
         (("unkeep", *OF_TABLE, "--dt", "20151210", "--batch", "x"), 2, "is no batch"),
+        (
+            ("point", *OF_TABLE, "--dt", "20151210", "--batch", f"dt=20151209/batch_id={SECOND_S}"),
+            2,
+            "is no batch of the partition dt=20151210",
+        ),
         (("rerun", *OF_TABLE, "--dt", "2015-12-10"), 2, "write it as in 20151210"),
         (
             (

@@ -412,12 +412,16 @@ class TestPurge:
         assert (result.code, result.json) == (0, {"selected": deleted, "deleted": deleted})
         assert self.left(ingest) == left
 
-    def test_dead_letters_of_a_micro_batch_that_runs_again_stay(self, ingest, positions, folder):
+    @pytest.fixture
+    def running(self, ingest, positions, folder):
+        """The micro-batch of the first two dead letters is not acknowledged."""
         (entry, *_others) = ingest("dead-letters", "list", FILE, "--all", "--output", "json").lines
         checkpoint = folder / "data" / "state" / "checkpoints" / entry["pipeline"]
         for name, text in (("offsets", "v1"), ("times", str(entry["batch_time_ms"]))):
             (checkpoint / name).mkdir(parents=True)
             (checkpoint / name / "7").write_text(text)
+
+    def test_dead_letters_of_a_micro_batch_that_runs_again_stay(self, ingest, running):
         result = ingest("dead-letters", "purge", FILE, "--before", "2000-01-01", "--yes", "--output", "json")
         assert (result.code, result.json["deleted"]) == (0, 1)
         assert self.left(ingest) == [0, 4]
@@ -475,3 +479,16 @@ class TestPurge:
         result = ingest("dead-letters", "purge", FILE, "--yes")
         assert (result.code, "purge deletes only what is selected" in result.err) == (2, True)
         assert self.left(ingest) == [0, 4, 8]
+
+    @pytest.mark.parametrize("option", ["--dry-run", "--yes"])
+    def test_those_of_a_topic_are_refused_before_it_is_read(self, ingest, pipeline, option):
+        file = pipeline / FILE
+        topic = '{kafka: {brokers: "127.0.0.1:1", topic: failed}}'
+        file.write_text(file.read_text().replace("    sinks:", f"    dead_letters: {topic}\n    sinks:"))
+        result = ingest("dead-letters", "purge", FILE, "--replayed", option)
+        assert (result.code, 'dead letters of topic "failed" cannot be deleted one by one' in result.err) == (2, True)
+
+    def test_only_dead_letters_of_a_micro_batch_that_runs_again(self, ingest, positions, running):
+        result = ingest("dead-letters", "purge", FILE, "--before", "1970-01-02", "--yes")
+        note = "not deleted, because their micro-batch is not acknowledged and runs again: 2 dead letters"
+        assert (result.code, result.err.splitlines()) == (0, [note, "0 dead letters deleted"])

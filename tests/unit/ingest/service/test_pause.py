@@ -54,11 +54,11 @@ def test_pause_waits_for_the_running_batch(tmp_path: Path):
         assert is_in(bench, State.RUNNING)
         bench.control.pause("p")
         assert reached(lambda: bench.query.refuses, WAIT_S)
-        assert not bench.query.interrupted
+        assert not bench.query.stopped
         assert bench.state is State.RUNNING
         bench.query.is_drained = True
         assert is_in(bench, State.PAUSED)
-        assert bench.query.interrupted
+        assert bench.query.stopped
 
 
 def test_blocked_batch_is_abandoned_by_a_pause(tmp_path: Path):

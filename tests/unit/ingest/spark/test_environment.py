@@ -156,8 +156,9 @@ def test_archive_is_packed_again_only_if_something_changed(
 
     distribution(site, "other", {"other.py": ""})
     assert pack(archive, environment([jar], script, search=[str(site)]))
-    jar.write_bytes(b"newer")
-    assert pack(archive, environment([jar], script, search=[str(site)]))
+    for file in (jar, script):
+        file.write_bytes(b"newer")
+        assert pack(archive, environment([jar], script, search=[str(site)]))
     assert sorted(tmp_path.glob("*env*")) == [archive]
 
 

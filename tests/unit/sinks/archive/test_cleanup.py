@@ -114,6 +114,15 @@ class TestCleanup:
         assert reported(plan) == [partition.path(FIRST_S, name) for name in (SUCCESS, SUPERSEDED, PART, STARTED)]
         assert partition.batch_ids() == [SECOND_S]
 
+    def test_damaged_marker_counts_since_it_was_written(self, partition: Partition) -> None:
+        folder = partition.path(FIRST_S)
+        switch(partition, SECOND_S, NOW_MS)
+        partition.root.write(f"{folder}/{SUPERSEDED}", b"")
+        times = {entry.name: entry.modified_ms for entry in partition.root.entries(folder)}
+        old = [entry._replace(modified_ms=1) for entry in partition.root.entries(folder) if entry.name != SUPERSEDED]
+        (marker,) = (entry for entry in partition.root.entries(folder) if entry.name == SUPERSEDED)
+        assert superseded_ms(partition, FIRST_S, [*old, marker]) == times[SUPERSEDED]
+
     def test_folder_of_an_object_store_is_gone_with_its_last_file(self, root: Path, partition: Partition) -> None:
         class ObjectStore(LocalRoot):
             def entries(self, folder: str) -> list[Entry]:

@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
-from ingest.api import Put, Scan
+from ingest.api import ConfigError, Put, Scan
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyCorruptError, BodyGoneError
 from sinks.bodies.options import BodyOptions
+from sinks.bodies.pointers import cell_reference
 from sinks.bodies.status import BodyState
 from sinks.bodies.sweep import SweepCounts
 from sinks.bodies.tables import BodyTables, block_key
@@ -115,6 +116,14 @@ class TestWhatIsSwept:
         bodies.unmark(stored.id, b"a")
         clock.advance(DAY_S)
         assert bodies.sweep().purged == 1
+
+    def test_unmark_does_not_remove_the_reference_of_a_cell(self, bodies, clock):
+        reference = cell_reference(b"row", b"f:v")
+        stored = bodies.put_value(BODY, reference)
+        with pytest.raises(ConfigError, match="is of a cell"):
+            bodies.unmark(stored.id, reference)
+        clock.advance(2 * DAY_S)
+        assert bodies.sweep() == SweepCounts(bodies=1, referenced=1)
 
     def test_reference_of_an_earlier_time_is_not_hidden_by_unmark(self, bodies, clock):
         stored = bodies.put_bytes(BODY, references=[b"a"])

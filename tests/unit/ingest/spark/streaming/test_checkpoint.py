@@ -108,6 +108,13 @@ def test_other_kind_of_source_is_reported_first(folder: Path):
         Checkpoint(folder).claim({"path": "/logs", "source": "files"})
 
 
+@pytest.mark.parametrize(("content", "problem"), [("{", "is not JSON"), ("[]", "is not a JSON object")])
+def test_damaged_identity_is_named(folder: Path, content: str, problem: str):
+    (folder / "identity.json").write_text(content)
+    with pytest.raises(CheckpointError, match=f'"{folder}/identity.json" {problem}'):
+        Checkpoint(folder).claim({"source": "kafka"})
+
+
 def test_change_of_the_configuration_is_detected(folder: Path):
     checkpoint = Checkpoint(folder)
     assert not checkpoint.is_changed("one")

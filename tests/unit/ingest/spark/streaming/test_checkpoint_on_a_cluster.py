@@ -1,5 +1,6 @@
 """A checkpoint in a file system of a cluster."""
 
+import errno
 import json
 
 import pytest
@@ -90,3 +91,21 @@ def test_file_system_that_is_away_does_not_look_like_damage(files: MemoryFiles, 
         with pytest.raises(StoreUnavailableError) as away:
             call()
         assert away.value.code == "state_unavailable"
+
+
+@pytest.mark.parametrize("call", ["kind", "read"])
+def test_identity_that_cannot_be_read_now_is_read_later(folder: RemotePath, monkeypatch, call: str):
+    checkpoint = Checkpoint(folder)
+    checkpoint.claim({"source": "kafka"})
+    inner = getattr(MemoryFiles, call)
+
+    def away(self, path):
+        if path.endswith("identity.json"):
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+        return inner(self, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryFiles, call, away)
+        with pytest.raises(StoreUnavailableError, match="No route to host"):
+            checkpoint.claim({"source": "kafka"})
+    checkpoint.claim({"source": "kafka"})

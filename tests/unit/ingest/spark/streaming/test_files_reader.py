@@ -237,6 +237,15 @@ def test_file_that_cannot_be_read_is_retried():
             list(FilesReader("/", 1_000).read(piece))
 
 
+def test_new_empty_file_starts_no_batch(tmp_path: Path):
+    reader = in_folders(tmp_path, "day/a")
+    start = reader.latestOffset({}, ALL)
+    empty = touch(tmp_path / "day" / "b", b"")
+    assert reader.latestOffset(start, ALL) == start
+    empty.write_bytes(b"two\n")
+    assert values(reader, start, reader.latestOffset(start, ALL)) == [(0, b"two")]
+
+
 def test_folder_that_cannot_be_listed_is_retried(tmp_path: Path, monkeypatch):
     touch(tmp_path / "a", b"one\n")
 

@@ -823,7 +823,7 @@ def test_batch_that_outlives_its_query_does_not_change_the_state_of_the_next(tmp
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     assert started_tasks.wait(10)
-    query.interrupt()
+    query.stop()
     query.start(spark, Trigger())
     second = Frame([records(*TICK)], before=outlive)
     spark.callbacks[1](second, 0)
@@ -844,7 +844,7 @@ def test_batch_of_an_earlier_start_is_abandoned_and_removes_no_files_of_the_next
 
     def end(*_arguments: object) -> None:
         if how == "interrupted":
-            query.interrupt()
+            query.stop()
         else:
             query.start(spark, Trigger())
         other.parent.mkdir(parents=True)
