@@ -143,7 +143,7 @@ class Sweep:
             self._statuses.replace(body, status, replace(status, has_leftovers=False))
 
     def _decision(self, body: bytes, status: BodyStatus) -> _Next:
-        """What to do with a body, after it was counted."""
+        """Count a body, update the references of one that can be read, and return what is left to do."""
         age_ms = self._statuses.clock_ms() - status.changed_ms
         if status.is_readable:
             return self._of_stored(body, status)
@@ -157,6 +157,7 @@ class Sweep:
         return _Next.FORGET if age_ms >= self._sweep_after_ms else _Next.KEEP
 
     def _of_stored(self, body: bytes, status: BodyStatus) -> _Next:
+        """As `_decision`, for a body that can be read; a dry run updates nothing."""
         living, dead = self._references_of(body)
         since_ms, after_ms = status.unreferenced_since_ms, self._sweep_after_ms
         if living:
