@@ -248,6 +248,15 @@ class Committer(ABC):
             IngestError: RETRY if the destination is unavailable, STOP if it cannot be used.
         """
 
+    def newest_batch_ms(self) -> int:
+        """
+        After `recover`: the time of the newest micro-batch that the destination may have a part of; 0 if unknown.
+
+        For a destination that would have an event twice if it came again in a later micro-batch. A pipeline whose state
+        is older, as after a restore, is refused then.
+        """
+        return 0
+
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - for sinks that need nothing
         """
         Prepare an attempt; returns the message that `begin` gets in each of its tasks.
@@ -306,12 +315,15 @@ class SinkContext:
         sink: name of the sink, unique in its pipeline.
         state_dir: the service's folder for state, absolute; other machines may not have it.
         is_replay: whether dead letters or a time range are replayed; the service may run at the same time.
+        check_owner: for the committer's work between micro-batches; before each call of the committer the service
+            checks it. It raises an IngestError once another driver has taken the pipeline, and while that is unknown.
     """
 
     pipeline: str
     sink: str
     state_dir: Path
     is_replay: bool = False
+    check_owner: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @property
     def staging_name(self) -> str:

@@ -61,7 +61,7 @@ def reset(
     pipeline: PipelineOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the offsets; change nothing.")] = False,
     recount: Annotated[
-        bool, typer.Option("--recount", help="Also move back if deferred updates then count events again.")
+        bool, typer.Option("--recount", help="Also move back if deferred updates or an archive then have events twice.")
     ] = False,
 ) -> None:
     """

@@ -35,8 +35,8 @@ RecountOption = Annotated[
     bool,
     typer.Option(
         "--recount",
-        help="Without a checkpoint, start where --start-from says although deferred updates are complete beyond it: "
-        "the events in between are counted again.",
+        help="Start at the checkpoint, or where --start-from says, although deferred updates or an archive are "
+        "complete beyond it: the events in between are counted, or archived, again.",
     ),
 ]
 

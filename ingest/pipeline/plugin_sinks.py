@@ -97,6 +97,11 @@ class PluginCommitter(Committer):
         with _named(self._component, "recover"):
             self._committer.recover()
 
+    def newest_batch_ms(self) -> int:
+        """Time of the newest micro-batch."""
+        with _named(self._component, "newest_batch_ms"):
+            return _checked(self._committer.newest_batch_ms(), int)
+
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
         """What the tasks get."""
         with _named(self._component, "prepare"):

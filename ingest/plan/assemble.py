@@ -175,12 +175,20 @@ def _dry_write(component: Component[SinkSettings]) -> DryWrite | None:
     return dry_write_of(component, create(component))
 
 
-def sink_committers(plan: Plan) -> dict[str, Committer]:
-    """The committers of the same sinks, by destination; raises as `plugin_task_sinks`."""
+def sink_committers(plan: Plan, check_owner: Callable[[], None] = lambda: None) -> dict[str, Committer]:
+    """
+    The committers of the same sinks, by destination; raises as `plugin_task_sinks`.
+
+    Args:
+        plan: of the pipeline.
+        check_owner: as of `SinkContext`.
+    """
     from ingest.pipeline.plugin_sinks import committer_of
 
     return {
-        plan.destination_of(component): committer_of(component, create(component), context)
+        plan.destination_of(component): committer_of(
+            component, create(component), replace(context, check_owner=check_owner)
+        )
         for component, context in _plugin_sinks(plan)
     }
 

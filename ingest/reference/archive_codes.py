@@ -1,7 +1,7 @@
 """Error codes of archives: what raises them, and their meaning."""
 
 from ingest.api import ConfigError, ConflictError, IngestError, IntegrityError, MappingError
-from sinks.archive.errors import NoArchiveBatchError
+from sinks.archive.errors import IncompleteCurrentError, NoArchiveBatchError
 
 ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     "archive_columns_differ": (
@@ -10,7 +10,11 @@ ARCHIVE_CODES: dict[str, tuple[type[IngestError], str]] = {
     ),
     "archive_corrupt": (
         IntegrityError,
-        "The pointer of an archive's partition names no complete batch, or the record of a stream is damaged.",
+        "The pointer of an archive's partition names no batch, or the record of a stream is damaged.",
+    ),
+    "archive_incomplete": (
+        IncompleteCurrentError,
+        "The pointer of an archive's partition names a batch that is not complete.",
     ),
     "archive_moved": (
         ConflictError,

@@ -49,6 +49,8 @@ REMEDIES: Mapping[str, str] = {
     "archive_columns_differ": "Set the former type of the column, or write the whole partition again: `ingest archive "
     "rerun`, without `--from` and `--to`.",
     "archive_corrupt": "Choose a complete batch of `ingest archive history` with `ingest archive point`.",
+    "archive_incomplete": "If it lasts, choose a complete batch with `ingest archive point`; the pipeline then resumes "
+    "by itself.",
     "archive_moved": "Start the command again, when a newer re-run or join has ended, if it is still needed.",
     "archive_no_answer": "Restart the service with the present file, then start the command again.",
     "archive_other_writer": "Run the command with the file, and in the working directory, of the service that writes.",
@@ -219,6 +221,8 @@ REMEDIES: Mapping[str, str] = {
     "stopped": "Correct the cause in the message, then start again.",
     "stopped_by_event": "Correct the pipeline for the event in the message, then start again.",
     "store": _SEE_MESSAGE,
+    "state_too_old": "Restore the newest `state_dir`; or run with `--recount`, then `ingest archive rerun` for the "
+    "partitions since then.",
     "state_unavailable": "Check the servers of the file system and the network; the service resumes by itself.",
     "store_bug": _NO_BUG,
     "store_busy": "None: the pipeline writes less by itself. If it persists, set `max_rate` or add region servers.",

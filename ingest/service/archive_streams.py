@@ -21,6 +21,7 @@ from sinks.files.root import root_errors
 _POLL_S = 0.2
 _PATIENCE_S = 60.0
 """A running stream answers within ten seconds; a longer silence means that it runs without this sink."""
+_UNFINISHED = "a micro-batch that is not acknowledged; resume or reload the pipeline if it is paused or has failed"
 
 
 class ArchiveStream:
@@ -73,7 +74,7 @@ class ArchiveStream:
                     hint="restart the service with this file, then start the command again",
                 )
             if waited_s == 0:
-                on_wait("the running pipeline" if answer is None else "micro-batches that are not acknowledged")
+                on_wait("the running pipeline" if answer is None else _UNFINISHED)
             waited_s += _POLL_S
             time.sleep(_POLL_S)
 

@@ -32,6 +32,7 @@ from ingest.service.topics import TopicIds
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.sink import ArchiveSettings
 
 Offsets = Mapping[tuple[str, int], int]
 _COPIED = ("identity.json", "configuration")
@@ -73,11 +74,11 @@ def reset_offsets(
         to: earliest, latest, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions that the
             file does not name keep their offsets.
         dry_run: change nothing.
-        recount: also move back a pipeline that writes deferred updates, which counts events again.
+        recount: also move back a pipeline that writes deferred updates or an archive, which have events twice then.
 
     Raises:
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
-            would be counted again.
+            would be counted or archived again.
         NotFoundError: the pipeline has no checkpoint, or there is no topic.
         ConflictError: the pipeline runs, or its state is in HDFS or on another file system that cannot exchange
             folders; nothing was changed.
@@ -147,16 +148,21 @@ def _refuse_recount(
     configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets, uncommitted: int | None
 ) -> None:
     tables = [table.name for table in configuration.updated_by(pipeline)]
-    if tables and uncommitted is not None:
+    places = [f"the deferred updates of {', '.join(tables)}"] if tables else []
+    places += ["the archive"] if any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks) else []
+    if not places:
+        return
+    if uncommitted is not None:
         raise ConfigError(
-            f"batch {uncommitted} was not acknowledged, and the deferred updates of {', '.join(tables)} may have its "
-            "events",
+            f"batch {uncommitted} was not acknowledged, and {' and '.join(places)} may have its events",
             hint="run the pipeline until the batch is durable, then reset; or add --recount",
         )
-    if tables and any(after[partition] < before.get(partition, 0) for partition in after):
+    if any(after[partition] < before.get(partition, 0) for partition in after):
         raise ConfigError(
-            f"the deferred updates of {', '.join(tables)} have the events from there on, which would be counted again",
-            hint="roll them back with 'ingest rollback' and run 'ingest replay'; or add --recount",
+            f"{' and '.join(places)} would have the events from there on twice",
+            hint="roll them back with 'ingest rollback' and run 'ingest replay'; or add --recount"
+            if tables
+            else "write partitions again with 'ingest archive rerun'; or add --recount",
         )
 
 

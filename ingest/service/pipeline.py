@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ingest import failpoint
-from ingest.api import Committer, Disposition, IngestError, LifecycleError, Source
+from ingest.api import Committer, ConflictError, Disposition, IngestError, LifecycleError, Source
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.durable import StatePath
+from ingest.formats.times import moment
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
@@ -33,7 +34,7 @@ from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
 from ingest.spark.state import state_of
-from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.job import Job
 from ingest.spark.streaming.query import PipelineQuery, Trigger
@@ -150,9 +151,28 @@ class LivePipeline:
         self._tables.claim(self._source, partial(self._dead_letters.publish, ()))
         self._checkpoint.claim({"source": self._source.kind} | dict(self._source.identity()))
         frame = record_frame(self._source.frame(session), self._source.kind)
+        self._refuse_older_state()
         # only now: the checks above may refuse the checkpoint
         self._checkpoint.note_configuration(self._pipeline.fingerprint)
         query.start(frame, Trigger(once=self._shared.once, every_s=self.every_s))
+
+    def _refuse_older_state(self) -> None:
+        """
+        Refuse state that is older than what a destination has, such as one that was restored.
+
+        Its offsets would be read again, in micro-batches of other times; and these may be earlier than the newest one.
+        """
+        known_ms = newest_time(self._checkpoint.times_folder) or 0
+        for name, committer in self._committers.items():
+            newest_ms = committer.newest_batch_ms()
+            if newest_ms > known_ms and not self._shared.owner.recount:
+                raise ConflictError(
+                    f"the {name} has a micro-batch of {moment(newest_ms)}, which is newer than the state of the "
+                    "pipeline; events would be stored twice",
+                    code="state_too_old",
+                    hint="restore the newest state_dir; or store the events since then again: 'ingest run --recount'",
+                )
+            self._times.start_after([str(newest_ms)])
 
     def fatal(self) -> IngestError | None:
         """
@@ -285,7 +305,14 @@ def build_pipeline(
         )
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
-        committers = committers_of(shared.configuration, plan, stores, owned.feeds, shared.metrics.bodies_moved)
+        committers = committers_of(
+            shared.configuration,
+            plan,
+            stores,
+            owned.feeds,
+            shared.metrics.bodies_moved,
+            checkpoint.check_locked,
+        )
         for committer in committers.values():
             opened.callback(committer.close)
         dead_letters = dead_letter_queue(shared.configuration, pipeline)

@@ -196,6 +196,7 @@ def committers_of(
     stores: Mapping[str, DriverStore],
     feeds: OwnedFeeds | None = None,
     on_bodies: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
+    check_owner: Callable[[], None] = lambda: None,
 ) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
@@ -206,6 +207,7 @@ def committers_of(
         stores: the driver's.
         feeds: of the tables that the sinks write; None without any.
         on_bodies: called with a table and the counts of its large values that the driver has stored.
+        check_owner: as of `SinkContext`.
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
@@ -227,7 +229,7 @@ def committers_of(
                 declared=_written(plan, name, declared),
                 feeds=batches,
             )
-    return committers | sink_committers(plan) | _letter_committers(configuration, plan, stores, on_bodies)
+    return committers | sink_committers(plan, check_owner) | _letter_committers(configuration, plan, stores, on_bodies)
 
 
 def _letter_committers(

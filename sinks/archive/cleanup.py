@@ -12,6 +12,7 @@ SQL locations are not read again: it takes a session of Spark. No command moves 
 to one that is current at that moment, and this is read again.
 """
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,7 +93,10 @@ def batches_of(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[F
     written = {lease.batch_id for lease in of_partition(rewrites, partition.folder)}
     found = []
     for batch_id in partition.batch_ids():
-        entries = partition.root.entries(partition.path(batch_id))
+        try:
+            entries = partition.root.entries(partition.path(batch_id))
+        except FileNotFoundError:
+            continue  # removed since it was listed
         markers = {entry.name for entry in entries if not entry.is_folder}
         is_current = batch_id == current
         state = (
@@ -227,9 +231,10 @@ def _files(partition: Partition, batch_id: int) -> list[str]:
 
 def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
     folder = partition.path(batch_id)
-    for entry in partition.root.entries(folder):
-        if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
-            yield f"{folder}/{entry.name}"
+    with contextlib.suppress(FileNotFoundError):  # removed since it was listed
+        for entry in partition.root.entries(folder):
+            if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
+                yield f"{folder}/{entry.name}"
 
 
 def _is_written(partition: Partition, batch_id: int, now_ms: int) -> bool:

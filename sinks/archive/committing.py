@@ -40,11 +40,12 @@ class ArchiveCommitter(Committer):
         suffix: end of the names of the files.
         is_replay: dead letters or a time range are replayed; such a process does not answer rewrites while it is idle.
         check: called at each start; refuses a table that the files do not fit into.
+        check_owner: as of `SinkContext`.
         clock_ms: milliseconds since the epoch.
         poll_s: between looks for rewrites.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last two are for tests
         self,
         root: Root,
         writer: str,
@@ -52,6 +53,7 @@ class ArchiveCommitter(Committer):
         *,
         is_replay: bool = False,
         check: Callable[[], None] = lambda: None,
+        check_owner: Callable[[], None] = lambda: None,
         clock_ms: Callable[[], int] = now_ms,
         poll_s: float = POLL_S,
     ) -> None:
@@ -60,6 +62,7 @@ class ArchiveCommitter(Committer):
         self._suffix = suffix
         self._is_replay = is_replay
         self._check = check
+        self._check_owner = check_owner
         self._clock_ms = clock_ms
         self._poll_s = poll_s
         self._last = LastCommit()
@@ -84,6 +87,10 @@ class ArchiveCommitter(Committer):
         if self._poller is None and not self._is_replay:
             self._poller = threading.Thread(target=self._poll, name="archive-rewrites", daemon=True)
             self._poller.start()
+
+    def newest_batch_ms(self) -> int:
+        """The time of the micro-batch that was committed last."""
+        return self._last.time_ms
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - tasks make no requests
         """The staging folder of the attempt."""
@@ -114,7 +121,13 @@ class ArchiveCommitter(Committer):
             poller.join(_LAST_ANSWER_S)
 
     def answer_rewrites(self) -> None:
-        """Answer the rewrites that are not answered yet; called every few seconds."""
+        """
+        Answer the rewrites that are not answered yet; called every few seconds.
+
+        Raises:
+            IngestError: another driver has taken the pipeline, or the file system does not answer.
+        """
+        self._check_owner()
         with root_errors(self._root):
             self._answering.answer_all(self._root, self._clock_ms(), self._ending.is_set)
 
@@ -139,6 +152,7 @@ class ArchiveCommitter(Committer):
         digits = writer_digits(self._writer, batch.name)
         earlier = set(self._last.files) if self._last.batch_name == batch.name else set()
         kept: set[str] = set()
+        rewritten: dict[tuple[str, int], None] = {}
         placements = []
         for rank, result in enumerate(results):
             name = str(PartName(batch.time_ms, rank, digits, self._suffix))
@@ -155,11 +169,14 @@ class ArchiveCommitter(Committer):
                 if moved := self._moved(part, name, earlier):
                     placements.append(Placement(part.partition, part.path, moved))
                 else:
-                    ids = [current, *_rewrite_ids(partition, rewrites)]
-                    placements.append(Placement.into(part.partition, part.path, ids, name))
+                    rewrite_ids = _rewrite_ids(partition, rewrites)
+                    ids = [current, *rewrite_ids]
                     if self._is_replay:
                         kept |= _outside(partition, ids, earlier)
-        return CommitPlan(tuple(placements), frozenset(earlier - kept))
+                        rewritten |= dict.fromkeys((part.partition, each) for each in rewrite_ids)
+                        ids = [current]
+                    placements.append(Placement.into(part.partition, part.path, ids, name))
+        return CommitPlan(tuple(placements), frozenset(earlier - kept), tuple(rewritten))
 
     def _moved(self, part: StagedPart, name: str, recorded: Collection[str]) -> tuple[str, ...]:
         """Where an earlier call of this commit has moved a staged file; the pointer may be another one since."""
@@ -170,22 +187,30 @@ class ArchiveCommitter(Committer):
 
     def _follow(self, batch: Batch, plan: CommitPlan) -> None:
         """
-        Copy files to the batch that is current now, if it has become so since the pointer was read; in a replay without
-        the rows that this batch has.
+        Copy files to the batches of rewrites that are left, and to the batch that is current now, if it has become so
+        since the pointer was read.
         """
-        digits = writer_digits(self._writer, batch.name)
+        for folder, batch_id in plan.rewrites:
+            plan = self._copied(batch, plan, Partition(self._root, folder), batch_id)
         for folder in plan.folders:
             partition = Partition(self._root, folder)
-            while (current := partition.pointed()) is not None and (lacking := plan.lacking(folder, current)):
-                plan = plan.with_batch(folder, current)
-                self._record(plan.record(batch))
-                own = own_parts(partition, current, batch.time_ms, digits) if self._is_replay else set()
-                for placement in lacking:
-                    source, target = placement.targets[0], placement.path_in(current)
-                    if self._is_replay:
-                        copy_new_rows(partition, current, own, source, target)
-                    else:
-                        copy(self._root, source, target)
+            while (current := partition.pointed()) is not None and plan.lacking(folder, current):
+                plan = self._copied(batch, plan, partition, current)
+
+    def _copied(self, batch: Batch, plan: CommitPlan, partition: Partition, batch_id: int) -> CommitPlan:
+        """Copy the files of a partition to one more batch; in a replay without the rows that this batch has."""
+        lacking = plan.lacking(partition.folder, batch_id)
+        plan = plan.with_batch(partition.folder, batch_id)
+        self._record(plan.record(batch))
+        digits = writer_digits(self._writer, batch.name)
+        own = own_parts(partition, batch_id, batch.time_ms, digits) if self._is_replay else set()
+        for placement in lacking:
+            source, target = placement.targets[0], placement.path_in(batch_id)
+            if self._is_replay:
+                copy_new_rows(partition, batch_id, own, source, target)
+            else:
+                copy(self._root, source, target)
+        return plan
 
     def _drop_known_rows(self, partition: Partition, current: int, path: str, own: Collection[PartName]) -> bool:
         """
@@ -217,8 +242,8 @@ class ArchiveCommitter(Committer):
 def recorded_writers(root: Root) -> list[str]:
     """The streams that have written to a table, sorted; not replays, which have a record of their own."""
     found = [name.removesuffix(".json") for name in root.file_names(WRITERS) if name.endswith(".json")]
-    # `SinkContext.staging_name` has a third part for a replay; a pipeline or a sink may have the name "replay"
-    return sorted(name for name in found if name.count("+") < 2)
+    # a replay is the third part of `SinkContext.staging_name`; a sink may have that name
+    return sorted(name for name in found if not name.endswith("+replay") or name.count("+") == 1)
 
 
 def _rewrite_ids(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[int]:

@@ -1,12 +1,23 @@
 """Errors of archives."""
 
-from ingest.api import IntegrityError, NotFoundError
+from ingest.api import Disposition, IntegrityError, NotFoundError
 
 
 class ArchiveCorruptError(IntegrityError):
     """A pointer or a marker of an archive cannot be read, or names a batch that does not exist."""
 
     code = "archive_corrupt"
+
+
+class IncompleteCurrentError(ArchiveCorruptError):
+    """
+    The pointer of a partition names a batch that is not complete.
+
+    A pipeline waits for the end: that of a pointer that moves beside a cleanup, or `ingest archive point`.
+    """
+
+    code = "archive_incomplete"
+    disposition = Disposition.RETRY
 
 
 class NoArchiveBatchError(NotFoundError):

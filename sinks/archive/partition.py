@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sinks.archive.errors import ArchiveCorruptError, NoArchiveBatchError
+from sinks.archive.errors import ArchiveCorruptError, IncompleteCurrentError, NoArchiveBatchError
 from sinks.archive.layout import (
     CURRENT,
     KEEP,
@@ -86,14 +86,16 @@ class Partition:
         The batch that readers read; None if the partition has none yet.
 
         Raises:
-            ArchiveCorruptError: `_CURRENT` names no batch, or one that is not complete.
+            ArchiveCorruptError: `_CURRENT` names no batch.
+            IncompleteCurrentError: it names one that is not complete.
         """
         content = self._pointer()
         if content is None:
             return None
         found = _batch_in(content)
         if found is None or not self.root.exists(self.path(found, SUCCESS)):
-            raise ArchiveCorruptError(
+            kind = ArchiveCorruptError if found is None else IncompleteCurrentError
+            raise kind(
                 f'"{self.folder}/{CURRENT}" in "{self.root}" names no complete batch: {content!r}',
                 hint="'ingest archive history' lists the batches; 'ingest archive point' selects one",
             )

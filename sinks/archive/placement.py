@@ -89,10 +89,13 @@ class CommitPlan:
     Attributes:
         placements: of the files of the micro-batch.
         earlier: paths that an earlier run of the micro-batch may have written.
+        rewrites: folders of partitions, and the batches of rewrites in them, that get the rows of a replay which they
+            do not have.
     """
 
     placements: tuple[Placement, ...]
     earlier: frozenset[str]
+    rewrites: tuple[tuple[str, int], ...] = ()
 
     @property
     def files(self) -> frozenset[str]:

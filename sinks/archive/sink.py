@@ -203,7 +203,14 @@ class Archive(Sink[ArchiveSettings]):
 
         root, suffix = self.settings.open_table(), self.settings.format.suffix
         check = partial(self.settings.refuse_other_types, root)
-        return ArchiveCommitter(root, context.staging_name, suffix, is_replay=context.is_replay, check=check)
+        return ArchiveCommitter(
+            root,
+            context.staging_name,
+            suffix,
+            is_replay=context.is_replay,
+            check=check,
+            check_owner=context.check_owner,
+        )
 
     def check(self, context: SinkContext) -> str:  # noqa: ARG002 - the same for every pipeline
         """The number of partitions; the table's folder is created by the first micro-batch."""

@@ -87,9 +87,9 @@ class Job(LoopHost):
         record: logs a durable batch, given its number and time, before it is acknowledged; retried in the same way.
         is_complete: whether all that a batch of the query writes is known to be durable, given its number and time, so
             that it is acknowledged without running.
-        check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of `publish` and
-            `record`, and each acknowledgement; retried in the same way, so the batch waits for a file system that does
-            not answer.
+        check_owner: checks that no other driver has taken the pipeline, before each attempt, each call of a committer,
+            of `publish` and of `record`, and each acknowledgement; retried in the same way, so the batch waits for a
+            file system that does not answer.
         needs_splits: whether a destination needs the ranks of the splits, as `Plan.needs_splits`.
         splits: see `Source.splits`; for the batches of a query.
         max_tasks: number of tasks to which the partitions of a batch are coalesced, since even a small task costs
@@ -211,7 +211,7 @@ class Job(LoopHost):
         try:
             self._check_may_start(batch_id)
             assert self._batch_times is not None  # noqa: S101 - for mypy: a query has them
-            self.until_possible(self._check_owner)
+            self._confirm_owner()
             with self._busy.running():
                 with self._stage():  # a hanging disk is visible as a long stage
                     batch_time_ms, name = self._batch_times.of(batch_id), self._batch_times.name_of(batch_id)
@@ -279,9 +279,9 @@ class Job(LoopHost):
         )
         self._check_not_stopping()
         self._observer.running()
-        self.until_possible(partial(self._as_owner, partial(self._publish, dead_letters, batch_id, batch_time_ms)))
-        self.until_possible(partial(self._as_owner, partial(self._record, batch_id, batch_time_ms)))
-        self.until_possible(self._check_owner)
+        self.until_possible(partial(self._publish, dead_letters, batch_id, batch_time_ms))
+        self.until_possible(partial(self._record, batch_id, batch_time_ms))
+        self._confirm_owner()
         self._check_not_stopping()
         self.finished_batch = batch_id
         self._limiter.finish(counts.records)
@@ -297,10 +297,9 @@ class Job(LoopHost):
             )
         return ranked(places)
 
-    def _as_owner(self, action: Callable[[], None]) -> None:
-        """Run an action after a check of the owner, so that a retry does not write after a takeover."""
-        self._check_owner()
-        action()
+    def _confirm_owner(self) -> None:
+        """Wait until it is known that no other driver has taken the pipeline."""
+        self.until_possible(lambda: None)
 
     def _attempted(self, counts: Counts) -> None:
         if counts.busy and self._back_pressure.ratio() == 1.0:
@@ -311,7 +310,7 @@ class Job(LoopHost):
     def _check(self, batch_time_ms: int, counts: Counts, dead_letters: Sequence[bytes]) -> None:
         """Check a batch before it is committed: a sink cannot remove what it has committed."""
         self._check_not_stopping()
-        self.until_possible(self._check_owner)
+        self._confirm_owner()
         check_size(sum(map(len, dead_letters)))
         self._error_budget.check(batch_time_ms, counts.records, counts.failed)
 
@@ -326,7 +325,7 @@ class Job(LoopHost):
     def run_tasks(self, spec: TaskSpec, *, on_one_slot: bool) -> Sequence[Receipt]:
         """Run the records of the batch as one Spark job."""
         self._check_not_stopping()
-        self.until_possible(self._check_owner)
+        self._confirm_owner()
         task = partial(process, self._task_name, self._plan, current_level().value, spec)
         frame = self._frame
         if frame is None:
@@ -363,12 +362,17 @@ class Job(LoopHost):
                 return receipts_of((row.kind, bytes(row.payload)) for row in rows)
 
     def until_possible(self, action: Callable[[], T]) -> T:
-        """Retry an action on the driver until it succeeds, and return its result; the pipeline is blocked meanwhile."""
+        """
+        Retry an action on the driver until it succeeds, and return its result; the pipeline is blocked meanwhile.
+
+        The owner is checked before each attempt, so that a retry does not write after a takeover.
+        """
         attempt = 0
         while True:
             self._check_not_stopping()
             try:
                 with self._stage():
+                    self._check_owner()
                     return action()
             except IngestError as error:
                 if error.disposition is Disposition.STOP:

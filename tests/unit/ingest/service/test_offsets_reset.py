@@ -138,10 +138,22 @@ def test_events_of_deferred_updates_are_not_counted_again(tmp_path: Path, table:
     configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
     check = partial(offsets_reset._refuse_recount, configuration, configuration.pipelines["counts"])
     if is_refused:
-        with pytest.raises(ConfigError, match="deferred updates of hits have the events from there on"):
+        with pytest.raises(ConfigError, match="deferred updates of hits would have the events from there on twice"):
             check({("t", 0): 9}, {("t", 0): after}, None)
     else:
         check({("t", 0): 9}, {("t", 0): after}, None)
     if table == "hits":
         with pytest.raises(ConfigError, match="batch 7 was not acknowledged"):
             check({("t", 0): 9}, {("t", 0): 9}, 7)
+
+
+def test_events_of_an_archive_are_not_archived_again(tmp_path: Path):
+    sinks = COUNTS.replace("{attr2hbase: {table: TABLE}}", "{archive: {root: ./archive, table: rows}}")
+    (tmp_path / "p.yaml").write_text(sinks)
+    configuration = load(tmp_path / "p.yaml", env={}, lookup=Catalog())
+    check = partial(offsets_reset._refuse_recount, configuration, configuration.pipelines["counts"])
+    with pytest.raises(ConfigError, match="the archive would have the events from there on twice"):
+        check({("t", 0): 9}, {("t", 0): 7}, None)
+    with pytest.raises(ConfigError, match="batch 7 was not acknowledged, and the archive may have its events"):
+        check({("t", 0): 9}, {("t", 0): 9}, 7)
+    check({("t", 0): 9}, {("t", 0): 9}, None)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,10 @@ from ingest.plan.assemble import plan_of
 from ingest.service.pipeline import LivePipeline, Shared, build_pipeline
 from ingest.service.retention import RetentionWatches
 from ingest.service.stores import SharedStores
+from ingest.service.tables import OwnerOptions
+from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.archive.placement import LastCommit
 
 CATALOG = Catalog()
 
@@ -26,11 +30,11 @@ CATALOG = Catalog()
 class Service:
     """A service with two pipelines that write into one embedded store, "a" and "b"."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *sinks: dict[str, Any]) -> None:
         pipeline = {
             "source": {"files": {"path": str(folder)}},
             "decorators": [{"value": {"attribute": "2hb_", "value": "%{topic}:%{offset}"}}],
-            "sinks": [{"attr2hbase": {"table": "t"}}],
+            "sinks": [{"attr2hbase": {"table": "t"}}, *sinks],
         }
         content = {
             "version": 1,
@@ -173,3 +177,49 @@ def test_closed_pipeline_can_be_rebuilt_while_another_is_open(service: Service):
 def test_start_before_attach_is_an_error(service: Service):
     with pytest.raises(LifecycleError, match='pipeline "a" is used before it is attached'):
         service.build("a").start()
+
+
+class TestOlderState:
+    """State that was restored, or lost, beside an archive."""
+
+    @pytest.fixture
+    def archived(self, tmp_path: Path) -> Path:
+        """The record of the micro-batch that pipeline "a" has committed last."""
+        return tmp_path / "archive" / "rows" / "_writers" / "a+archive.json"
+
+    @pytest.fixture
+    def service(self, tmp_path: Path, archived: Path) -> Iterator[Service]:
+        archive = {"archive": {"root": str(tmp_path / "archive"), "table": "rows"}}
+        service = Service(tmp_path, archive)
+        archived.parent.mkdir(parents=True)
+        archived.write_bytes(LastCommit("5000", 5_000).to_bytes())
+        with service.opened:
+            yield service
+
+    def started(self, service: Service) -> None:
+        pipeline = service.build("a")
+        for committer in pipeline._committers.values():
+            committer.recover()
+        pipeline._refuse_older_state()
+
+    @pytest.mark.parametrize("known", [None, "4000"])
+    def test_is_refused(self, service: Service, known: str | None):
+        if known is not None:
+            times = service.checkpoint("a") / "times"
+            times.mkdir(parents=True)
+            (times / "7").write_text(known)
+        with pytest.raises(ConflictError, match="the sink archive has a micro-batch of 1970-01-01T00:00:05"):
+            self.started(service)
+
+    @pytest.mark.parametrize("name", ["7", "floor"])
+    def test_newer_state_is_not(self, service: Service, name: str):
+        times = service.checkpoint("a") / "times"
+        times.mkdir(parents=True)
+        (times / name).write_text("5000")
+        self.started(service)
+
+    def test_recount_starts_after_the_archive(self, service: Service):
+        """Else a join beside the stream would take its micro-batches for ones that the archive has."""
+        service.shared = replace(service.shared, owner=OwnerOptions(recount=True))
+        self.started(service)
+        assert newest_time(service.checkpoint("a") / "times") == 5_000

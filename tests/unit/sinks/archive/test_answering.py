@@ -4,6 +4,9 @@ import itertools
 from pathlib import Path
 from typing import BinaryIO
 
+import pytest
+
+from ingest.api import ConflictError
 from sinks.archive.committing import ArchiveCommitter
 from sinks.archive.layout import SUCCESS
 from sinks.archive.partition import Partition
@@ -56,6 +59,20 @@ class TestReruns:
         stream.run(TIME_MS + 2, [event(4)])
         assert visible(root) == {"20151209": [3], "20151210": [2, 4]}
         assert offsets_in(root, partition, START_S) == [1, 2]
+
+    def test_driver_that_was_replaced_does_not_answer(self, root: Root, partition: Partition) -> None:
+        """The driver that has taken the pipeline may be committing a micro-batch that the answer would leave out."""
+
+        def check_owner() -> None:
+            if answer_of(root, "r1", WRITER) is None and partition.batch_ids():
+                raise ConflictError("another driver has taken it", code="lease_lost")
+
+        committer = ArchiveCommitter(root, WRITER, "parquet", check_owner=check_owner, poll_s=3600)
+        committer.recover()
+        begin_rerun(partition)
+        with pytest.raises(ConflictError, match="another driver"):
+            committer.answer_rewrites()
+        assert answer_of(root, "r1", WRITER) is None
 
     def test_3c8_idle_stream_answers(self, root: Root, partition: Partition) -> None:
         committer = ArchiveCommitter(root, WRITER, "parquet", clock_ms=lambda: START_S * 1000, poll_s=0.01)

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from ingest.api import (
+    Disposition,
     Event,
     IntegrityError,
     Origin,
@@ -15,8 +16,11 @@ from ingest.api import (
 from sinks.archive import switching
 from sinks.archive.copying import copy_parts
 from sinks.archive.errors import ArchiveCorruptError
+from sinks.archive.layout import SUCCESS, PartName
 from sinks.archive.partition import Partition
+from sinks.archive.rewrites import RewriteLease, put_lease
 from sinks.archive.sink import ArchiveSettings
+from sinks.archive.staging import unpack
 from sinks.files.root import Root
 from tests.support.archives import (
     DAY_MS,
@@ -125,6 +129,23 @@ class TestFiles:
         replay((TIME_MS - 2, "a", [[event(1)], [event(2)]]), (TIME_MS - 1, "b", [[event(4)]]))
         replay((TIME_MS - 2, "a", [[event(1), event(2), event(3)]]))
         assert visible(root) == {"20151210": [0, 1, 2, 3, 4]}
+
+    def test_replay_adds_no_row_twice_to_a_re_run_that_was_killed(self, root: Root, partition: Partition) -> None:
+        """It has read the events of the dead letters again; its lease has an effect for minutes."""
+        Stream(root).run(TIME_MS, [event(0)])
+        rewritten = partition.create(START_S + 60, "archive rerun")
+        name = str(PartName(TIME_MS + 1, 0, "0" * 8, "parquet"))
+        staged = Stream(root)
+        _, (result,) = staged.flush(TIME_MS + 1, [event(0), event(1)])
+        (part,) = unpack(result)
+        root.move(part.path, partition.path(rewritten, name))
+        partition.complete(rewritten)
+        put_lease(root, RewriteLease("a" * 16, partition.folder, rewritten, "killed", START_S * 1000))
+        replay = Stream(root, is_replay=True)
+        for _ in range(2):
+            replay.run(TIME_MS - 1, [event(1), event(2)])
+            assert offsets_in(root, partition, START_S) == [0, 1, 2]
+            assert offsets_in(root, partition, rewritten) == [0, 1, 2]
 
     def test_replay_keeps_a_file_of_equal_digits_and_another_time(self, root: Root, partition: Partition) -> None:
         Stream(root).run(TIME_MS, [event(0)])
@@ -368,6 +389,19 @@ class TestKills:
         batch, _ = stream.flush(TIME_MS, [event(1)])
         stream.committer.abort(batch)
         assert not list(root.files_below("_tmp"))
+
+    def test_pointer_to_a_batch_that_is_not_complete_blocks(self, root: Root, partition: Partition) -> None:
+        """As for a moment when a pointer moves beside a cleanup."""
+        stream = Stream(root)
+        stream.run(TIME_MS, [event(1)])
+        root.remove_file(partition.path(START_S, SUCCESS))
+        batch, results = stream.flush(TIME_MS + 1, [event(2)])
+        with pytest.raises(ArchiveCorruptError, match="names no complete batch") as caught:
+            stream.committer.commit(batch, results)
+        assert caught.value.disposition is Disposition.RETRY
+        partition.complete(START_S)
+        stream.committer.commit(batch, results)
+        assert visible(root) == {"20151210": [1, 2]}
 
     def test_damaged_record_stops(self, root: Root) -> None:
         Stream(root).run(TIME_MS, [event(1)])

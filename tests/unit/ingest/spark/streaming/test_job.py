@@ -322,7 +322,10 @@ class Owner:
 
 @pytest.mark.parametrize(
     ("loses_at", "times", "stored", "published", "logged"),
-    [(1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 2, 0, 0), (5, 1, 2, 1, 0), (6, 1, 2, 1, 1)],
+    [
+        *((1, 0, 0, 0, 0), (2, 1, 0, 0, 0), (3, 1, 0, 0, 0), (4, 1, 0, 0, 0), (5, 1, 0, 0, 0)),
+        *((6, 1, 2, 0, 0), (7, 1, 2, 1, 0), (8, 1, 2, 1, 1)),
+    ],
 )
 def test_driver_that_was_replaced_writes_nothing_more(
     tmp_path: Path, *, loses_at: int, times: int, stored: int, published: int, logged: int
@@ -340,8 +343,10 @@ def test_driver_that_was_replaced_writes_nothing_more(
     assert found == (1 + times, 1 + stored, 1 + published, logged)
 
 
-@pytest.mark.parametrize("blocked", ["publish", "record"])
-def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(tmp_path: Path, blocked: str):
+@pytest.mark.parametrize("blocked", ["commit", "publish", "record"])
+def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocked: str
+):
     bench, owner, logs = Bench(tmp_path), Owner(loses_at=1_000), list[int]()
 
     def fail_once() -> None:
@@ -354,12 +359,20 @@ def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(tmp_path: Pa
             fail_once()
         logs.append(batch_id)
 
+    def commit(committer: StoreCommitter, batch: Batch, results: Sequence[bytes]) -> None:
+        fail_once()
+        stored(committer, batch, results)
+
+    if blocked == "commit":
+        stored = StoreCommitter.commit
+        monkeypatch.setattr(StoreCommitter, "commit", commit)
     if blocked == "publish":
         bench.before_publish = fail_once
     bench.record = record
     bench.check_owner = owner.check
     with pytest.raises(ConflictError, match="another driver"):
         bench.job_of(bench.plan).on_batch(Frame([records(*TICK)]), 7)
+    assert bench.keys() == ([] if blocked == "commit" else [b"a", b"b"])
     assert (len(bench.published), logs) == (1 if blocked == "record" else 0, [])
 
 
