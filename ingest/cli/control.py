@@ -43,6 +43,8 @@ def status(
     """
     from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
+    from ingest.service.client import NotRunningError
+    from ingest.service.pauses import Pauses
 
     wanted = pipeline
     client: ServiceClient | None
@@ -56,7 +58,13 @@ def status(
         has_errors = True
     else:
         wanted = None if pipeline is None else pipeline_of(configuration, pipeline).name
-    found = [each for each in client.status() if wanted in (None, each["name"])]
+    try:
+        found = [each for each in client.status() if wanted in (None, each["name"])]
+    except NotRunningError:
+        if not has_errors and configuration.state_url is None:
+            for name in filter(Pauses(configuration.local_dir).is_set, configuration.pipelines):
+                out.note(f'pipeline "{name}" is paused: ingest resume {file} {name}', "yellow")
+        raise
     if has_errors:
         out.note(
             f"the file has errors (ingest validate {file}); the service continues with the one it has loaded", "yellow"

@@ -79,6 +79,9 @@ def run(
         _print_error(out, error)
     if out.is_json or not outcome.errors or any(totals.batches for totals in outcome.totals.values()):
         show_totals(out, outcome.totals)
+    if once:
+        for name in outcome.paused:
+            out.note(f'pipeline "{name}" is paused and reads nothing', "yellow")
     _suggest(out, file, configuration, outcome)
     raise typer.Exit(outcome.exit_code)
 
@@ -122,6 +125,7 @@ def _suggest(out: Output, file: str, configuration: "Configuration", outcome: "O
         for name, count in counts.items()
         if count.dead_lettered
     ]
+    commands += [f"ingest resume {file} {name}" for name in outcome.paused]
     out.next(*commands)
 
 

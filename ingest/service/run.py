@@ -83,11 +83,13 @@ class Outcome:
         totals: durable batches of each pipeline.
         errors: of the pipelines that failed.
         exit_code: 0, 130 after SIGINT, or that of the first error.
+        paused: names of the pipelines that are paused.
     """
 
     totals: Mapping[str, Totals]
     errors: Sequence[BaseException]
     exit_code: int
+    paused: Sequence[str] = ()
 
 
 def run(configuration: Configuration, catalog: Catalog, options: RunOptions, stop: Stop) -> Outcome:
@@ -192,7 +194,7 @@ def run(configuration: Configuration, catalog: Catalog, options: RunOptions, sto
         errors = [*unbuilt.values(), *failed]
         totals = {name: Totals() for name in plans}
         totals |= {pipeline.name: pipeline.observer.totals for pipeline in supervisor.pipelines}
-        return Outcome(totals, errors, _exit_code(errors, stop))
+        return Outcome(totals, errors, _exit_code(errors, stop), list(filter(control.is_paused, totals)))
 
 
 def _state(configuration: Configuration, stop: Stop) -> StatePath | None:

@@ -361,6 +361,16 @@ def test_status_of_a_file_with_errors_names_no_service_that_does_not_answer(
     assert (shown.code, "no service answers" in shown.err, "continues" in shown.err) == (3, True, False)
 
 
+def test_status_without_a_service_names_paused_pipelines(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    name, (port,) = name_in(pipeline), free_ports(1)
+    with (pipeline / "pipeline.yaml").open("a") as file:
+        file.write(f"service: {{http: {{listen: 127.0.0.1:{port}}}}}\n")
+    assert "paused" not in ingest("status", "pipeline.yaml").err
+    assert ingest("pause", "pipeline.yaml").code == 0
+    shown = ingest("status", "pipeline.yaml")
+    assert (shown.code, f'pipeline "{name}" is paused: ingest resume pipeline.yaml {name}' in shown.err) == (3, True)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"service": {"http": {"lisen": "x"}}}, {"state_dir": []}, {"stores": {"s": {"rocksdb": {"path": "${UNSET}"}}}}],
