@@ -6,6 +6,7 @@ Run the whole example: generate the measurements, store them, fill the gaps, fin
 A second run finds the measurements in the table, and stores the same estimates again.
 """
 
+import argparse
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,7 @@ COMMANDS = (
 
 def main() -> int:
     """Run the commands in the folder of the example until one fails; returns its exit code, or 0."""
+    argparse.ArgumentParser(description="Generate, store, fill, and find influencers; there are no options.").parse_args()
     programs = {"python": sys.executable, "ingest": str(Path(sys.executable).with_name("ingest"))}
     for name, *arguments in COMMANDS:
         print(f"\n$ {shlex.join([name, *arguments])}", flush=True)
