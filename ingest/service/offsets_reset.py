@@ -198,6 +198,8 @@ def _targets(
             return ends
         case _:
             assert start.time_ms is not None  # noqa: S101 - for mypy: a parsed start is one of three
+            if start.time_ms > now_ms():
+                raise ConfigError(f'"{to}" is in the future', hint="write latest to skip all records that are there")
             since = admin.offsets_since(topics, start.time_ms)
             return {part: min(since.get(part, end), end) for part, end in ends.items()}
 

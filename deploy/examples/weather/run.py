@@ -24,7 +24,7 @@ COMMANDS = (
 
 def main() -> int:
     """Run the commands in the folder of the example until one fails; returns its exit code, or 0."""
-    argparse.ArgumentParser(description="Generate, store, fill, and find influencers; there are no options.").parse_args()
+    argparse.ArgumentParser(description="Generate, store, fill, and find influencers.").parse_args()
     programs = {"python": sys.executable, "ingest": str(Path(sys.executable).with_name("ingest"))}
     for name, *arguments in COMMANDS:
         print(f"\n$ {shlex.join([name, *arguments])}", flush=True)

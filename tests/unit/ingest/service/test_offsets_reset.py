@@ -157,3 +157,29 @@ def test_events_of_an_archive_are_not_archived_again(tmp_path: Path):
     with pytest.raises(ConfigError, match="batch 7 was not acknowledged, and the archive may have its events"):
         check({("t", 0): 9}, {("t", 0): 9}, 7)
     check({("t", 0): 9}, {("t", 0): 9}, None)
+
+
+class Admin:
+    """A topic with one partition."""
+
+    def earliest(self, _topics):
+        return {("t", 0): 3}
+
+    def ends(self, _topics):
+        return {("t", 0): 9}
+
+    def offsets_since(self, _topics, _time_ms):
+        return {}
+
+
+def test_time_in_the_future_is_refused():
+    """A wrong year would skip all records that were not read."""
+    with pytest.raises(ConfigError, match="is in the future"):
+        offsets_reset._targets(Admin(), ["t"], "2999-01-31T12:00:00Z", {}, "UTC")
+    assert offsets_reset._targets(Admin(), ["t"], "2026-01-31T12:00:00Z", {}, "UTC") == {("t", 0): 9}
+
+
+def test_word_is_not_taken_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latest").write_text("{}")
+    assert offsets_reset._targets(Admin(), ["t"], "latest", {}, "UTC") == {("t", 0): 9}
