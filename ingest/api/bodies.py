@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 MAX_BLOCK_BYTES = 8 << 20
 """A block is a cell, and HBase refuses cells above 10 MiB by default (`hbase.client.keyvalue.maxsize`)."""
+MIN_SWEEP_AFTER_S = 60
+"""Least `sweep_after`: what writes bodies relies on it, because a sweep may have another value than the writer."""
 
 
 def body_tables(prefix: str) -> dict[str, str]:

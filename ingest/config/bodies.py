@@ -8,7 +8,7 @@ from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Duration, Model, alias_rejection, option
-from ingest.api.bodies import MAX_BLOCK_BYTES, body_tables
+from ingest.api.bodies import MAX_BLOCK_BYTES, MIN_SWEEP_AFTER_S, body_tables
 from ingest.config.time_of_day import PATTERN, seconds_of_day
 
 TABLE_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -47,7 +47,7 @@ class BodiesOptions(Model):
         "A sweep deletes a body that nothing has referred to for so long, and what a killed writer has left; at least "
         "a minute.",
         default="24h",
-        ge=60,
+        ge=MIN_SWEEP_AFTER_S,
     )
     sweep_at: str | None = option(
         "Time of day, in UTC, at which a running service starts a sweep, as a duty. If left out, it starts none by "

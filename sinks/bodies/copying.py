@@ -8,7 +8,7 @@ from ingest.api import Mutation, NotFoundError, Put, Store
 from ingest.clock import now_ms
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyMissingError
-from sinks.bodies.options import BodyOptions
+from sinks.bodies.options import MARK_AGAIN_MS, BodyOptions
 from sinks.bodies.pointers import Pointer, cell_reference
 from sinks.bodies.tables import BLOCK_KEY_BYTES, CHECKSUM, DATA
 from sinks.rowkeys.row_format import RowFormat
@@ -45,7 +45,7 @@ class CopiedPointers:
         """
         Surrounds the write of mutations: marks the bodies of their pointers before it.
 
-        After a write that took longer than half of `sweep_after` it marks them again: a sweep may have dropped the
+        After a write that took `MARK_AGAIN_MS` or longer it marks them again: a sweep may have dropped the
         references before the pointers arrived, and finds the pointers from now on.
 
         Args:
@@ -71,7 +71,7 @@ class CopiedPointers:
         begun_ms = self._clock_ms()
         call(mark)
         yield
-        if self._clock_ms() - begun_ms >= self._options.sweep_after_ms // 2:
+        if self._clock_ms() - begun_ms >= MARK_AGAIN_MS:
             call(mark)
 
     def _pointers(self, mutations: Iterable[Mutation]) -> Iterator[tuple[bytes, bytes, Pointer]]:

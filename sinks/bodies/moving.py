@@ -9,6 +9,7 @@ from typing import Any
 from ingest.api import BusyWait, Mutation, Put, Store, WriteCounts, WriteRejectedError
 from ingest.clock import now_ms
 from sinks.bodies.large_values import LargeValueBodies, LargeValues
+from sinks.bodies.options import MARK_AGAIN_MS
 from sinks.bodies.pointers import Pointer, cell_reference, is_large
 from sinks.bodies.writing import StoredBody
 
@@ -36,8 +37,8 @@ class BodyMovingStore:
     """
     A store that several processes may write, for the tasks and probes of a pipeline.
 
-    A body is durable and has the reference of its cell before the pointer is written; after a call that lasted longer
-    than half of `sweep_after`, it has a new one. A call that is repeated, or a micro-batch that runs again, stores
+    A body is durable and has the reference of its cell before the pointer is written; after a call that lasted for
+    `MARK_AGAIN_MS` or longer, it has a new one. A call that is repeated, or a micro-batch that runs again, stores
     nothing twice and writes the same pointer.
 
     Args:
@@ -94,8 +95,9 @@ class BodyMovingStore:
             return
         begun_ms = self._clock_ms()
         self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
-        # a sweep may have dropped the references before the pointers arrived: it finds the pointers from now on
-        if self._clock_ms() - begun_ms >= rule.options.sweep_after_ms // 2:
+        # a sweep, with any `sweep_after`, may have dropped the references before the pointers arrived: it finds the
+        # pointers from now on
+        if self._clock_ms() - begun_ms >= MARK_AGAIN_MS:
             with_pointers(mutations, rule.threshold, partial(self._mark_again, table))
 
     def take_busy_waits(self) -> list[BusyWait]:

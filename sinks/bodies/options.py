@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ingest.api.bodies import MIN_SWEEP_AFTER_S
+
 MIB = 1 << 20
+MARK_AGAIN_MS = MIN_SWEEP_AFTER_S * 1000 // 2
+"""A writer of pointers marks their bodies again after a call that lasted so long, whatever its own `sweep_after` is."""
+HEARTBEAT_MS = MIN_SWEEP_AFTER_S * 1000 // 4
+"""Time between two heartbeats of a writer of blocks, whatever its own `sweep_after` is."""
 
 
 class BodyCompression(StrEnum):
@@ -23,13 +29,21 @@ class BodyOptions:
         block_bytes: size of a block before its compression; the last block of a body may be shorter.
         read_ahead_bytes: blocks that a reader fetches in one call, before their compression; at least one block.
         compression: of each block by itself.
-        sweep_after_s: a body without references is deleted after this time, and so is what a killed writer has left.
+        sweep_after_s: a body without references is deleted after this time, and so is what a killed writer has left; at
+            least `MIN_SWEEP_AFTER_S`.
+
+    Raises:
+        ValueError: `sweep_after_s` is less.
     """
 
     block_bytes: int = 1_000_000
     read_ahead_bytes: int = 4 * MIB
     compression: BodyCompression = BodyCompression.NONE
     sweep_after_s: float = 24 * 3600.0
+
+    def __post_init__(self) -> None:
+        if self.sweep_after_s < MIN_SWEEP_AFTER_S:
+            raise ValueError(f"sweep_after_s is {self.sweep_after_s}, it must be at least {MIN_SWEEP_AFTER_S}")
 
     @property
     def sweep_after_ms(self) -> int:

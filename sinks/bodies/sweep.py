@@ -209,8 +209,8 @@ class Sweep:
         Whether a reference is that of a cell which has no pointer to the body.
 
         A task marks the body, then writes the pointer: for the time `sweep_after` the pointer may still be on its way.
-        A call that lasts longer marks the body again at its end, and a batch that is blocked for longer when it runs
-        again.
+        A call that lasts for half of the least `sweep_after`, or longer, marks the body again at its end, and a batch
+        that is blocked for longer when it runs again.
         """
         if self._cells is None or not found.is_of_cell:
             return False

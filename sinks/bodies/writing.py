@@ -16,12 +16,9 @@ from ingest.api import NotFoundError
 from ingest.api.bodies import BodyCounts
 from sinks.bodies.errors import HashMismatchError
 from sinks.bodies.open_tables import OpenTables
-from sinks.bodies.options import BodyOptions
+from sinks.bodies.options import HEARTBEAT_MS, BodyOptions
 from sinks.bodies.spool import ReadableBytes, SpooledBody, spooled
 from sinks.bodies.status import BodyState, BodyStatus
-
-_RENEWALS = 4
-"""Heartbeats of a writer in the time after which the sweep deletes what it has written."""
 
 
 class StoredBody(NamedTuple):
@@ -150,10 +147,9 @@ class BodyWriter:
     def _written(self, body: SpooledBody, status: BodyStatus) -> bool:
         """Write all blocks, then STORED; returns False if a sweep has begun to delete them."""
         stored_length = 0
-        renewal_ms = self._options.sweep_after_ms // _RENEWALS
         current = status
         for block in range(status.blocks):
-            if self._statuses.clock_ms() - current.changed_ms >= renewal_ms:
+            if self._statuses.clock_ms() - current.changed_ms >= HEARTBEAT_MS:
                 renewed = self._advanced(body.id, current, BodyState.STORING)
                 if renewed is None or renewed.is_readable:
                     return renewed is not None

@@ -1,11 +1,13 @@
 """Pointers that a bootstrap writes: their bodies are marked with the cells of the target."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ingest.api import Cell, FamilySpec, Mutation, Put, Row, TableSpec
+from ingest.api.bodies import MIN_SWEEP_AFTER_S
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.copying import CopiedPointers
 from sinks.bodies.errors import BodiesOfOtherTableError, BodyMissingError
@@ -87,6 +89,19 @@ def test_body_is_marked_again_after_a_long_write(store, bodies, clock, pauses_s)
     for _ in range(3):
         clock.advance(DAY_S)
         assert bodies.sweep().referenced == 1
+    (read,) = found.store.rows("t")
+    assert resolved(bodies, read).cells[0].value == LARGE
+
+
+def test_sweep_after_is_lowered_while_a_copy_has_the_old_one(store, bodies, clock):
+    options = replace(OPTIONS, sweep_after_s=MIN_SWEEP_AFTER_S)
+    sweeper = BodyStore(store, "t_bodies", options, owner="t", clock_ms=clock)
+    found = target(Slow(store, sweeper, clock, [MIN_SWEEP_AFTER_S + 1]), "t_bodies", clock_ms=clock)
+    found.add(puts_of(row(bodies)))
+    found.flush()
+    for _ in range(3):
+        clock.advance(MIN_SWEEP_AFTER_S + 1)
+        assert sweeper.sweep().referenced == 1
     (read,) = found.store.rows("t")
     assert resolved(bodies, read).cells[0].value == LARGE
 

@@ -19,7 +19,7 @@ from ingest.api import (
     WriteCounts,
     WriteRejectedError,
 )
-from ingest.api.bodies import BodyCounts
+from ingest.api.bodies import MIN_SWEEP_AFTER_S, BodyCounts
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
 from sinks.bodies.large_values import LargeValues
@@ -279,6 +279,31 @@ class TestSweep:
             self.swept(bodies, clock)
         assert resolved(bodies, store.get("events", b"r")).cells[0].value == LARGE
         assert len(list(store.scan("events_bodies_refs", Scan()))) == 1
+
+    @pytest.mark.parametrize("seconds", [61, 170, 1300])
+    def test_sweep_after_is_lowered_while_a_task_has_the_old_one(self, store, bodies, clock, seconds):
+        """A call of a task with 24 hours lasts long, while another process sweeps with the least `sweep_after`."""
+        options = BodyOptions(block_bytes=1000, sweep_after_s=MIN_SWEEP_AFTER_S)
+        sweeper = BodyStore(store, "events_bodies", options, owner="events", clock_ms=clock)
+
+        def sweep(times: int) -> None:
+            for _ in range(times):
+                clock.advance(MIN_SWEEP_AFTER_S + 1)
+                sweeper.sweep()
+
+        class Slow:
+            def __getattr__(self, name):
+                return getattr(store, name)
+
+            def apply(self, table, mutations):
+                if table == "events":
+                    sweep(seconds // (MIN_SWEEP_AFTER_S + 1))
+                store.apply(table, mutations)
+
+        mover = BodyMovingStore(Slow(), RULES, MovedCounts(), clock_ms=clock)
+        mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        sweep(3)
+        assert resolved(sweeper, store.get("events", b"r")).cells[0].value == LARGE
 
     @pytest.mark.parametrize("was_swept", [True, False])
     def test_reference_that_is_marked_again_while_a_sweep_drops_it(self, store, bodies, mover, clock, was_swept):

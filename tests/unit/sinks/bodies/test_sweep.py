@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from ingest.api import ConfigError, Put, Scan
+from ingest.api.bodies import MIN_SWEEP_AFTER_S
 from sinks.bodies.body_store import BodyStore
 from sinks.bodies.errors import BodyCorruptError, BodyGoneError
 from sinks.bodies.options import BodyOptions
@@ -29,6 +30,11 @@ def rows_of(store, table: str) -> list[bytes]:
 
 def is_absent(store) -> bool:
     return not rows_of(store, TABLES.value) and not rows_of(store, TABLES.refs)
+
+
+def test_sweep_after_has_a_minimum():
+    with pytest.raises(ValueError, match="at least 60"):
+        BodyOptions(sweep_after_s=59)
 
 
 class TestWhatIsSwept:
@@ -59,6 +65,21 @@ class TestWhatIsSwept:
         stored = open_bodies(Slow(store, 10**9), block_bytes=100).put_bytes(BODY)
         assert len(swept) == 35
         assert {(counts.storing, counts.purged) for counts in swept} == {(1, 0)}
+        assert sweeper.open(stored.id).read() == BODY
+
+    def test_slow_writer_with_a_longer_sweep_after_than_the_sweep_has(self, store, open_bodies, clock):
+        sweeper = open_bodies(block_bytes=100, sweep_after_s=MIN_SWEEP_AFTER_S)
+        swept = []
+
+        class Slow(KilledStore):
+            def apply(self, table, mutations):
+                clock.advance(MIN_SWEEP_AFTER_S / 3)
+                store.apply(table, mutations)
+                swept.append(sweeper.sweep().storing)
+                assert swept[-1] == 1
+
+        stored = open_bodies(Slow(store, 10**9), block_bytes=100, sweep_after_s=DAY_S).put_bytes(BODY)
+        assert len(swept) == 35
         assert sweeper.open(stored.id).read() == BODY
 
     def test_2c8_unreferenced_body(self, store, bodies, clock):
