@@ -20,7 +20,7 @@ class BodiesOptions(Model):
 
     name: str | None = option(
         "Prefix of the names of its tables `NAME_meta`, `NAME_value` and `NAME_refs`; the name of the table and "
-        "`_bodies` if left out.",
+        "`_bodies` if left out. It cannot be changed once bodies are stored.",
         default=None,
         example="events_bodies",
     )

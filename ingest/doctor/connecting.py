@@ -15,6 +15,7 @@ from ingest.api import IngestError, NotFoundError, Source, Store, TableSpec
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.plan.assemble import plan_of, sink_checks
+from ingest.plan.bodies import bodies_in
 from ingest.plan.stores import reading_store_if_exists
 
 if TYPE_CHECKING:
@@ -105,11 +106,12 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
 
 
 def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
-    declared = declared_in(name, configuration.tables.values()).values()
+    tables = configuration.tables.values()
+    declared = declared_in(name, tables).values()
     with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
         if not exists:
             return "does not exist yet, the first write creates it"
-        tables = store.tables()
+        existing = store.tables()
         missing = [] if store.capabilities.creates_tables else [spec for spec in declared if not _has(store, spec)]
         if missing:
             raise NotFoundError(
@@ -120,7 +122,10 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
         for spec in declared:
             if store.families(spec.name) is not None:
                 store.get(spec.name, ANY_KEY)
-        return counted(len(tables), "table") + (f" through {store.connected_by}" if store.connected_by else "")
+        for table in tables:
+            if table.store == name and table.options.bodies is not None:
+                bodies_in(store, table).check()
+        return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -38,18 +38,20 @@ class BodiesOfTable(NamedTuple):
         """Name of the table that has the blocks."""
         return BodyTables(self.name).value
 
-    def resolving(self, store: Store[Any]) -> Callable[[Row], Row]:
+    def resolving(self, store: Store[Any], table: str) -> Callable[[Row], Row]:
         """
         The function from a row of the table to the row with large values in place of the pointers to their bodies.
 
         Args:
             store: of the table, open.
+            table: its name.
 
         Raises:
             NotFoundError: at a call: a body does not exist.
+            BodiesElsewhereError: at a call: the same, and the table has another body store.
             BodyCorruptError: at a call: a body is damaged.
         """
-        return partial(resolved, BodyStore(store, self.name, self.options))
+        return partial(resolved, BodyStore(store, self.name, self.options, owner=table))
 
 
 def bodies_of(configuration: Configuration, table: str) -> BodiesOfTable | None:
@@ -79,6 +81,7 @@ def body_store(
         ConflictError: another process writes a store that only one process may write.
         BodiesDifferError: it is opened for writing, and bodies were stored with other options.
         BodiesOfOtherTableError: it is opened for writing, and belongs to another table.
+        BodiesElsewhereError: it is opened for writing, and the table has another body store.
         StoreError: the store is unavailable.
     """
     declared = table_with_bodies(configuration, table)
@@ -100,7 +103,9 @@ def _require_bodies(store: Store[Any], table: Table) -> None:
 
     Raises:
         NotFoundError: the tables of the body store do not exist.
+        BodiesElsewhereError: the table has another body store.
     """
+    bodies_in(store, table).check_owner()
     for own in tables_of_bodies(table):
         if store.families(own.name) is None:
             raise NotFoundError(f'there is no table "{own.name}"', hint="no body was stored yet")

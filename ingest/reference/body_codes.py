@@ -1,11 +1,16 @@
 """Error codes of large bodies: what raises them, and their meaning."""
 
 from ingest.api import ConfigError, IngestError, IntegrityError, NotFoundError, SchemaError
+from sinks.bodies.errors import BodiesElsewhereError
 
 BODY_CODES: dict[str, tuple[type[IngestError], str]] = {
     "bodies_differ": (
         SchemaError,
         "Bodies are declared with another block size or compression than those that are stored.",
+    ),
+    "bodies_elsewhere": (
+        BodiesElsewhereError,
+        "A table is declared with another body store than the one that has its large values.",
     ),
     "bodies_of_other_table": (
         SchemaError,

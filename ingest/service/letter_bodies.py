@@ -89,12 +89,13 @@ class OpenLetterBodies:
 
         Raises:
             ConflictError: another process writes a store that only one process may write.
+            BodiesElsewhereError: a table has another body store than the file declares.
             StoreError: the store is unavailable.
         """
         for table in sorted({body.table for body, _ in _bodies_of(dead_letters)}):
             try:
-                with self._held(table):
-                    pass
+                with self._held(table) as bodies:
+                    bodies.check_owner()
             except (ConfigError, NotFoundError):
                 continue  # the file declares no such body store any more
             except ConflictError as error:

@@ -1,16 +1,17 @@
 """A body store: everything that can be done with its bodies."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from ingest.api import ConfigError, NoTableError, Store
+from ingest.api import ConfigError, NoTableError, NotFoundError, Store
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 from sinks.bodies.checking import Finding, Letters, findings
-from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
+from sinks.bodies.errors import BodiesDifferError, BodiesElsewhereError, BodiesOfOtherTableError
 from sinks.bodies.horizon import Copy, Horizon
 from sinks.bodies.open_tables import OpenTables
 from sinks.bodies.options import BodyOptions
@@ -22,11 +23,14 @@ from sinks.bodies.status import BodyStatus, new_nonce
 from sinks.bodies.sweep import Sweep, SweepCounts
 from sinks.bodies.tables import BodyTables
 from sinks.bodies.writing import BodyWriter, StoredBody
+from sinks.scanning.stored_rows import has_rows
 
 LAYOUT = "bodies"
 """Property of the table of metadata: the options that cannot change."""
 OWNER = "bodies_of"
 """Property of the table of metadata: the table whose cells may have pointers."""
+BODY_STORE = "body_store"
+"""Property of that table: the body store that has the bodies of its pointers."""
 
 
 class BodyStore:
@@ -74,8 +78,10 @@ class BodyStore:
             NoTableError: the store has no such tables, and they must be created first.
             BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: as `claim`.
+            BodiesElsewhereError: as `claim`.
             StoreError: the store is unavailable.
         """
+        self.check_owner()
         if self._store.capabilities.creates_tables:
             for spec in self._names.specs():
                 self._store.ensure_table(spec)
@@ -84,19 +90,22 @@ class BodyStore:
                 raise NoTableError(f'there is no table "{spec.name}"')
         if not self._store.set_property(self._names.meta, LAYOUT, None, self._layout()):
             self.check()
-        self.claim()
+        self._record_owner()
         self._tables.statuses.record_store_id()
 
     def claim(self) -> None:
         """
-        Record the owner, unless it is recorded; without an owner do nothing.
+        Record the owner with the body store, and the body store with its owner; without an owner do nothing.
+
+        The record of an earlier body store is replaced if that has no bodies.
 
         Raises:
             BodiesOfOtherTableError: the body store belongs to another table.
+            BodiesElsewhereError: the owner has another body store, which has bodies.
             StoreError: the store is unavailable.
         """
-        if self._owner is not None and not self._store.set_property(self._names.meta, OWNER, None, self._owner):
-            self._check_owner(self._store.properties(self._names.meta))
+        self.check_owner()
+        self._record_owner()
 
     def check(self) -> None:
         """
@@ -105,13 +114,29 @@ class BodyStore:
         Raises:
             BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: as `claim`.
+            BodiesElsewhereError: as `claim`.
             StoreError: the store is unavailable.
         """
-        properties = self._store.properties(self._names.meta)
-        self._check_owner(properties)
-        recorded = properties.get(LAYOUT)
+        self.check_owner()
+        recorded = self._store.properties(self._names.meta).get(LAYOUT)
         if recorded is not None and recorded != self._layout():
             raise BodiesDifferError(self._names.meta, self._layout(), recorded)
+
+    def check_owner(self) -> None:
+        """
+        Compare the owner with the one that is recorded, and the body store with that of the owner; writes nothing.
+
+        Raises:
+            BodiesOfOtherTableError: as `claim`.
+            BodiesElsewhereError: as `claim`.
+            StoreError: the store is unavailable.
+        """
+        if self._owner is None:
+            return
+        recorded = self._store.properties(self._names.meta).get(OWNER)
+        if recorded is not None and recorded != self._owner:
+            raise BodiesOfOtherTableError(self._names.name, self._owner, recorded)
+        self._check_elsewhere(self._store.properties(self._owner).get(BODY_STORE))
 
     def put(
         self, source: ReadableBytes, *, expected: bytes | None = None, references: Iterable[bytes] = ()
@@ -137,8 +162,14 @@ class BodyStore:
         return BodyWriter(self._tables, self._options).put_bytes(value, [reference])
 
     def open(self, body: bytes) -> BodyReader:
-        """A body as a file; raises as `BodyReader`."""
-        return BodyReader(body, self._tables, read_ahead_bytes=self._options.read_ahead_bytes)
+        """
+        A body as a file; raises as `BodyReader`.
+
+        Raises:
+            BodiesElsewhereError: there is no such body, and the owner has another body store.
+        """
+        with self._explained():
+            return BodyReader(body, self._tables, read_ahead_bytes=self._options.read_ahead_bytes)
 
     def stat(self, body: bytes) -> BodyStatus:
         """
@@ -148,10 +179,12 @@ class BodyStore:
 
         Raises:
             NotFoundError: the store has never had it, or has forgotten it after a sweep.
+            BodiesElsewhereError: the same, and the owner has another body store.
         """
-        status = self._tables.statuses.read(body)
-        if status is None:
-            raise unreadable(body, status)
+        with self._explained():
+            status = self._tables.statuses.read(body)
+            if status is None:
+                raise unreadable(body, status)
         is_own = status.store_id == self._tables.statuses.store_id()
         return status if is_own else replace(status, unreferenced_since_ms=None)
 
@@ -226,11 +259,12 @@ class BodyStore:
 
         Raises:
             BodiesOfOtherTableError: as `claim`: all references of the other table would seem to be dead.
+            BodiesElsewhereError: as `claim`.
             IntegrityError: the stream of the feed cannot be read.
             StoreError: the store is unavailable.
         """
         if is_dry_run:
-            self._check_owner(self._store.properties(self._names.meta))
+            self.check_owner()
         else:
             self.claim()
             self._tables.statuses.record_store_id()
@@ -257,17 +291,40 @@ class BodyStore:
 
         Raises:
             BodiesOfOtherTableError: as `claim`.
+            BodiesElsewhereError: as `claim`.
         """
-        self._check_owner(self._store.properties(self._names.meta))
+        self.check_owner()
         after_ms = self._options.sweep_after_ms
         return findings(
             self._tables, self._cells, letters, sweep_after_ms=after_ms, is_repair=is_repair, on_read=on_read
         )
 
-    def _check_owner(self, properties: Mapping[str, str]) -> None:
-        recorded = properties.get(OWNER)
-        if self._owner is not None and recorded is not None and recorded != self._owner:
-            raise BodiesOfOtherTableError(self._names.name, self._owner, recorded)
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Surrounds a read: a body that is not found may be in another body store of the owner."""
+        try:
+            yield
+        except NotFoundError:
+            self.check_owner()
+            raise
+
+    def _record_owner(self) -> None:
+        """Record both, after `check_owner`."""
+        if self._owner is None:
+            return
+        if not self._store.set_property(self._names.meta, OWNER, None, self._owner):
+            self.check_owner()
+        while (recorded := self._store.properties(self._owner).get(BODY_STORE)) != self._names.name:
+            self._check_elsewhere(recorded)
+            self._store.set_property(self._owner, BODY_STORE, recorded, self._names.name)
+
+    def _check_elsewhere(self, recorded: str | None) -> None:
+        """Refuse another body store of the owner that has bodies."""
+        if self._owner is None or recorded is None or recorded == self._names.name:
+            return
+        meta = BodyTables(recorded).meta
+        if self._store.families(meta) is not None and has_rows(self._store, meta):
+            raise BodiesElsewhereError(self._owner, self._names.name, recorded)
 
     def _layout(self) -> str:
         layout = {"block_size": self._options.block_bytes, "compression": self._options.compression.value}

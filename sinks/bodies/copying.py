@@ -57,6 +57,7 @@ class CopiedPointers:
                 sweep has deleted a body meanwhile.
             BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: the body store belongs to another table.
+            BodiesElsewhereError: the table has another body store.
             NoTableError: a table of the body store is missing, and the store does not create it at the first write.
         """
         pointers = list(self._pointers(mutations))

@@ -52,6 +52,27 @@ class BodiesOfOtherTableError(SchemaError):
         )
 
 
+class BodiesElsewhereError(SchemaError):
+    """
+    The large values of a table are in another body store than the file declares: its pointers would find no body.
+
+    Args:
+        table: with the pointers.
+        declared: name of the body store in the file.
+        found: the one that is recorded with the table.
+    """
+
+    code = "bodies_elsewhere"
+    exit_code = 4
+
+    def __init__(self, table: str, declared: str, found: str) -> None:
+        super().__init__(
+            f'the large values of table "{table}" are in the body store "{found}", but the file declares "{declared}"',
+            hint=f"declare `bodies: {{name: {found}}}` of the table, or copy the table into a new one that has another "
+            "body store",
+        )
+
+
 class BodiesDifferError(SchemaError):
     """
     A body store has bodies that were stored with another block size or compression than declared.
@@ -67,5 +88,6 @@ class BodiesDifferError(SchemaError):
     def __init__(self, table: str, declared: str, found: str) -> None:
         super().__init__(
             f'the bodies of table "{table}" are stored with {found}, but the file declares {declared}',
-            hint="`block_size` and `compression` of `bodies` cannot change: correct the file, or use another `name`",
+            hint="`block_size` and `compression` of `bodies` cannot change: correct the file, or copy the table into a "
+            "new one that has another body store",
         )

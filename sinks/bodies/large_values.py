@@ -67,6 +67,7 @@ class LargeValueBodies:
         Raises:
             BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: a body store belongs to another table.
+            BodiesElsewhereError: a table has another body store.
             StoreError: the store is unavailable.
         """
         for table in self._tables:
@@ -86,6 +87,7 @@ class LargeValueBodies:
                 table.
             BodiesDifferError: bodies were stored with other options.
             BodiesOfOtherTableError: the body store belongs to another table.
+            BodiesElsewhereError: the table has another body store.
             StoreError: the store is unavailable.
         """
         try:

@@ -11,6 +11,7 @@ def resolved(bodies: BodyStore, row: Row) -> Row:
 
     Raises:
         NotFoundError: a body does not exist.
+        BodiesElsewhereError: the same, and the table has another body store.
         BodyCorruptError: a body is damaged.
     """
     cells = []

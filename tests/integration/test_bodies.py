@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.api import Delete, Scan
-from sinks.bodies.body_store import BodyStore
-from sinks.bodies.errors import BodiesOfOtherTableError, BodyCorruptError, BodyGoneError
+from sinks.bodies.body_store import BODY_STORE, BodyStore
+from sinks.bodies.errors import BodiesElsewhereError, BodiesOfOtherTableError, BodyCorruptError, BodyGoneError
 from sinks.bodies.options import BodyCompression, BodyOptions
 from sinks.bodies.status import BodyState
 from sinks.bodies.sweep import SweepCounts
@@ -76,6 +76,21 @@ def test_one_of_two_tables_gets_the_body_store(store: HBaseStore, tables: BodyTa
     for refused in (tests.prepare, tests.check, tests.sweep):
         with pytest.raises(BodiesOfOtherTableError, match='belongs to table "events"'):
             refused()
+
+
+def test_table_keeps_its_body_store(store: HBaseStore) -> None:
+    """The record is in the table of records, beside buckets and other properties."""
+    table, name, other = map(unique, ("events", "bodies", "others"))
+    first, renamed = (BodyStore(store, each, BodyOptions(), owner=table) for each in (name, other))
+    for each in (*BodyTables(name).specs(), *BodyTables(other).specs()):
+        store.ensure_table(each)
+    first.prepare()
+    first.put_bytes(BODY)
+    for use in (renamed.prepare, renamed.check, renamed.sweep, lambda: renamed.open(ID)):
+        with pytest.raises(BodiesElsewhereError, match=f'in the body store "{name}"'):
+            use()
+    assert store.properties(table) == {BODY_STORE: name}
+    first.check()
 
 
 def test_2c_life_of_a_body(store: HBaseStore, tables: BodyTables, bodies: BodyStore, clock: Clock) -> None:

@@ -98,7 +98,7 @@ class TableSourceReader(DataSourceReader):
         bodies = self._table.bodies if self._options.with_bodies else None
         with self._table.reading() as store:
             read = self._reader(store, partition.row_format)
-            resolve = None if bodies is None else bodies.resolving(store)
+            resolve = None if bodies is None else bodies.resolving(store, self._table.name)
             for start, stop in partition.ranges:
                 with closing(read(replace(self._options.scan, start=start, stop=stop, prefix=b""))) as found:
                     yield from found if resolve is None else ((resolve(row), rest) for row, rest in found)

@@ -132,7 +132,8 @@ class DumpWork:
         }
         try:
             with reading_store(plan.stores[name]) as store:
-                changed = {table: self.bodies[table].resolving(store) for table in targets.keys() & self.bodies.keys()}
+                with_bodies = targets.keys() & self.bodies.keys()
+                changed = {table: self.bodies[table].resolving(store, table) for table in with_bodies}
                 dump = RangeDump(store, targets, mergings, self.files.write, self.limits, changed=changed)
                 return dump.unit(ranges, has_time)
         except IngestError as error:

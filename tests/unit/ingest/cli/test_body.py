@@ -13,6 +13,7 @@ from ingest.api import ConfigError, Delete, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
 from ingest.spark.datasource.source import TableDataSource
 from sinks.bodies.body_store import BodyStore
+from sinks.bodies.errors import BodiesElsewhereError
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts
 from sinks.bodies.options import BodyOptions
@@ -324,3 +325,36 @@ def test_file_without_tables_says_how_to_declare_one(ingest, folder):
     (folder / "without.yaml").write_text(content)
     result = ingest("body", "stat", "without.yaml", "events", ID)
     assert (result.code, "declare it, as in tables: {events: {bodies: {}}}" in result.err) == (3, True), result.err
+
+
+def test_changed_name_is_refused(ingest, file, folder):
+    """Pointers in the rows of the table would find no body."""
+    (folder / "a.log").write_text("")
+    store = RocksDBStore(RocksDBSettings(path="./data"))
+    store.open()
+    store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
+    rules = {"events": LargeValues("events_bodies", BodyOptions(block_bytes=1000), 100)}
+    BodyMovingStore(store, rules, MovedCounts()).apply("events", [Put(b"r", {b"f:q": BODY}, 5)])
+    store.close()
+    file.write_text(FILE.replace("OPTIONS", "block_size: 1KB, name: renamed"))
+    reader = TableDataSource({"config": str(file), "table": "events", "bodies": "true"})
+    for command in (
+        ("validate", "p.yaml", "--connect"),
+        ("body", "put", "p.yaml", "events", "body.bin"),
+        ("body", "sweep", "p.yaml", "events"),
+        ("body", "sweep", "p.yaml", "events", "--dry-run"),
+        ("body", "fsck", "p.yaml", "events"),
+        ("body", "stat", "p.yaml", "events", ID),
+        ("get", "p.yaml", "events", "r", "--bodies"),
+        ("scan", "p.yaml", "events", "--bodies"),
+    ):
+        result = ingest(*command)
+        said = 'are in the body store "events_bodies", but the file declares "renamed"'
+        assert (command, result.code, said in result.err + result.out) == (command, 4, True), result.err
+    found = reader.reader(reader.schema())
+    with pytest.raises(BodiesElsewhereError):
+        [list(found.read(part)) for part in found.partitions()]
+    assert ingest("scan", "p.yaml", "events").code == 0
+    file.write_text(FILE.replace("OPTIONS", "block_size: 1KB"))
+    for command in (("validate", "p.yaml", "--connect"), ("scan", "p.yaml", "events", "--bodies")):
+        assert ingest(*command).code == 0

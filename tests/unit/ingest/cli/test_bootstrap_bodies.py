@@ -99,3 +99,18 @@ def test_tables_in_the_order_of_the_guide(ingest):
     for table in (META, BLOCKS, "events"):
         loaded(ingest, table)
     check_rows(ingest)
+
+
+def test_copy_with_another_body_store_in_the_same_store(ingest, folder):
+    """The way to another name of a body store."""
+    copy = FILE.replace("STORE", "data").replace("events", "orders").replace("bodies: {", "bodies: {name: renamed, ")
+    (folder / "copy.yaml").write_text(copy)
+    tables = {META: "renamed_meta", BLOCKS: "renamed_value", "events": "orders"}
+    for source, target in tables.items():
+        result = ingest(
+            "stash", "bootstrap", "copy.yaml", "--dump", "dumps", "--table", source, "--to", f"local:{target}"
+        )
+        assert result.code == 0, result.err
+    for file, table in (("copy.yaml", "orders"), ("p.yaml", "events")):
+        rows = ingest("scan", file, table, "--bodies", "--output", "json").lines
+        assert {row["row"]: row["cells"][0][3] for row in rows} == VALUES

@@ -13,6 +13,7 @@ from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.letter_bodies import LetterPublication, OpenLetterBodies
 from ingest.spark.state import state_of
 from sinks.bodies.body_store import BodyStore
+from sinks.bodies.errors import BodiesElsewhereError
 from tests.support.killed_stores import KilledError
 from tests.support.large_letters import publish, references, run, written
 
@@ -77,3 +78,11 @@ def test_release_is_repeated_with_the_publication(configuration, letters, monkey
             publication([], 1, 1_000)
         publication([], 1, 1_000)
     assert references(configuration) == set()
+
+
+def test_bodies_in_another_body_store_are_not_released(configuration, letters, tmp_path):
+    """The references would stay, and the bodies with them."""
+    bodies = {"threshold": "1000B", "block_size": "1MB", "name": "renamed"}
+    renamed = written(tmp_path, tables={"events": {"families": {"f": {}}, "bodies": bodies}})
+    with OpenLetterBodies(renamed, Catalog()) as opened, pytest.raises(BodiesElsewhereError):
+        opened.check(letters)

@@ -5,13 +5,15 @@ import io
 import random
 import resource
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan, StoreUnavailableError
-from sinks.bodies.body_store import BodyStore
+from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan, Store, StoreUnavailableError
+from sinks.bodies.body_store import BODY_STORE, BodyStore
 from sinks.bodies.errors import (
     BodiesDifferError,
+    BodiesElsewhereError,
     BodiesOfOtherTableError,
     BodyCorruptError,
     BodyGoneError,
@@ -320,3 +322,88 @@ class TestOwner:
         with pytest.raises(BodiesOfOtherTableError):
             of_table("tests").prepare()
         bodies.prepare()  # of a program that names no table
+
+
+class TestBodyStoreOfTheTable:
+    """A table with bodies does not change its body store."""
+
+    @pytest.fixture
+    def named(self, store, clock) -> Callable[..., BodyStore]:
+        def opened(name: str, inner: Store[Any] | None = None) -> BodyStore:
+            return BodyStore(inner or store, name, BodyOptions(), owner="events", clock_ms=clock)
+
+        return opened
+
+    def test_another_name_is_refused_and_nothing_is_written(self, store, named, clock):
+        first, renamed = named("events_bodies"), named("renamed")
+        first.prepare()
+        stored = first.put_value(b"large", cell_reference(b"r", b"f:q"))
+        clock.advance(48 * 3600)
+        for use in (
+            renamed.prepare,
+            renamed.claim,
+            renamed.check,
+            renamed.sweep,
+            lambda: renamed.sweep(is_dry_run=True),
+            lambda: list(renamed.findings()),
+            # only because they do not find the body
+            lambda: renamed.open(stored.id),
+            lambda: renamed.stat(stored.id),
+        ):
+            with pytest.raises(BodiesElsewhereError) as caught:
+                use()
+            assert caught.value.exit_code == 4
+            assert 'in the body store "events_bodies", but the file declares "renamed"' in caught.value.message
+            assert "declare `bodies: {name: events_bodies}`" in caught.value.hint
+        assert not any(name.startswith("renamed") for name in store.tables())
+        assert not store.properties("renamed_meta")
+        assert first.open(stored.id).read() == b"large"
+
+    def test_body_store_without_bodies_is_replaced(self, store, named, clock):
+        first, renamed = named("events_bodies"), named("renamed")
+        first.prepare()
+        renamed.check()
+        renamed.prepare()
+        assert store.properties("events")[BODY_STORE] == "renamed"
+        renamed.put_bytes(b"large")
+        with pytest.raises(BodiesElsewhereError):
+            first.check()
+        for _ in range(2):  # deletes the body, then its status
+            clock.advance(DAY_S)
+            renamed.sweep()
+        first.prepare()
+        assert store.properties("events")[BODY_STORE] == "events_bodies"
+
+    def test_table_of_an_earlier_version_gets_the_first_one_that_is_claimed(self, store, named):
+        first, renamed = named("events_bodies"), named("renamed")
+        first.prepare()
+        first.put_bytes(b"large")
+        store.set_property("events", BODY_STORE, "events_bodies", None)
+        renamed.check()
+        assert store.properties("events") == {}  # a check writes nothing
+        first.claim()
+        with pytest.raises(BodiesElsewhereError):
+            renamed.check()
+
+    def test_one_of_two_names_is_recorded(self, store, named):
+        """Another process stores a body between the check and the record."""
+
+        class Late:
+            def __getattr__(self, name):
+                return getattr(store, name)
+
+            def set_property(self, table, name, before, value):
+                if name == BODY_STORE and value == "renamed":
+                    first = named("events_bodies")
+                    first.prepare()
+                    first.put_bytes(b"large")
+                return store.set_property(table, name, before, value)
+
+        with pytest.raises(BodiesElsewhereError):
+            named("renamed", Late()).prepare()
+        assert store.properties("events")[BODY_STORE] == "events_bodies"
+
+    def test_body_store_without_an_owner_records_none(self, store, bodies):
+        bodies.put_bytes(b"large")
+        bodies.sweep()
+        assert store.properties("events") == {}

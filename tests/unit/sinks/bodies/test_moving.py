@@ -21,7 +21,7 @@ from ingest.api import (
 )
 from ingest.api.bodies import MIN_SWEEP_AFTER_S, BodyCounts
 from sinks.bodies.body_store import BodyStore
-from sinks.bodies.errors import BodiesDifferError, BodiesOfOtherTableError
+from sinks.bodies.errors import BodiesDifferError, BodiesElsewhereError, BodiesOfOtherTableError
 from sinks.bodies.large_values import LargeValues
 from sinks.bodies.moving import BodyMovingStore, MovedCounts, moving
 from sinks.bodies.options import BodyOptions
@@ -186,6 +186,15 @@ def test_body_store_of_another_table_is_refused(store, mover):
         other.apply("others", [put])
     with pytest.raises(BodiesOfOtherTableError):
         other.open()
+
+
+def test_another_body_store_of_the_table_is_refused(store, mover):
+    put = Put(b"r", {b"f:q": LARGE}, 5)
+    mover.apply("events", [put])
+    renamed = BodyMovingStore(store, {"events": LargeValues("renamed", OPTIONS, 100)}, MovedCounts())
+    for use in (lambda: renamed.apply("events", [put]), renamed.open):  # `open` closes the store
+        with pytest.raises(BodiesElsewhereError, match='in the body store "events_bodies"'):
+            use()
 
 
 def test_store_without_rules_is_used_as_it_is(store):
