@@ -25,6 +25,7 @@ UntilOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only dead letters of micro-batches before this time.")
 ]
 _SKIPPED = {
+    "counted": "a replay has counted their events in deferred updates; --all --recount counts them again",
     "ran_again": "their records ran again in later micro-batches; they are marked as replayed",
     "no_body": "the values of their records are not in the body store any more",
     "runs_again": "their micro-batch is not acknowledged, and runs their records again when the pipeline runs",
@@ -153,8 +154,8 @@ def replay(  # noqa: PLR0913 - the options of the command
         bool,
         typer.Option(
             "--recount",
-            help="Also replay dead letters into deferred updates if the batch log no longer has their micro-batch; if "
-            "that ran again, their events are counted twice.",
+            help="Also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or, "
+            "with --all, if a replay has stored them; their events may be counted twice.",
         ),
     ] = False,
 ) -> None:
@@ -166,8 +167,9 @@ def replay(  # noqa: PLR0913 - the options of the command
     The timestamp of the cells is one millisecond before the micro-batch in which they failed, so a newer value is
     never hidden. Exit code 1 when some fail again.
 
-    Dead letters into deferred updates are skipped if their record has run again in a later micro-batch, or if their
-    micro-batch was rolled back: 'ingest replay' runs it as a whole.
+    Dead letters into deferred updates are skipped if a replay has stored them and that was not rolled back, if their
+    record has run again in a later micro-batch, or if their micro-batch was rolled back: 'ingest replay' runs it as a
+    whole.
 
     Example: ingest dead-letters replay pipeline.yaml --code no_match
     """
@@ -198,6 +200,7 @@ def replay(  # noqa: PLR0913 - the options of the command
                 now_ms=now_ms,
                 runs_again=replayer.runs_again,
                 skip_reason=replayer.skip_reason,
+                counted=replayer.counted,
                 on_progress=_Sum(advance),
                 on_marked=replayer.marked,
                 on_released=replayer.release,

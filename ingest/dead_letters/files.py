@@ -8,7 +8,7 @@ from urllib.parse import quote
 from ingest.api import IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.marks import Marks
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark, with_unneeded_bodies
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none, with_unneeded_bodies
 from ingest.durable import StatePath, file_errors, make_folder, sync_folder, write_durably
 
 _SUFFIX = ".jsonl"
@@ -23,7 +23,8 @@ class FileDeadLetters(DeadLetterQueue):
     A file is complete or missing, and publishing a batch again replaces its file, so there are no duplicates. The batch
     time comes first: it rises with every batch, while batch numbers start at 0 again with a new checkpoint. Names are
     padded, so their order is the order of the batches. A position is `BATCH_TIME-BATCH:LINE`, lines counted from 0; the
-    line of a removed dead letter is empty. Only the owner can read the folder, because dead letters contain bodies.
+    line of a removed dead letter is empty. A dead letter that stays when a batch is published again keeps its line, and
+    the new ones follow. Only the owner can read the folder, because dead letters contain bodies.
 
     Args:
         state: root of the state.
@@ -35,28 +36,38 @@ class FileDeadLetters(DeadLetterQueue):
     def prepare(self) -> None:
         """Does nothing: the first dead letter creates the folder."""
 
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
-        """Replace the file of the batch, or remove it if there are no dead letters."""
+    def publish(
+        self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int, keeps: Keeps = keeps_none
+    ) -> Sequence[DeadLetter]:
+        """Replace the file of the batch, or remove it if no dead letter is left."""
         path = self._path(batch_id, batch_time_ms)
-        content = b"".join(line + b"\n" for line in dead_letters)
         with file_errors(self._folder):
             before = path.read_bytes() if path.exists() else b""
+            earlier = dict(_readable(before))
+            kept = {number for number, dead_letter in earlier.items() if keeps(dead_letter)}
+            lines = before.split(b"\n")
+            stay = [lines[number] if number in kept else b"" for number in range(max(kept, default=-1) + 1)]
+            content = b"".join(line + b"\n" for line in [*stay, *dead_letters])
             if before != content:
-                # their lines now have other dead letters; without a file, those of an interrupted removal
-                path.with_suffix(_MARKS).unlink(missing_ok=True)
-            if dead_letters:
+                # other lines now have other dead letters; without a file, those of an interrupted removal
+                Marks(path.with_suffix(_MARKS)).keep({str(number) for number in kept})
+            if content:
                 make_folder(self._folder)
                 write_durably(path, content)
             elif before:
                 path.unlink()
                 sync_folder(self._folder)
-        replaced = _readable(before) if before != content else ()
+        replaced = () if before == content else (each for number, each in earlier.items() if number not in kept)
         return with_unneeded_bodies(replaced, self._entries_at(batch_time_ms))
 
     def pointers(self, count: int, batch_id: int, batch_time_ms: int) -> list[str]:
-        """The file and line of each of the `count` dead letters of a batch."""
+        """The file and line of each of the `count` dead letters of a batch that were published last."""
+        if not count:
+            return []
         path = self._path(batch_id, batch_time_ms)
-        return [f"{path}:{line}" for line in range(count)]
+        with file_errors(self._folder):
+            end = path.read_bytes().count(b"\n")
+        return [f"{path}:{line}" for line in range(end - count, end)]
 
     def follow(self, pointer: str) -> DeadLetter:
         """
@@ -165,12 +176,13 @@ def _prefix(batch_time_ms: int) -> str:
     return f"{batch_time_ms:015d}-"
 
 
-def _readable(content: bytes) -> Iterator[DeadLetter]:
-    """The dead letters of a file that was replaced, without damaged lines."""
-    for line in filter(None, content.split(b"\n")):
+def _readable(content: bytes) -> Iterator[tuple[int, DeadLetter]]:
+    """The dead letters of a file that is replaced, each with the number of its line, without damaged lines."""
+    for number, line in enumerate(content.split(b"\n")):
         # a damaged line does not keep the batch from being published; 'ingest body fsck' finds its reference
         with contextlib.suppress(IntegrityError):
-            yield DeadLetter.from_json(line)
+            if line:
+                yield number, DeadLetter.from_json(line)
 
 
 def folder_of(state: StatePath, pipeline: str) -> StatePath:

@@ -10,7 +10,7 @@ from ingest.api import ConfigError, IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
-from ingest.dead_letters.queue import DeadLetterQueue, Entry, Mark
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.observe.logs import logger
@@ -133,7 +133,9 @@ class KafkaDeadLetters(DeadLetterQueue):
         """Read the size limit of the topic; log a warning if its settings delete dead letters."""
         self._limit()
 
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
+    def publish(
+        self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int, keeps: Keeps = keeps_none
+    ) -> Sequence[DeadLetter]:
         """
         Write dead letters that are too large to files, then send all, then wait for their acknowledgement.
 
@@ -142,7 +144,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         parsed = [DeadLetter.from_json(line) for line in dead_letters]
         fits = [self._fits(line, dead_letter) for line, dead_letter in zip(dead_letters, parsed, strict=True)]
         large = [line for line, is_small in zip(dead_letters, fits, strict=True) if not is_small]
-        self._files.publish(large, batch_id, batch_time_ms)  # first, so that each pointer has its file
+        self._files.publish(large, batch_id, batch_time_ms, keeps)  # first, so that each pointer has its file
         if not dead_letters:
             return ()
         if any(dead_letter.body is not None for dead_letter in parsed):
@@ -246,7 +248,9 @@ class KafkaDeadLetters(DeadLetterQueue):
             return None
         if dead_letter.pointer is not None:
             with contextlib.suppress(NotFoundError):  # the cut dead letter is still shown
-                dead_letter = self._files.follow(dead_letter.pointer)
+                whole = self._files.follow(dead_letter.pointer)
+                # a batch that was published again may have another dead letter in this line
+                dead_letter = whole if whole.key == dead_letter.key else dead_letter
         return Entry(position, dead_letter, marks.get(position))
 
 

@@ -1,16 +1,16 @@
 """Which dead letters were replayed: a file of marks beside them, since dead letters themselves never change."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import orjson
 
 from ingest.dead_letters.queue import Mark, ReplayOutcome
-from ingest.durable import StatePath, append_durably, make_folder
+from ingest.durable import StatePath, append_durably, make_folder, write_durably
 
 
 class Marks:
     """
-    Marks in one file, appended to and never rewritten, so that concurrent replays lose none.
+    Marks in one file, appended to and not rewritten by `add`, so that concurrent replays lose none.
 
     A line that a crash cut short is ignored: its dead letter is replayed once more, with the same result.
     """
@@ -23,12 +23,16 @@ class Marks:
         if not marks:
             return
         make_folder(self._path.parent)
-        lines = [
-            orjson.dumps([position, mark.outcome.value, mark.at_ms, mark.code.encode("utf-8", "replace").decode()])
-            for position, mark in marks.items()
-        ]
         # an empty line first: it ends a line that a crash may have cut short
-        append_durably(self._path, b"\n" + b"\n".join(lines) + b"\n")
+        append_durably(self._path, b"\n" + _lines(marks))
+
+    def keep(self, positions: Collection[str]) -> None:
+        """Remove the marks of all other positions; while no replay of the pipeline adds any."""
+        kept = {position: mark for position, mark in self.load().items() if position in positions}
+        if kept:
+            write_durably(self._path, _lines(kept))
+        else:
+            self._path.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Mark]:
         """The last mark of each position."""
@@ -39,8 +43,18 @@ class Marks:
         marks = {}
         for line in lines:
             try:
-                position, outcome, at_ms, code = orjson.loads(line)
-                marks[str(position)] = Mark(ReplayOutcome(outcome), int(at_ms), str(code))
-            except (ValueError, TypeError):
+                position, outcome, at_ms, code, *counted = orjson.loads(line)
+                sinks = {str(sink): int(time_ms) for each in counted for sink, time_ms in each.items()}
+                marks[str(position)] = Mark(ReplayOutcome(outcome), int(at_ms), str(code), sinks)
+            except (ValueError, TypeError, AttributeError):
                 continue
         return marks
+
+
+def _lines(marks: Mapping[str, Mark]) -> bytes:
+    found = []
+    for position, mark in marks.items():
+        code = mark.code.encode("utf-8", "replace").decode()
+        counted = [dict(mark.counted)] if mark.counted else []
+        found.append(orjson.dumps([position, mark.outcome.value, mark.at_ms, code, *counted]))
+    return b"\n".join(found) + b"\n"

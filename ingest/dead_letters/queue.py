@@ -1,8 +1,8 @@
 """The contract of a queue of dead letters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ingest.dead_letters.envelope import DeadLetter
@@ -22,11 +22,14 @@ class Mark:
 
     Attributes:
         code: of the error if it failed again, or why it was not run (`SkipReason`); else "".
+        counted: sinks into deferred updates that replays of the dead letter have stored its event with -> the time of
+            these updates, in ms; also if it failed again in another sink.
     """
 
     outcome: ReplayOutcome
     at_ms: int
     code: str = ""
+    counted: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,11 @@ class Entry:
     def is_replayed(self) -> bool:
         """Whether it needs no replay any more."""
         return self.mark is not None and self.mark.outcome is ReplayOutcome.REPLAYED
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """As of its mark."""
+        return {} if self.mark is None else self.mark.counted
 
     @property
     def needs_body(self) -> bool:
@@ -72,6 +80,15 @@ def with_unneeded_bodies(gone: Iterable[DeadLetter], others: Iterable[Entry]) ->
     return [dead_letter for dead_letter in found if (dead_letter.body, dead_letter.body_reference) not in needed]
 
 
+Keeps = Callable[[DeadLetter], bool]
+"""Whether a dead letter of an earlier run of a micro-batch stays: nothing that runs now could have stored its event."""
+
+
+def keeps_none(_dead_letter: DeadLetter) -> bool:
+    """For a run with all components of the earlier one: its dead letters replace all of that one."""
+    return False
+
+
 class DeadLetterQueue(ABC):
     """
     The dead letters of one pipeline.
@@ -94,7 +111,9 @@ class DeadLetterQueue(ABC):
         """
 
     @abstractmethod
-    def publish(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> Sequence[DeadLetter]:
+    def publish(
+        self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int, keeps: Keeps = keeps_none
+    ) -> Sequence[DeadLetter]:
         """
         Make the dead letters of a micro-batch durable before it returns.
 
@@ -105,6 +124,7 @@ class DeadLetterQueue(ABC):
             dead_letters: as `DeadLetter.to_json` writes them, from the receipts.
             batch_id: of the micro-batch, under the present checkpoint.
             batch_time_ms: its time, the same in every attempt.
+            keeps: which dead letters of an earlier call stay, with their positions and marks; the others are replaced.
 
         Returns:
             Dead letters with bodies that an earlier call has published for the batch, and that the queue does not have

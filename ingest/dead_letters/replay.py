@@ -27,8 +27,10 @@ of a micro-batch may not fit in memory. Raises an IngestError if the records can
 
 
 class SkipReason(StrEnum):
-    """Why a dead letter is not run again."""
+    """Why a dead letter is not run again; of several sinks with different reasons, the last in this order counts."""
 
+    COUNTED = "counted"
+    """A replay has stored its event in deferred updates; a dead letter that is not marked as replayed is marked."""
     RAN_AGAIN = "ran_again"
     """Its record ran again in a later micro-batch; the dead letter is marked as replayed."""
     ROLLED_BACK = "rolled_back"
@@ -129,7 +131,7 @@ class DeadLetterBatch:
         sinks_by_record: place of a record -> names of its sinks, if those are not all.
         entries: the dead letters; a record may have several, from a fan-out or from several sinks.
         skipped: position -> why, of dead letters of the micro-batch that do not run.
-        ran_again: those of them that need no replay any more.
+        settled: those of them that need no replay any more, and are marked as replayed.
         cut: positions of selected ones that are incomplete because their file is not on this machine.
         others: dead letters of the micro-batch that are not selected, and need their bodies.
         bodies: place of a record -> where its value is, if the record does not have it.
@@ -140,7 +142,7 @@ class DeadLetterBatch:
     sinks_by_record: Mapping[RecordPlace, frozenset[str]]
     entries: tuple[Entry, ...]
     skipped: Mapping[str, SkipReason] = field(default_factory=dict)
-    ran_again: tuple[Entry, ...] = ()
+    settled: tuple[Entry, ...] = ()
     cut: tuple[str, ...] = ()
     others: tuple[Entry, ...] = ()
     bodies: Mapping[RecordPlace, LetterBody] = field(default_factory=dict)
@@ -172,7 +174,7 @@ def batches_of(
     for batch_time_ms, batch in groupby(read, key=lambda each: each[0].dead_letter.batch_time_ms):
         by_record: dict[RecordPlace, list[Entry]] = {}
         skipped: dict[str, SkipReason] = {}
-        ran_again: list[Entry] = []
+        settled: list[Entry] = []
         cut: list[str] = []
         others: list[Entry] = []
         for entry, is_unacknowledged in batch:
@@ -185,8 +187,8 @@ def batches_of(
                 continue
             if (reason := SkipReason.RUNS_AGAIN if is_unacknowledged else skip_reason(entry)) is not None:
                 skipped[entry.position] = reason
-                if reason is SkipReason.RAN_AGAIN:
-                    ran_again.append(entry)
+                if reason is SkipReason.RAN_AGAIN or (reason is SkipReason.COUNTED and not entry.is_replayed):
+                    settled.append(entry)
                 continue
             by_record.setdefault(entry.dead_letter.record.place, []).append(entry)
         groups = sorted(by_record.items())
@@ -197,7 +199,7 @@ def batches_of(
             sinks_by_record={place: names for place, names in components.items() if names <= sinks},
             entries=tuple(entry for _, group in groups for entry in group),
             skipped=skipped,
-            ran_again=tuple(ran_again),
+            settled=tuple(settled),
             cut=tuple(cut),
             others=tuple(others),
             bodies={place: body for place, group in groups if (body := group[0].dead_letter.body) is not None},
@@ -234,6 +236,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
     now_ms: Callable[[], int],
     runs_again: Callable[[Entry], bool] = lambda _entry: False,
     skip_reason: Callable[[Entry], SkipReason | None] = lambda _entry: None,
+    counted: Callable[[RecordPlace], Mapping[str, int]] = lambda _place: {},
     on_progress: Callable[[int], None] = lambda _count: None,
     on_marked: Callable[[], None] = lambda: None,
     on_released: Callable[[Sequence[DeadLetter]], None] = lambda _dead_letters: None,
@@ -259,6 +262,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         runs_again: whether the micro-batch of a dead letter is not acknowledged, and replaces it when it runs again;
             asked as soon as the dead letter is read.
         skip_reason: why another dead letter does not run; None if it runs.
+        counted: after `run_records`, the sinks in which it has counted a record, for the marks; see `Mark.counted`.
         on_progress: called with the number of dead letters of each batch.
         on_marked: called when the marks of records that ran are durable.
         on_released: called with the dead letters whose bodies may be released, as they need no replay any more, when
@@ -275,7 +279,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
         report.cut += batch.cut
         if batch.skipped:
             queue.mark(_marks_of_skipped(batch, now_ms()))
-            on_released(batch.released(batch.ran_again))
+            on_released(batch.released(batch.settled))
             report.skipped.update(batch.skipped.values())
             on_progress(len(batch.skipped))
         if not batch.records:
@@ -291,7 +295,7 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
                 hint="finished dead letters are marked; run the same command again",
             ) from error
         report.dropped.update(counts.dropped)
-        marks = _marks(batch, dead_letters, alone, now_ms())
+        marks = _marks(batch, dead_letters, alone, now_ms(), counted)
         queue.mark(marks)
         on_marked()
         replayed = (entry for entry in batch.entries if marks[entry.position].outcome is ReplayOutcome.REPLAYED)
@@ -310,12 +314,18 @@ def replay(  # noqa: PLR0913 - a queue, what runs its dead letters, and callback
 
 def _marks_of_skipped(batch: DeadLetterBatch, now_ms: int) -> dict[str, Mark]:
     """The marks of dead letters that need no replay any more."""
-    positions = (entry.position for entry in batch.ran_again)
-    return dict.fromkeys(positions, Mark(ReplayOutcome.REPLAYED, now_ms, SkipReason.RAN_AGAIN))
+    return {
+        entry.position: Mark(ReplayOutcome.REPLAYED, now_ms, batch.skipped[entry.position], entry.counted)
+        for entry in batch.settled
+    }
 
 
 def _marks(
-    batch: DeadLetterBatch, failures_again: Sequence[bytes], sinks: frozenset[str], now_ms: int
+    batch: DeadLetterBatch,
+    failures_again: Sequence[bytes],
+    sinks: frozenset[str],
+    now_ms: int,
+    counted: Callable[[RecordPlace], Mapping[str, int]],
 ) -> dict[str, Mark]:
     """
     A dead letter has failed again if any event of its record did, since the configuration, and so the fan-out, may have
@@ -331,5 +341,6 @@ def _marks(
         failures = failed.get(entry.dead_letter.record.place, ())
         code = next((failure.code for failure in failures if failure.component not in others), None)
         outcome = ReplayOutcome.REPLAYED if code is None else ReplayOutcome.FAILED_AGAIN
-        marks[entry.position] = Mark(outcome, now_ms, code or "")
+        counted_ms = {**entry.counted, **counted(entry.dead_letter.record.place)}
+        marks[entry.position] = Mark(outcome, now_ms, code or "", counted_ms)
     return marks

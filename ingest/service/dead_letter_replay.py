@@ -12,7 +12,7 @@ from ingest.api import ConflictError, Record, RecordPlace
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration, Pipeline
 from ingest.dead_letters.bodies import LetterBody
-from ingest.dead_letters.envelope import DeadLetter
+from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import DeadLetterQueue, Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS, Components, SkipReason
 from ingest.pipeline.in_process import InProcessHost
@@ -21,6 +21,7 @@ from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts
 from ingest.service.batches import batch_log_folder
+from ingest.service.dead_letters import components_of
 from ingest.service.later_runs import LaterRuns
 from ingest.service.letter_bodies import OpenLetterBodies, RecordsWithValues
 from ingest.service.pipeline import checkpoint_folder
@@ -31,7 +32,7 @@ from ingest.service.update_replay import UpdateReplay
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.rolled_back import rolled_back
+from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
 from sinks.writing.driver_store import DriverStore
 
 
@@ -43,7 +44,8 @@ class DeadLetterReplay:
     Another replay of the pipeline is refused too, as it would replay the same dead letters.
 
     Args:
-        recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch.
+        recount: also replay dead letters into deferred updates if the batch log no longer has their micro-batch, or if
+            a replay has stored them.
     """
 
     def __init__(
@@ -60,6 +62,9 @@ class DeadLetterReplay:
         self._checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
         self._run_again: tuple[int, bool] | None = None
         self._runs: LaterRuns | None = None
+        self._rolled_back: dict[str, tuple[Interval, ...]] = {}  # of each table with deferred updates
+        self._read_ms: int | None = None
+        self._counted: dict[RecordPlace, dict[str, int]] = {}  # of the dead letters of the micro-batch that is read
         self._bodies = OpenLetterBodies(configuration, catalog)
         self._values: Mapping[RecordPlace, LetterBody] = {}
         self._tables = {  # of the sinks into deferred updates
@@ -83,7 +88,8 @@ class DeadLetterReplay:
             if self._plan.updates or self._plan.feeds:
                 self._updates = UpdateReplay(self._configuration, self._pipeline, self._plan, stores, opened, tables)
             if self._plan.updates:
-                self._runs = self._later_runs(stores)
+                self._rolled_back = self._intervals(stores)
+                self._runs = self._later_runs()
             self._task = live_task(self._plan)
             opened.callback(self._task.close)
             self._opened = opened.pop_all()
@@ -95,10 +101,7 @@ class DeadLetterReplay:
     @property
     def components(self) -> Components:
         """The names of the pipeline's current sinks and decorators."""
-        return Components(
-            sinks=frozenset(component.name for component in self._plan.sinks),
-            decorators=frozenset(component.name for component in self._plan.decorators),
-        )
+        return components_of(self._plan)
 
     def __call__(
         self,
@@ -129,7 +132,10 @@ class DeadLetterReplay:
         found = [self._run_some(records, batch_time_ms, others)]
 
         def write(time_ms: int) -> None:
-            found.append(self._run_some(records, time_ms, into_updates))
+            counts, failed = self._run_some(records, time_ms, into_updates)
+            if counts.cells:
+                self._note_counted(into_updates, failed, time_ms)
+            found.append((counts, failed))
             found.append(self._run_some(records, batch_time_ms, into_feeds))
 
         updated = [record for record in records if into_updates[record.place] or into_feeds[record.place]]
@@ -160,17 +166,31 @@ class DeadLetterReplay:
             self._run_again = batch_time_ms, batch_time_ms == self._checkpoint.uncommitted_ms()
         return self._run_again[1]
 
+    def counted(self, place: RecordPlace) -> Mapping[str, int]:
+        """
+        The sinks into deferred updates in which replays have stored a record, with the times of these updates in ms.
+
+        Of records of the last micro-batch that was read or ran. A sink whose `when` drops the event counts as well.
+        """
+        return self._counted.get(place, {})
+
     def skip_reason(self, entry: Entry) -> SkipReason | None:
         """
         Why a dead letter of an acknowledged micro-batch does not run; None if it runs.
 
         Each of its sinks would count its record a second time, or the body store does not have the value of its record.
+        The dead letters of a micro-batch are asked before it runs.
 
         Raises:
             ConflictError: the batch log no longer has its micro-batch, so it is unknown whether the record ran again.
             StoreError: the store of the value is unavailable.
         """
         dead_letter = entry.dead_letter
+        if self._read_ms != dead_letter.batch_time_ms:
+            self._read_ms = dead_letter.batch_time_ms
+            self._counted = {}
+        if not (self._recount and entry.is_replayed):
+            self._counted.setdefault(dead_letter.record.place, {}).update(entry.counted)
         components = self.components
         alone = dead_letter.component in components.alone
         sinks = frozenset([dead_letter.component]) if alone else components.sinks
@@ -185,20 +205,37 @@ class DeadLetterReplay:
         """For those of the sinks that write deferred updates, why they do not get a record; None if they do."""
         found: dict[str, SkipReason | None] = {}
         for name in sinks & self._tables.keys():
-            runs = self._runs
-            found[name] = None if runs is None else runs.skip_reason(self._tables[name], place, batch_time_ms)
+            table, counted_ms = self._tables[name], self.counted(place).get(name)
+            if counted_ms is not None and not is_in(self._rolled_back[table], counted_ms):
+                found[name] = SkipReason.COUNTED
+            else:
+                found[name] = None if self._runs is None else self._runs.skip_reason(table, place, batch_time_ms)
         return found
 
-    def _later_runs(self, stores: Mapping[str, DriverStore]) -> LaterRuns | None:
-        """The runs of the pipeline's records; None if its source has no batch log."""
-        if not isinstance(self._pipeline.source.settings, KafkaSourceSettings):
-            return None
+    def _note_counted(self, sinks: Mapping[RecordPlace, frozenset[str]], failed: Sequence[bytes], time_ms: int) -> None:
+        """Note the sinks that have stored records at a time: those in which they did not fail."""
+        failures: dict[RecordPlace, set[str]] = {}
+        for dead_letter in dead_letters_of(failed):
+            failures.setdefault(dead_letter.record.place, set()).add(dead_letter.component)
+        for place, names in sinks.items():
+            components = failures.get(place, set())
+            if components <= names:  # else it failed before the sinks
+                self._counted.setdefault(place, {}).update(dict.fromkeys(names - components, time_ms))
+
+    def _intervals(self, stores: Mapping[str, DriverStore]) -> dict[str, tuple[Interval, ...]]:
+        """Table with deferred updates -> the batch times that were rolled back from it and not replayed since."""
         intervals = {}
         for name, tables in self._plan.updates.items():
             with stores[name].held() as store:
                 intervals.update({table: rolled_back(store, table) for table in tables})
+        return intervals
+
+    def _later_runs(self) -> LaterRuns | None:
+        """The runs of the pipeline's records; None if its source has no batch log."""
+        if not isinstance(self._pipeline.source.settings, KafkaSourceSettings):
+            return None
         log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
-        return LaterRuns(log.batches(), intervals, recount=self._recount)
+        return LaterRuns(log.batches(), self._rolled_back, recount=self._recount)
 
     def _refuse_fan_out(self) -> None:
         """The whole record runs again: the updates of its events that did not fail would be added twice."""

@@ -1,4 +1,4 @@
-"""The dead-letter queue and the error budget of a pipeline, created from its configuration."""
+"""The dead-letter queue and the error budget of a pipeline, created from its configuration, and its components."""
 
 from ingest.config.model import Configuration, Pipeline
 from ingest.config.options import DeadLetterTopic
@@ -6,6 +6,8 @@ from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
+from ingest.dead_letters.replay import Components
+from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
 
 
@@ -28,6 +30,14 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             )
         case _:
             return FileDeadLetters(state_of(configuration), pipeline.name)
+
+
+def components_of(plan: Plan) -> Components:
+    """The names of the sinks and decorators that a plan runs."""
+    return Components(
+        sinks=frozenset(component.name for component in plan.sinks),
+        decorators=frozenset(component.name for component in plan.decorators),
+    )
 
 
 def error_budget(pipeline: Pipeline) -> ErrorBudget:

@@ -10,7 +10,7 @@ from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.dead_letters.bodies import LetterBody
 from ingest.dead_letters.envelope import DeadLetter
-from ingest.dead_letters.queue import DeadLetterQueue, Entry
+from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, keeps_none
 from ingest.durable import private_files
 from ingest.plan.bodies import bodies_in, table_with_bodies
 from ingest.plan.stores import unopened_store
@@ -165,11 +165,13 @@ class LetterPublication:
     Args:
         queue: of the pipeline.
         bodies: of its dead letters.
+        keeps: as of `DeadLetterQueue.publish`.
     """
 
-    def __init__(self, queue: DeadLetterQueue, bodies: OpenLetterBodies) -> None:
+    def __init__(self, queue: DeadLetterQueue, bodies: OpenLetterBodies, keeps: Keeps = keeps_none) -> None:
         self._queue = queue
         self._bodies = bodies
+        self._keeps = keeps
         self._replaced: list[DeadLetter] = []
 
     def __call__(self, dead_letters: Sequence[bytes], batch_id: int, batch_time_ms: int) -> None:
@@ -181,7 +183,7 @@ class LetterPublication:
             StoreError: as `OpenLetterBodies.release`.
         """
         # kept until they are released: a repeated call of `publish` does not return them again
-        self._replaced += self._queue.publish(dead_letters, batch_id, batch_time_ms)
+        self._replaced += self._queue.publish(dead_letters, batch_id, batch_time_ms, self._keeps)
         self._bodies.release(self._replaced)
         self._replaced.clear()
 

@@ -13,7 +13,7 @@ from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
 from ingest.receipt import Counts
-from ingest.service.dead_letters import dead_letter_queue, error_budget
+from ingest.service.dead_letters import components_of, dead_letter_queue, error_budget
 from ingest.service.kafka_source import first_places
 from ingest.service.letter_bodies import LetterPublication, OpenLetterBodies
 from ingest.service.offsets import kafka_source_of
@@ -82,6 +82,7 @@ class ReplayRunner:
         opened.callback(dead_letters.close)
         dead_letters.prepare()
         bodies = opened.enter_context(OpenLetterBodies(configuration, catalog, stores))
+        components = components_of(plan)
         self._settings = kafka_source_of(pipeline)
         self._session = host.session(pipeline.name, self._settings, stores, opened)
         self._group = JobGroup(self._session, f"replay {pipeline.name}")
@@ -97,7 +98,10 @@ class ReplayRunner:
             batch_times=None,
             committers=committers,
             error_budget=error_budget(pipeline),
-            publish=LetterPublication(dead_letters, bodies),
+            # dead letters of sinks that do not run here are the only copies of their events
+            publish=LetterPublication(
+                dead_letters, bodies, keeps=lambda dead_letter: components.lacks(dead_letter.component)
+            ),
             observer=self._observer,
             check_owner=partial(_check_both, check_owner, self._updates),
             needs_splits=plan.needs_splits,

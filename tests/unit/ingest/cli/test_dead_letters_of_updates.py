@@ -1,9 +1,13 @@
 """`ingest dead-letters replay` into a table with deferred updates."""
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from ingest.dead_letters.envelope import DeadLetter
+from ingest.formats.times import moment
 from ingest.service.batches import batch_log_folder
 from ingest.service.dead_letters import dead_letter_queue
 from tests.support.update_pipeline import BATCH_MS, Pipeline
@@ -27,6 +31,99 @@ def replay(ingest, *options: str):
 def test_record_is_counted_once(ingest, updated: Pipeline):
     assert replay(ingest).json["replayed"] == 1
     assert replay(ingest).json["selected"] == 0
+    assert [value for _, value in updated.updates()] == [b"2"]
+
+
+def roll_back(ingest, time_ms: int) -> None:
+    done = ingest("rollback", "p.yaml", "counts", "--from", moment(time_ms), "--to", moment(time_ms), "--yes")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("source", ["kafka", "files"])
+def test_record_that_a_replay_has_counted_is_skipped(ingest, updated: Pipeline, source):
+    if source == "files":  # without a batch log
+        content = json.loads((updated.folder / "p.yaml").read_text())
+        content["pipelines"]["p"]["source"] = {"files": {"path": "."}}
+        (updated.folder / "p.yaml").write_text(json.dumps(content))
+    assert replay(ingest).json["replayed"] == 1
+    again = replay(ingest, "--all").json
+    assert (again["selected"], again["replayed"], again["skipped"]) == (1, 0, {"counted": 1})
+    assert replay(ingest, "--recount").json["selected"] == 0
+    [(first_ms, value)] = updated.updates()
+    assert value == b"2"
+    roll_back(ingest, first_ms)
+    assert replay(ingest, "--all").json["replayed"] == 1
+    assert replay(ingest, "--all").json["skipped"] == {"counted": 1}
+    [(second_ms, value)] = updated.updates()
+    assert (second_ms > first_ms, value) == (True, b"2")
+    assert replay(ingest, "--all", "--recount").json["replayed"] == 1
+    assert [value for _, value in updated.updates()] == [b"2", b"2"]
+
+
+def test_skipped_reason_is_shown(ingest, updated: Pipeline):
+    replay(ingest)
+    shown = ingest("dead-letters", "replay", "p.yaml", "--all").err
+    assert "1 dead letter, because a replay has counted their events in deferred updates; --all --recount" in shown
+
+
+def test_record_that_failed_again_in_another_sink_is_counted_once(ingest, updated: Pipeline):
+    queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
+    queue.publish([updated.dead_letter("template").to_json()], 0, BATCH_MS)
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    content["pipelines"]["p"]["sinks"][1]["attr2hbase"]["columns"] = {"name_pattern": "other"}
+    whole = (updated.folder / "p.yaml").read_text()
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    failed = replay(ingest)
+    assert (failed.code, failed.json["failed_again"]) == (1, {"bad_column_name": 1})
+    assert ([value for _, value in updated.updates()], updated.values()) == ([b"2"], [])
+    (updated.folder / "p.yaml").write_text(whole)
+    assert replay(ingest).json["replayed"] == 1
+    assert ([value for _, value in updated.updates()], len(updated.values())) == ([b"2"], 1)
+
+
+def publish(updated: Pipeline, letter: DeadLetter, value: bytes) -> None:
+    """Publish the dead letters of a record of the body 2 and of one with another body."""
+    queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
+    other = replace(letter, record=letter.record._replace(value=value))
+    queue.publish([updated.dead_letter("counts").to_json(), other.to_json()], 0, BATCH_MS)
+
+
+def test_record_that_failed_again_beside_one_that_was_counted_is_replayed_again(ingest, updated: Pipeline):
+    publish(updated, updated.dead_letter("counts", 1), b"many")
+    assert replay(ingest).json["replayed"] == 1
+    again = replay(ingest).json
+    assert (again["failed_again"], again["skipped"]) == ({"not_a_number": 1}, {})
+
+
+def test_record_that_failed_again_before_the_sinks_is_counted_when_it_succeeds(ingest, updated: Pipeline):
+    publish(updated, updated.dead_letter("template", 1), b"7")
+    updated.load({"regex": {"pattern": "(2)", "attributes": ["n"]}})
+    assert replay(ingest).json["failed_again"] == {"no_match": 1}
+    updated.load()
+    assert replay(ingest).json["replayed"] == 1
+    assert sorted(value for _, value in updated.updates()) == [b"2", b"7"]
+
+
+def test_record_that_failed_in_a_sink_that_is_gone_needs_no_replay(ingest, updated: Pipeline):
+    queue = dead_letter_queue(updated.load(), updated.load().pipelines["p"])
+    queue.publish([updated.dead_letter("template").to_json()], 0, BATCH_MS)
+    content = json.loads((updated.folder / "p.yaml").read_text())
+    [_, values] = content["pipelines"]["p"]["sinks"]
+    values["attr2hbase"]["columns"] = {"name_pattern": "other"}
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    assert replay(ingest).json["failed_again"] == {"bad_column_name": 1}
+    content["pipelines"]["p"]["sinks"].remove(values)
+    (updated.folder / "p.yaml").write_text(json.dumps(content))
+    assert replay(ingest).json["skipped"] == {"counted": 1}
+    assert [entry.mark.code for entry in queue.entries()] == ["counted"]
+    assert replay(ingest).json["selected"] == 0
+
+
+def test_record_that_was_dropped_is_counted_by_another_replay(ingest, updated: Pipeline):
+    updated.load({"filter": {"drop": "%{body} == '2'", "reason": "two"}})
+    assert replay(ingest).json["dropped"] == {"two": 1}
+    updated.load()
+    assert replay(ingest, "--all").json["replayed"] == 1
     assert [value for _, value in updated.updates()] == [b"2"]
 
 

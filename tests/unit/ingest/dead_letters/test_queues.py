@@ -150,6 +150,25 @@ class TestFiles:
         queue.mark({entry.position: DONE for entry in queue.entries() if entry.position.endswith("3:0")})
         assert queue.publish([], 1_000_000_004, 1000) == [letter]
 
+    def test_dead_letters_that_stay_keep_positions_marks_and_bodies(self, tmp_path, make_dead_letter):
+        queue = FileDeadLetters(tmp_path, "p")
+        before = [make_dead_letter(offset, component=f"sink{offset % 2}").with_body(BODY) for offset in range(5)]
+        publish(queue, before, 3, 1000)
+        queue.mark({f"000000000001000-0000000003:{line}": DONE for line in (2, 3, 4)})
+        again = make_dead_letter(4, component="sink0", code="other").with_body(BODY)
+
+        def keeps(dead_letter):
+            return dead_letter.component == "sink1"
+
+        for _ in range(2):  # an attempt that was not acknowledged
+            released = queue.publish([again.to_json()], 3, 1000, keeps)
+            found = [(entry.position[-2:], entry.dead_letter, entry.mark) for entry in queue.entries()]
+            assert found == [(":1", before[1], None), (":3", before[3], DONE), (":4", again, None)]
+        assert released == []
+        assert queue.publish([], 3, 1000, keeps) == [again]
+        assert [entry.position[-2:] for entry in queue.entries()] == [":1", ":3"]
+        assert queue.publish([], 3, 1000) == [before[1], before[3]]
+
     def test_damaged_dead_letter_is_replaced(self, tmp_path, make_dead_letter):
         queue = FileDeadLetters(tmp_path, "p")
         letter = make_dead_letter().with_body(BODY)
@@ -252,6 +271,24 @@ class TestTopic:
         assert max(map(len, values)) < 2000
         assert {pointer for pointer in pointers if any(pointer.encode() in value for value in values)} == pointers
         assert sorted(dead_letters_in(queue), key=lambda dead_letter: dead_letter.record.offset) == dead_letters
+
+    def test_too_large_dead_letters_that_stay_are_read_from_their_lines(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path, max_message_bytes=2000)
+        names = ("done", "kept", "run")
+        done, kept, run = (make_dead_letter(7, value=bytes(3000), component=name) for name in names)
+        publish(queue, [done, kept, run], 3, 1000)
+        again = make_dead_letter(7, value=bytes(3000), component="run", code="other")
+        queue.publish([again.to_json()], 3, 1000, lambda dead_letter: dead_letter.component == "kept")
+        assert [entry.dead_letter for entry in queue.entries() if entry.dead_letter.pointer is None] == [kept, again]
+
+    def test_pointer_to_the_line_of_another_dead_letter_is_not_followed(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path, max_message_bytes=2000)
+        first, second = (make_dead_letter(offset, value=bytes(3000)) for offset in (1, 2))
+        publish(queue, [first, second], 3, 1000)
+        publish(queue, [second], 3, 1000)
+        found = {each.record.offset: each for each in dead_letters_in(queue)}
+        assert found[1].pointer is not None
+        assert found[2] == second
 
     def test_dead_letter_whose_file_is_on_another_machine_is_incomplete(self, tmp_path, topic, make_dead_letter):
         publish(

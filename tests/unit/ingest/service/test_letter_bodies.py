@@ -48,6 +48,13 @@ def test_replaced_dead_letters_release_their_bodies(configuration, letters):
     assert references(configuration) == {letters[1].body_reference}
 
 
+def test_dead_letters_that_stay_keep_their_bodies(configuration, letters):
+    queue = dead_letter_queue(configuration, configuration.pipelines["p"])
+    with OpenLetterBodies(configuration, Catalog()) as bodies:
+        LetterPublication(queue, bodies, keeps=lambda letter: letter == letters[1])([], 1, 1_000)
+    assert references(configuration) == {letters[1].body_reference}
+
+
 def test_reference_is_removed_once_the_dead_letter_is_gone(configuration, letters, monkeypatch):
     """The process is killed at the release."""
     waiting = []
