@@ -97,7 +97,7 @@ def test_record_that_failed_again_beside_one_that_was_counted_is_replayed_again(
 
 def test_record_that_failed_again_before_the_sinks_is_counted_when_it_succeeds(ingest, updated: Pipeline):
     publish(updated, updated.dead_letter("template", 1), b"7")
-    updated.load({"regex": {"pattern": "(2)", "attributes": ["n"]}})
+    updated.load({"regex": {"pattern": "(2)", "attributes": ["n"], "on_no_match": "error"}})
     assert replay(ingest).json["failed_again"] == {"no_match": 1}
     updated.load()
     assert replay(ingest).json["replayed"] == 1
