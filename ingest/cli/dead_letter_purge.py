@@ -8,8 +8,16 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
 from ingest.cli.confirmation import confirm_deletion
-from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of
-from ingest.cli.output import Output, counts_of
+from ingest.cli.dead_letter_queue import (
+    CodesOption,
+    chosen_pipeline,
+    counting,
+    filters,
+    note_none_selected,
+    opened_queue,
+    selection_of,
+)
+from ingest.cli.output import Output
 
 if TYPE_CHECKING:
     from ingest.dead_letters.queue import Entry
@@ -60,10 +68,8 @@ def purge(  # noqa: PLR0913 - the options of the command
 
         selected = [entry for entry in counting(queue.entries(), seen) if is_selected(entry)]
         if seen and not selected:
-            options = [f"--code {each}" for each in code or ()]
-            options += ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
-            existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
-            out.note(f"none of {existing} is selected by {' '.join(options)}", "yellow")
+            flags = ["--replayed"] * replayed + ([] if before is None else [f"--before {before}"])
+            note_none_selected(out, seen, [*filters(code), *flags])
         chosen = chosen_pipeline(configuration, pipeline)
         found = acknowledged(configuration, chosen, selected)
         if len(found) < len(selected):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.cli.output import Output
+from ingest.amounts import counted
+from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,33 @@ def opened_queue(
         yield configuration, catalog, queue
     finally:
         queue.close()
+
+
+def note_none_selected(out: Output, seen: Counter[str], options: Iterable[str], advice: str = "") -> None:
+    """
+    Say that dead letters exist and none of them is selected: an empty result would look as if no event had failed.
+
+    Args:
+        out: of the command.
+        seen: code -> number of all dead letters.
+        options: that select.
+        advice: what else to try.
+    """
+    given = " ".join(options)
+    existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
+    out.note(f"none of {existing} is selected{f' by {given}' if given else ''}{advice}", "yellow")
+
+
+def filters(
+    codes: list[str] | None, *, since: str | None = None, until: str | None = None, positions: list[str] | None = None
+) -> list[str]:
+    """The positions and options that select dead letters, as they were given."""
+    times = {"--since": since, "--until": until}
+    return [
+        *(positions or ()),
+        *(f"--code {each}" for each in codes or ()),
+        *(f"{name} {time}" for name, time in times.items() if time is not None),
+    ]
 
 
 def counting(entries: "Iterable[Entry]", codes: Counter[str]) -> "Iterator[Entry]":

@@ -9,7 +9,16 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileArgument, PipelineOption
-from ingest.cli.dead_letter_queue import CodesOption, chosen_pipeline, counting, opened_queue, selection_of, target_of
+from ingest.cli.dead_letter_queue import (
+    CodesOption,
+    chosen_pipeline,
+    counting,
+    filters,
+    note_none_selected,
+    opened_queue,
+    selection_of,
+    target_of,
+)
 from ingest.cli.output import Output, counts_of
 
 if TYPE_CHECKING:
@@ -57,10 +66,8 @@ def list_(  # noqa: PLR0913 - the options of the command
         entries = list(itertools.islice(selected, limit))
         has_more = limit is not None and next(selected, None) is not None
     if seen and not entries:
-        # an empty list would look as if no event had failed
-        existing = f"{counted(seen.total(), 'dead letter')} ({counts_of(seen)})"
         advice = "" if all_ else "; --all also lists those that were replayed"
-        out.note(f"none of {existing} is selected{advice}", "yellow")
+        note_none_selected(out, seen, filters(code, since=since, until=until), advice)
         return
     if out.is_json:
         for entry in entries:
@@ -205,6 +212,11 @@ def replay(  # noqa: PLR0913 - the options of the command
                 on_marked=replayer.marked,
                 on_released=replayer.release,
             )
+        if not report.selected:
+            seen = Counter(entry.dead_letter.code for entry in queue.entries())
+            if seen:
+                advice = "" if all_ else "; --all includes those that were replayed"
+                note_none_selected(out, seen, filters(code, since=since, until=until, positions=positions), advice)
     if out.is_json:
         out.json(
             {

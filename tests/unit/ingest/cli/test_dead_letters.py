@@ -40,6 +40,7 @@ def positions(pipeline):
 
 
 FILE = "pipeline.yaml"
+NONE = "none of 3 dead letters (no_match 2, other 1)"
 
 
 def offsets(result):
@@ -81,10 +82,13 @@ class TestList:
         ("options", "message"),
         [
             (
-                ["--code", "no_mtch"],
-                "none of 3 dead letters (no_match 2, other 1) is selected; --all also lists those that were replayed",
+                ["--code", "x"],
+                f"{NONE} is selected by --code x; --all also lists those that were replayed",
             ),
-            (["--all", "--since", "2100-01-01"], "none of 3 dead letters (no_match 2, other 1) is selected"),
+            (
+                ["--all", "--since", "2100-01-01"],
+                f"{NONE} is selected by --since 2100-01-01",
+            ),
         ],
         ids=["code", "time"],
     )
@@ -153,6 +157,12 @@ class TestSeveralEvents:
 
 
 class TestReplay:
+    def test_selection_without_a_match_says_how_many_there_are(self, ingest, positions):
+        options = (positions[0], "--code", "unknown", "--until", "2100-01-01")
+        result = ingest("dead-letters", "replay", FILE, *options, "--output", "json")
+        note = f"{NONE} is selected by {' '.join(options)}; --all includes those that were replayed\n"
+        assert (result.code, result.json["selected"], note in result.err) == (0, 0, True)
+
     def test_all_dead_letters_are_replayed_by_default(self, ingest, positions):
         result = ingest("dead-letters", "replay", FILE, "--output", "json")
         assert (result.code, result.json) == (
