@@ -69,7 +69,9 @@ REMEDIES: Mapping[str, str] = {
     "bad_batch": _FIX_DATA,
     "bad_cef": _FIX_DATA,
     "bad_csv": _FIX_DATA,
-    "bad_column": "Change the type of the column, guard with `when`, or correct the producer; then replay.",
+    "bad_column": "Correct the value with a decorator or at the producer, leave such events out with `when` of "
+    "the sink `archive`, or give the column another `type`; then replay. An attribute that the event lacks makes the "
+    "column null with `on_missing: unset`.",
     "bad_database": "Put an undamaged database in its place; then replay the dead letters.",
     "bad_encoding": "Set the encoding of the value, or guard with `when`.",
     "bad_envelope": "Use format raw and the decorator `json`, or correct the producer.",

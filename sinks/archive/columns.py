@@ -94,7 +94,8 @@ def row_maker(declared: Mapping[str, ColumnOptions]) -> Callable[[Event], tuple[
             raise MappingError(
                 f'column "{names[len(values) - len(FIXED_COLUMNS)]}": {error}',
                 code="bad_column",
-                hint="change the type, or guard with `when`",
+                hint="correct the value with a decorator, leave such events out with `when` of the sink `archive`, or "
+                "give the column another `type`; an attribute that the event lacks gives null with `on_missing: unset`",
             ) from error
         return tuple(values), size
 

@@ -159,6 +159,7 @@ class TestRows:
         with pytest.raises(MappingError, match='column "n"') as caught:
             Stream(root, settings=settings).flush(TIME_MS, [bad])
         assert caught.value.code == "bad_column"
+        assert "`when` of the sink `archive`" in str(caught.value.hint)
 
 
 class TestTimes:
