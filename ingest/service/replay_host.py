@@ -57,7 +57,20 @@ class OwnProcess(ReplayHost):
 
     def stores(self, plan: Plan, opened: ExitStack) -> Mapping[str, DriverStore]:
         """Stores of this process; one with a single writer is refused while the service runs."""
-        return driver_stores(self._configuration, [plan], opened)
+        stores = driver_stores(self._configuration, [plan], opened)
+        for store in stores.values():
+            if store.capabilities.written_by_driver:
+                try:
+                    store.open()
+                except ConflictError as error:
+                    raise ConflictError(
+                        error.message,
+                        code=error.code,
+                        hint="only one process at a time may write it: stop that process, or wait for its end, and "
+                        "then run this command again; if it is a service with this pipeline, it can run the replay: "
+                        "leave out --own-process",
+                    ) from error
+        return stores
 
     def session(
         self, pipeline: str, settings: KafkaSourceSettings, stores: Mapping[str, DriverStore], opened: ExitStack

@@ -48,8 +48,9 @@ def translated(error: Exception, path: Path) -> IngestError:
     if "lock" in lowered and ("unavailable" in lowered or "lock hold" in lowered or "no locks" in lowered):
         return ConflictError(
             f'the store "{path}" is held by {owner_of(path)}',
-            hint="stop that process, or wait for its end, then run this command again, or 'ingest reload FILE' if the "
-            "service runs: only one process at a time may write it",
+            hint="only one process at a time may write it: stop that process, or wait for its end, and then run this "
+            "command again; a pipeline of a running service that has failed with this error starts again by 'ingest "
+            "reload FILE'",
         )
     number = number_of(text)
     if number != errno.EIO:

@@ -7,10 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from ingest.api import ConfigError, ConflictError
+from ingest.plan.assemble import plan_of
+from ingest.plan.stores import owned_store
 from ingest.service import replay_host as module
 from ingest.service.cancellation import Cancellation
 from ingest.service.duty import DutyRun
-from ingest.service.replay_host import RunningService
+from ingest.service.replay_host import OwnProcess, RunningService
+from tests.support.update_pipeline import CATALOG, Pipeline
 
 JAR = Path("/jars/kafka.jar")
 
@@ -49,3 +52,15 @@ def test_cluster_cannot_replay_into_an_embedded_store():
     stores = {"s": SimpleNamespace(capabilities=SimpleNamespace(written_by_driver=True))}
     with ExitStack() as opened, pytest.raises(ConfigError, match="is embedded"):
         host.session("p", None, stores, opened)
+
+
+def test_store_of_a_service_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    configuration = Pipeline(tmp_path).load()
+    plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
+    with (
+        ExitStack() as opened,
+        owned_store(configuration.stores["s"], CATALOG),
+        pytest.raises(ConflictError, match="is held by process") as caught,
+    ):
+        OwnProcess(configuration).stores(plan, opened)
+    assert (caught.value.code, "leave out --own-process" in str(caught.value.hint)) == ("locked", True)

@@ -110,7 +110,7 @@ def test_error_of_a_second_writer_names_the_first(tmp_path):
     first, second = (RocksDBStore(RocksDBSettings(path=str(tmp_path / "store"))) for _ in range(2))
     first.open()
     try:
-        with pytest.raises(ConflictError, match=f"held by process {os.getpid()} on .*; stop that process") as raised:
+        with pytest.raises(ConflictError, match=f"held by process {os.getpid()} on .*: stop that process") as raised:
             second.open()
         assert raised.value.exit_code == 4
     finally:
