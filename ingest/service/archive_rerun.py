@@ -159,10 +159,7 @@ class ArchiveRerun:
                     on_records(job.counts.records)
                 done.add(rest)
             if job is None:
-                raise NotFoundError(
-                    f'pipeline "{pipeline.name}" has acknowledged no record of this range that its topics still have',
-                    hint="choose other times; 'ingest archive join' writes the rows of a partition into fewer files",
-                )
+                raise _no_record(pipeline.name, request)
             rows = _RowsBefore(done, job.failed)
             with root_errors(partition.root):
                 copied = copy_current(rerun, streams, rows.keeps)
@@ -205,6 +202,17 @@ class ArchiveRerun:
         with closing(dead_letter_queue(self._configuration, self._sink.pipeline)) as queue:
             known = {entry.dead_letter.record.place for entry in queue.entries()}
         return {place: reason for place, reason in failed.items() if place not in known}
+
+
+def _no_record(pipeline: str, request: RerunRequest) -> NotFoundError:
+    """The error of a re-run that has no record to read."""
+    is_limited = request.start_ms is not None or request.end_ms is not None
+    of_range = " of this range" if is_limited else ""
+    advice = "choose other times" if is_limited else "run the pipeline first: its offsets may have been reset"
+    return NotFoundError(
+        f'pipeline "{pipeline}" has acknowledged no record{of_range} that its topics still have',
+        hint=f"{advice}; 'ingest archive join' writes the rows of a partition into fewer files",
+    )
 
 
 class _RowsBefore:

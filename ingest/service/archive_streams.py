@@ -38,6 +38,7 @@ class ArchiveStream:
 
     def __init__(self, configuration: Configuration, sink: ArchiveSink) -> None:
         self.pipeline = sink.pipeline
+        self._file = configuration.path
         self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
         self.writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
         newest = self.checkpoint.newest_commit()
@@ -67,12 +68,7 @@ class ArchiveStream:
             if answer is not None and not self._runs_before(answer.from_ms):
                 return max(answer.from_ms, self._first_ms)
             if waited_s > _PATIENCE_S and (answer is None or not self._is_running()):
-                what = "runs and does not answer" if answer is None else "has ended within a micro-batch"
-                raise ConflictError(
-                    f'pipeline "{self.pipeline.name}" {what}',
-                    code="archive_no_answer",
-                    hint="restart the service with this file, then start the command again",
-                )
+                raise self._no_answer(has_answered=answer is not None)
             if waited_s == 0:
                 on_wait("the running pipeline" if answer is None else _UNFINISHED)
             waited_s += _POLL_S
@@ -100,6 +96,19 @@ class ArchiveStream:
             action()
         finally:
             self.checkpoint.unlock()
+
+    def _no_answer(self, *, has_answered: bool) -> ConflictError:
+        what, remedy = "runs and does not answer", "restart the service with this file"
+        if has_answered:
+            what = "has ended within a micro-batch"
+        elif self.checkpoint.is_changed(self.pipeline.fingerprint):
+            what = "runs as another file declares it, perhaps without this sink, and does not answer"
+            remedy = f"load this file into the service with 'ingest reload {self._file}'"
+        return ConflictError(
+            f'pipeline "{self.pipeline.name}" {what}',
+            code="archive_no_answer",
+            hint=f"{remedy}, then start the command again",
+        )
 
     def _is_running(self) -> bool:
         """Whether a process has the checkpoint."""

@@ -14,7 +14,7 @@ from ingest.config.model import Configuration
 from ingest.service import archive_streams
 from ingest.service.archive_join import join
 from ingest.service.archive_records import RecordsRead
-from ingest.service.archive_rerun import ArchiveRerun, RerunRequest, _RowsBefore
+from ingest.service.archive_rerun import ArchiveRerun, RerunRequest, _no_record, _RowsBefore
 from ingest.service.archive_streams import copy_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
@@ -124,7 +124,7 @@ class TestJoin:
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
     ) -> None:
         """A service that starts meanwhile would write it to the older batch alone, after the copy."""
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         acknowledged(folder, 0, FIRST_MS)
         planned(folder, 1, SECOND_MS)
         with pytest.raises(ConflictError) as caught:
@@ -173,7 +173,7 @@ class TestJoin:
     def test_other_writer_of_the_table_is_refused(
         self, configuration: Configuration, table: ArchivedTable, folder: Path
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with pytest.raises(ConflictError, match="has no checkpoint") as caught:
             join(configuration, table, "20151210")
         assert caught.value.code == "archive_other_writer"
@@ -185,7 +185,7 @@ class TestJoin:
             with pytest.raises(ConflictError, match="is not in the file"):
                 join(configuration, table, "20151210")
             table.root.remove_file(f"_writers/{name}.json")
-        assert join(configuration, table, "20151210").copied.rows == 1
+        assert join(configuration, table, "20151210").copied.rows == 2
 
     def test_batch_that_became_current_while_rows_were_copied_stays(
         self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
@@ -245,7 +245,7 @@ class TestJoin:
     def test_replay_of_the_pipeline_is_refused_meanwhile(
         self, configuration: Configuration, table: ArchivedTable
     ) -> None:
-        Stream(table.root).run(FIRST_MS, [event(1)])
+        Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
             join(configuration, table, "20151210")
 
@@ -306,6 +306,30 @@ class TestStream:
         with process, pytest.raises(ConflictError, match=message) as caught:
             self.start_ms(configuration, table, partition, from_ms)
         assert caught.value.code == "archive_no_answer"
+        assert "restart the service with this file" in str(caught.value.hint)
+
+    def test_stream_of_another_file_is_reported(
+        self,
+        configuration: Configuration,
+        table: ArchivedTable,
+        partition: Partition,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(archive_streams, "_PATIENCE_S", 0.0)
+        acknowledged(folder, 0, FIRST_MS)
+        Checkpoint(folder).note_configuration("of a file without the sink")
+        with running(folder), pytest.raises(ConflictError, match="perhaps without this sink, and does not") as caught:
+            self.start_ms(configuration, table, partition, None)
+        assert caught.value.code == "archive_no_answer"
+        assert f"ingest reload {configuration.path}" in str(caught.value.hint)
+
+
+def test_rerun_without_times_has_no_other_times_to_choose() -> None:
+    limited = _no_record("p", RerunRequest("20151210", end_ms=1))
+    assert ("of this range" in limited.message, "choose other times" in str(limited.hint)) == (True, True)
+    unlimited = _no_record("p", RerunRequest("20151210"))
+    assert ("range" in unlimited.message, "run the pipeline first" in str(unlimited.hint)) == (False, True)
 
 
 def test_rerun_of_a_pipeline_without_a_checkpoint_leaves_no_partition(
