@@ -39,7 +39,7 @@ class FollowedDuty:
         on_state: Callable[[str, str], None] = lambda *_state: None,
     ) -> dict[str, Any]:
         """
-        Wait until it has ended, and return its result. An interruption (SIGINT) cancels it.
+        Wait until it has ended, and return its result. An interruption (SIGINT) cancels it, and says so.
 
         Args:
             on_result: called with the result so far.
@@ -65,11 +65,14 @@ class FollowedDuty:
                 time.sleep(POLL_S)
                 self._duty = self._asked()
         except KeyboardInterrupt:
+            kind = self._duty["kind"]
             try:
                 self._client.cancel_duty(self._duty["id"])
             except IngestError as error:
-                on_state(self._duty["state"], f"not cancelled: {error.message}")
-            raise
+                reason = f"interrupted; the service may go on with the {kind}, which was not cancelled: {error.message}"
+                raise KeyboardInterrupt(reason) from None
+            reason = f"interrupted; the {kind} of the service is cancelled: {self._resumes}"
+            raise KeyboardInterrupt(reason) from None
 
     def _asked(self) -> dict[str, Any]:
         deadline_s = time.monotonic() + AWAY_S

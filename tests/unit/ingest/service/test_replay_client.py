@@ -108,9 +108,20 @@ def test_service_that_is_suspended_leaves_a_replay_to_resume():
 
 def test_interrupted_command_cancels_the_replay():
     client = Client(duty("running", 10), KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         followed(client)
     assert client.cancelled == ["7"]
+    said = "interrupted; the replay of the service is cancelled: finished micro-batches are not run again; run the same"
+    assert str(caught.value).startswith(said)
+
+
+def test_interrupted_command_says_that_it_has_not_cancelled_the_replay(monkeypatch):
+    def cancel(_client: Client, _duty_id: str) -> None:
+        raise NotRunningError("nothing answers")
+
+    monkeypatch.setattr(Client, "cancel_duty", cancel)
+    with pytest.raises(KeyboardInterrupt, match="may go on with the replay, which was not cancelled: nothing answers"):
+        followed(Client(duty("running", 10), KeyboardInterrupt()))
 
 
 def test_refused_replay_can_run_beside_the_service():
