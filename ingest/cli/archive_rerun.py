@@ -113,7 +113,7 @@ def join(
     Write the rows of a partition into few large files, and make this batch current.
 
     The older batch stays until a cleanup. The service may run. Readers see the rows in the old files or in the new
-    ones, never both.
+    ones, never both. A partition that is one file already is left as it is.
 
     Example: ingest archive join pipeline.yaml customer --dt 20151210
     """
@@ -141,9 +141,9 @@ def join(
                 "files_written": copied.written,
             }
         )
-    rows = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')}"
-    state = _followed(configuration, archived, dt, result)
-    out.done(f"{rows} in {counted(copied.written, 'file')}; {state}")
+    rows = f"{counted(copied.rows, 'row')} of {counted(copied.files, 'file')} in {counted(copied.written, 'file')}"
+    what = rows if result.has_joined else f"{counted(copied.files, 'file')} already; nothing to join"
+    out.done(f"{what}; {_followed(configuration, archived, dt, result)}")
 
 
 @contextmanager

@@ -11,6 +11,9 @@ from sinks.archive.errors import NoArchiveBatchError
 from sinks.archive.rewrite import Rewrite
 from sinks.files.root import root_errors
 
+_FEWEST_FILES = 2
+"""Of a batch that a join can write into fewer files."""
+
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
@@ -18,14 +21,19 @@ class JoinResult:
     What a join has done.
 
     Attributes:
-        batch_id: of the new batch.
+        batch_id: of the new batch; of the current one if there was nothing to join.
         before: the batch that was current.
-        copied: the files and rows.
+        copied: the files and rows; of a partition that was left as it is, the number of its files.
     """
 
     batch_id: int
     before: int | None
     copied: Copied
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether there was something to join."""
+        return self.batch_id != self.before
 
 
 def join(
@@ -40,14 +48,14 @@ def join(
 ) -> JoinResult:
     """
     Write the rows of a partition into few files, and make them current; micro-batches that are not acknowledged are
-    left to the streams, which write them to both batches.
+    left to the streams, which write them to both batches. A partition of at most one file is left as it is.
 
     Args:
         configuration: that has the pipelines of the table.
         table: that has the partition.
         value: of the partition.
         exclusive: refuse to run beside another process that writes a batch of the partition.
-        is_kept: no cleanup removes the new batch.
+        is_kept: no cleanup removes the new batch, or the current one if there is nothing to join.
         on_rows: called with the number of rows so far.
         on_wait: called with what the join waits for.
 
@@ -59,8 +67,14 @@ def join(
     """
     with root_errors(table.root):
         partition = table.partition(value)
-        if partition.current() is None:
+        current = partition.current()
+        if current is None:
             raise NoArchiveBatchError(f'"{partition.folder}" of "{table.root}" has no current batch')
+        files = len(partition.parts(current))
+        if files < _FEWEST_FILES:
+            if is_kept:
+                partition.keep(current)
+            return JoinResult(current, current, Copied(files=files))
     with (
         streams_of(configuration, table) as streams,
         Rewrite(partition, "archive join", exclusive=exclusive) as rewrite,

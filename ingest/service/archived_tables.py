@@ -55,11 +55,13 @@ class ArchivedTable(NamedTuple):
         A partition that exists.
 
         Raises:
+            ConfigError: no partition can have this value.
             NoArchiveBatchError: there is none of this value.
             OSError: of the file system.
         """
         found = partitions(self.root, self.rule).get(value)
         if found is None:
+            check_value(self.rule, value)
             raise NoArchiveBatchError(
                 f'the archive "{self.root}" has no partition {self.rule.column}={value}',
                 hint="'ingest archive history' lists the partitions",

@@ -44,6 +44,13 @@ def write_rows(partition: Partition, columns: dict[str, list[object]]) -> None:
         pq.write_table(pa.table(columns), file)
 
 
+def add_file(partition: Partition) -> None:
+    """A copy of the file of the first batch, as of a later micro-batch."""
+    name = PartName.parsed(PART)
+    later = str(name._replace(time_ms=name.time_ms + 1))
+    partition.root.write(partition.path(FIRST_S, later), partition.root.read(partition.path(FIRST_S, PART)))
+
+
 def test_history(ingest, partition):
     late = partition.create(SECOND_S, "archive rerun")
     (partition.root._folder / partition.folder / "batchid=1").mkdir()
@@ -183,24 +190,35 @@ def test_statements_have_the_folder_as_it_is(ingest, partition, folder, monkeypa
 
 
 def test_join(ingest, partition):
-    partition.root.remove_file(partition.path(FIRST_S, PART))
-    partition.root.remove_tree(partition.path(SECOND_S))
+    write_rows(partition, {"amount": [1]})
+    add_file(partition)
     result = ingest("archive", "join", *OF_TABLE, "--dt", "20151210", "--output", "json")
     batch_id = partition.current()
     assert result.json == {
         "partition": "20151210",
         "batch": batch_id,
         "before": FIRST_S,
+        "rows": 2,
+        "files_read": 2,
+        "files_written": 1,
+    }
+    again = ingest("archive", "join", *OF_TABLE, "--dt", "20151210", "--keep", "--output", "json")
+    assert again.json == {
+        "partition": "20151210",
+        "batch": batch_id,
+        "before": batch_id,
         "rows": 0,
-        "files_read": 0,
+        "files_read": 1,
         "files_written": 0,
     }
-    again = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
-    assert f"0 rows of 0 files in 0 files; batch {partition.current()} is current" in again.err
+    shown = ingest("archive", "join", *OF_TABLE, "--dt", "20151210")
+    assert f"1 file already; nothing to join; batch {batch_id} is current" in shown.err
+    assert (partition.current(), partition.batch(batch_id).is_kept) == (batch_id, True)
 
 
 def test_interrupted_join_says_what_stays(ingest, partition, monkeypatch):
-    partition.root.remove_file(partition.path(FIRST_S, PART))
+    write_rows(partition, {"amount": [1]})
+    add_file(partition)
 
     def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
@@ -255,9 +273,22 @@ def test_rerun_with_another_type_than_the_newest_other_partition(ingest, partiti
             "is not a time",
         ),
         (("join", *OF_TABLE, "--dt", "20200101"), 3, "has no partition dt=20200101"),
+        *(
+            ((name, *OF_TABLE, "--dt", "2015-12-10", *options), 2, "write it as in 20151210")
+            for name, *options in (
+                ["history"],
+                ["join"],
+                ["cleanup"],
+                ["point"],
+                ["keep", "--batch", f"{FIRST_S}"],
+                ["unkeep", "--batch", f"{FIRST_S}"],
+            )
+        ),
         (("join", *OF_TABLE, "--dt", "20151210", "--keep", "--exclusive"), 5, "is damaged"),
     ],
 )
 def test_refusals(ingest, partition, arguments, code, message):
+    if "join" in arguments:
+        add_file(partition)
     result = ingest("archive", *arguments)
     assert (result.code, message in result.err) == (code, True)
