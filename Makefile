@@ -3,16 +3,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 NEED := deploy/setup/need.sh
-# test files with servers that run in parallel, each worker with servers of its own; WORKERS=0 runs them sequentially
-WORKERS := 2
+# test files that run in parallel, each worker with its own servers; `make test WORKERS=0` runs them sequentially
+WORKERS := 3
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
-PYTEST := $(BIN)/python -m pytest -q -m "not slow" $(LIMIT)
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)
 
 # with it, each of some thousand starts of Python would compile the tests, and what was changed since `make setup`
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-hbase fmt check audit test-fast test-servers test test-slow bench bench-all docs build \
+.PHONY: help setup demo demo-hbase fmt check audit test-fast test test-slow bench bench-all docs build \
 	services-up services-down services-status java jdk maven
 
 help:  ## show this list
@@ -48,12 +48,10 @@ audit: setup  ## known vulnerabilities of packages and jars, from osv.dev; needs
 	@$(BIN)/python -m deploy.release.audit
 
 test-fast: setup  ## unit and conformance tests, no servers
-	@$(PYTEST) tests/unit tests/conformance
+	@$(PYTEST) -m "not slow" tests/unit tests/conformance
 
-test-servers: jdk maven setup  ## integration and fault tests, with real Kafka, HBase and Spark; not the slow ones
-	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests/integration tests/fault
-
-test: test-servers test-fast  ## all tests but the slow ones; `make -j2 test` takes less than 20 minutes on two cores
+test: jdk maven setup  ## all tests but the slow ones, with real Kafka, HBase and Spark; under 20 minutes
+	@$(PYTEST) -m "not slow" --durations=15
 
 test-slow: jdk maven setup  ## soaks and long faults, and property tests with many examples
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance

@@ -62,8 +62,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, and check that those of HBase run with both of its protocols."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """
+    Mark tests by their folder, and check that those of HBase run with both of its protocols.
+
+    In a worker of pytest-xdist tests that need servers come first.
+    """
     problems: dict[str, None] = {}
     for item in items:
         folder = item.path.relative_to(_HERE).parts[0]
@@ -75,6 +79,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 problems[problem] = None
     if problems:
         raise pytest.UsageError(*problems)
+    if hasattr(config, "workerinput"):
+        # short tests at the end keep all workers busy
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, _MARKED_FOLDERS)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

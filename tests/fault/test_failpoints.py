@@ -65,13 +65,12 @@ def jvm_dies(run: LedgerRun) -> None:
     run.check_while_dead()
 
 
-def test_f01_killed_at_three_points(ledger_run, disk_faults: DiskFaults) -> None:
+def test_f01_killed_at_two_points(ledger_run, disk_faults: DiskFaults) -> None:
     # more than 8 MiB: the driver writes them in several calls
     large = dict.fromkeys(range(0, EVENTS, 200), 800_000)
-    run = ledger_run("F01 three failpoints", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
+    run = ledger_run("F01 two failpoints", store="rocksdb", batch_size=2 * EVENTS, sizes=large)
     run.produce(EVENTS)
     killed_in_rename(run, disk_faults, "before")  # the first batch: nothing is written yet
-    killed_at(run, "between_sends")
     killed_at(run, "before_commit")
     run.start()
     run.finish()

@@ -21,8 +21,8 @@ class Feeder(threading.Thread):
         self._ending = threading.Event()
 
     def run(self) -> None:
-        while not self._ending.wait(0.5):
-            self._archived.produce(20)
+        while not self._ending.wait(1.0):
+            self._archived.produce(40)
 
     def __enter__(self) -> Self:
         self.start()

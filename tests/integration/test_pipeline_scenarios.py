@@ -65,7 +65,9 @@ def _hbase_run(kafka: Kafka, hbase: HBase, protocol: Protocol, folder: Path) -> 
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-@pytest.mark.parametrize("store", ["rocksdb", "thrift", pytest.param("rpc", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "store", [pytest.param("rocksdb", marks=pytest.mark.slow), "thrift", pytest.param("rpc", marks=pytest.mark.slow)]
+)
 def test_scenario_through_spark(store: str, scenario: Scenario, kafka: Kafka, request: pytest.FixtureRequest) -> None:
     run: Run = request.getfixturevalue(f"{store}_run")
     found = run.table(scenario.name)

@@ -159,13 +159,13 @@ def store_away_at_commits(module: Any) -> None:
 
 def stop_spark_late(module: Any) -> None:
     """A fault, no bug: Spark stops late, so that it acknowledges a batch whose function returned."""
-    stop_spark = module.PipelineQuery._stop_spark
+    stop_spark = module._stop
 
-    def late(self: Any) -> None:
+    def late(query: Any) -> None:
         time.sleep(LATE_S)
-        stop_spark(self)
+        stop_spark(query)
 
-    module.PipelineQuery._stop_spark = late
+    module._stop = late
 
 
 def clock_for_cells(module: Any) -> None:
