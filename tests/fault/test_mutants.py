@@ -51,6 +51,7 @@ def mutated(ledger_run: LedgerRuns, tmp_path: Path) -> Mutated:
     return Mutated(ledger_run, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.seeds(1)
 def test_acknowledgement_before_the_flush_is_detected(mutated: Mutated) -> None:
     run = mutated.run("ack_before_flush")

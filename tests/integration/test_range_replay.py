@@ -207,6 +207,7 @@ class TestUpdatedRows:
             assert service.stop() == 0
 
 
+@pytest.mark.slow
 def test_replay_that_stores_a_large_record_releases_the_body_of_its_dead_letter(kafka: Kafka, tmp_path: Path) -> None:
     topic, group = kafka.create_topic("large"), unique("group")
     kafka.produce(topic, [Given("x" * 3_000, key="a", timestamp_ms=NOON_MS)])
