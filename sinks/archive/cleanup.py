@@ -12,7 +12,6 @@ SQL locations are not read again: it takes a session of Spark. No command moves 
 to one that is current at that moment, and this is read again.
 """
 
-import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,6 +51,7 @@ class FoundBatch(NamedTuple):
         superseded_ms: since when it is not current, ms since the epoch; None for the current one, or if unknown.
         size_bytes: of the files of rows.
         files: their number.
+        foreign: names of files in it that this product has not written.
     """
 
     id: int
@@ -60,6 +60,7 @@ class FoundBatch(NamedTuple):
     superseded_ms: int | None
     size_bytes: int
     files: int
+    foreign: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,12 @@ def batches_of(partition: Partition, rewrites: Iterable[RewriteLease]) -> list[F
             if SUCCESS in markers
             else BatchState.INCOMPLETE
         )
-        parts = [entry for entry in entries if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.PART]
+        kinds = [(kind_in_batch(entry.name, is_folder=entry.is_folder), entry) for entry in entries]
+        parts = [entry for kind, entry in kinds if kind is EntryKind.PART]
+        foreign = tuple(entry.name for kind, entry in kinds if kind is EntryKind.FOREIGN)
         since_ms = None if is_current else superseded_ms(partition, batch_id, entries)
         size_bytes = sum(part.size for part in parts)
-        found.append(FoundBatch(batch_id, state, KEEP in markers, since_ms, size_bytes, len(parts)))
+        found.append(FoundBatch(batch_id, state, KEEP in markers, since_ms, size_bytes, len(parts), foreign))
     return found
 
 
@@ -146,10 +149,10 @@ def plan_cleanup(
         for batch in batches:
             if not _may_be_removed(partition, batch, incomplete=incomplete):
                 continue
-            foreign += _foreign_files(partition, batch.id)
+            path = partition.path(batch.id)
+            foreign += [f"{path}/{name}" for name in batch.foreign]
             if batch.superseded_ms is None or now_ms - batch.superseded_ms < age_ms:
                 continue
-            path = partition.path(batch.id)
             if reason := _why_kept(batch, has_current=has_current, is_located=path in located):
                 kept[path] = reason
             else:
@@ -227,14 +230,6 @@ def _files(partition: Partition, batch_id: int) -> list[str]:
         if kind_in_batch(entry.name, is_folder=entry.is_folder) is not EntryKind.FOREIGN
     ]
     return [f"{folder}/{name}" for name in sorted(names, key=lambda name: (name != SUCCESS, name == STARTED, name))]
-
-
-def _foreign_files(partition: Partition, batch_id: int) -> Iterator[str]:
-    folder = partition.path(batch_id)
-    with contextlib.suppress(FileNotFoundError):  # removed since it was listed
-        for entry in partition.root.entries(folder):
-            if kind_in_batch(entry.name, is_folder=entry.is_folder) is EntryKind.FOREIGN:
-                yield f"{folder}/{entry.name}"
 
 
 def _is_written(partition: Partition, batch_id: int, now_ms: int) -> bool:
