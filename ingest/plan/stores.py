@@ -10,6 +10,7 @@ from ingest.config.model import Component
 from ingest.durable import private_files
 from ingest.plugins.loader import class_at
 from ingest.suggest import did_you_mean
+from sinks.writing.driver_store import DriverStore
 
 
 @contextmanager
@@ -73,18 +74,32 @@ def owned_store(component: Component[StoreSettings], catalog: Catalog) -> Iterat
     store = unopened_store(component, catalog)
     with private_files():
         try:
-            try:
-                store.open()
-            except ConflictError as error:
-                raise ConflictError(
-                    error.message,
-                    code=error.code,
-                    hint="stop that process, or wait for its end, then run this command again: only one process at a "
-                    "time may write it",
-                ) from error
+            open_or_advise(
+                store,
+                "stop that process, or wait for its end, then run this command again: only one process at a time may "
+                "write it",
+            )
             yield store
         finally:
             store.close()
+
+
+def open_or_advise(store: Store[Any] | DriverStore, hint: str) -> None:
+    """
+    Open a store for writing.
+
+    Args:
+        store: not open.
+        hint: for the user, if another process writes it.
+
+    Raises:
+        ConflictError: another process writes a store that only one process may write; with this hint.
+        StoreUnavailableError: it cannot be reached.
+    """
+    try:
+        store.open()
+    except ConflictError as error:
+        raise ConflictError(error.message, code=error.code, hint=hint) from error
 
 
 def unopened_store(component: Component[StoreSettings], catalog: Catalog) -> Store[Any]:

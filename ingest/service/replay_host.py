@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from ingest.api import ConflictError
 from ingest.config.model import Configuration
 from ingest.plan.plan import Plan
+from ingest.plan.stores import open_or_advise
 from ingest.service.duty import DutyRun
 from ingest.service.stores import driver_stores, refuse_cluster
 from ingest.sources.kafka import KafkaSourceSettings
@@ -60,16 +61,12 @@ class OwnProcess(ReplayHost):
         stores = driver_stores(self._configuration, [plan], opened)
         for store in stores.values():
             if store.capabilities.written_by_driver:
-                try:
-                    store.open()
-                except ConflictError as error:
-                    raise ConflictError(
-                        error.message,
-                        code=error.code,
-                        hint="only one process at a time may write it: stop that process, or wait for its end, and "
-                        "then run this command again; if it is a service with this pipeline, it can run the replay: "
-                        "leave out --own-process",
-                    ) from error
+                open_or_advise(
+                    store,
+                    "only one process at a time may write it: stop that process, or wait for its end, and then run "
+                    "this command again; if it is a service with this pipeline, it can run the replay: leave out "
+                    "--own-process",
+                )
         return stores
 
     def session(
