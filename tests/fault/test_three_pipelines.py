@@ -62,6 +62,7 @@ def test_half_an_hour_beside_a_failed_and_a_blocked_pipeline(ledger_run: LedgerR
 
     hbase.pause("thrift")
     try:
+        run.produce(1_000)  # the pipeline to HBase may have stored the others
         run.service.wait_for_state("blocked", BLOCKED)
         expected = {run.pipeline: "running", BLOCKED: "blocked", FAILED: "failed"}
         end_s = time.monotonic() + MINUTES * 60
