@@ -1,8 +1,9 @@
 """Events and settings for tests."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -131,10 +132,17 @@ def fields_of(event: Event) -> tuple[object, ...]:
 
 def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
     """Events of all kinds, the same for the same seed: texts in the formats of decorators, and arbitrary bytes."""
+    for event in _random_events(count, seed):
+        yield event.copy()  # a suite needs them for each test of each decorator, and a decorator changes them
+
+
+@cache
+def _random_events(count: int, seed: int) -> Sequence[Event]:
     random = Random(seed)  # noqa: S311 - test data
+    events = []
     for number in range(count):
         names = random.sample(_NAMES, random.randrange(len(_NAMES)))
-        yield event_of(
+        event = event_of(
             _random_text(random),
             {name: _random_text(random) for name in names},
             host=random.choice(("", "web-1", "\udcff")),
@@ -146,6 +154,8 @@ def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
             write_once=random.random() < 0.3,  # noqa: PLR2004 - often enough to matter
             tombstone=random.random() < 0.1,  # noqa: PLR2004 - often enough to matter
         )
+        events.append(event)
+    return events
 
 
 def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M:
