@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the clients these need are slow to import, and most runs st
     from tests.support.ticks import Ticks
 
 _HERE = Path(__file__).resolve().parent
-SHOWN_S = 1.0  # of a setup or teardown, for `--durations`
+_SHOWN_S = 1.0  # of a setup or teardown, for `--durations`
 _MARKED_FOLDERS = ("integration", "fault")
 _STARTED = pytest.StashKey["list[Kafka | HBase | Hdfs]"]()
 _SENT = pytest.StashKey["list[Row]"]()
@@ -109,7 +109,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed or report.duration > SHOWN_S:
+        if report.when == "call" or not report.passed or report.duration > _SHOWN_S:
             hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -139,23 +139,23 @@ def random_events(count: int = 200, *, seed: int = 1) -> Iterator[Event]:
 @cache
 def _random_events(count: int, seed: int) -> Sequence[Event]:
     random = Random(seed)  # noqa: S311 - test data
-    events = []
-    for number in range(count):
-        names = random.sample(_NAMES, random.randrange(len(_NAMES)))
-        event = event_of(
-            _random_text(random),
-            {name: _random_text(random) for name in names},
-            host=random.choice(("", "web-1", "\udcff")),
-            priority=random.choice(list(Priority)),
-            key=_random_text(random),
-            timestamp_ms=random.choice((0, 1308748686334, -1, 2**62)),
-            nanos=random.randrange(-5, 2**62),
-            origin=Origin("topic", random.randrange(4), number),
-            write_once=random.random() < 0.3,  # noqa: PLR2004 - often enough to matter
-            tombstone=random.random() < 0.1,  # noqa: PLR2004 - often enough to matter
-        )
-        events.append(event)
-    return events
+    return [_random_event(random, number) for number in range(count)]
+
+
+def _random_event(random: Random, offset: int) -> Event:
+    names = random.sample(_NAMES, random.randrange(len(_NAMES)))
+    return event_of(
+        _random_text(random),
+        {name: _random_text(random) for name in names},
+        host=random.choice(("", "web-1", "\udcff")),
+        priority=random.choice(list(Priority)),
+        key=_random_text(random),
+        timestamp_ms=random.choice((0, 1308748686334, -1, 2**62)),
+        nanos=random.randrange(-5, 2**62),
+        origin=Origin("topic", random.randrange(4), offset),
+        write_once=random.random() < 0.3,  # noqa: PLR2004 - often enough to matter
+        tombstone=random.random() < 0.1,  # noqa: PLR2004 - often enough to matter
+    )
 
 
 def settings_of(model: type[M], text: str = "{}", *, timezone: str = "UTC") -> M:
