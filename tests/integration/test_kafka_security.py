@@ -67,8 +67,7 @@ def content(folder: Path, topic: str, connections: Mapping[str, dict[str, Any]])
 
 def is_blocked(service: Service, name: str, reason: str) -> bool:
     """Whether a pipeline is blocked for a reason, with the hint for it."""
-    pipelines = json.loads(service.get("/pipelines")[1])["pipelines"]
-    (found,) = (each for each in pipelines if each["name"] == name)
+    found = service.pipelines()[name]
     return found["state"] == "blocked" and reason in found["reason"] and HINTS[name] in found["reason"]
 
 

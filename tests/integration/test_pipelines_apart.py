@@ -99,7 +99,7 @@ def test_pipelines_that_cannot_start_do_not_affect_others(tmp_path: Path) -> Non
         service.wait_for_state("running", "good")
         service.wait_for_state("blocked", "hangs")
         assert service.states() == {"hangs": "blocked", "damaged": "failed", "refused": "failed", "good": "running"}
-        reasons = {each["name"]: each["reason"] for each in json.loads(service.get("/pipelines")[1])["pipelines"]}
+        reasons = {name: each["reason"] for name, each in service.pipelines().items()}
         assert reasons["hangs"].startswith("start_slow: the start has run for over 20 s")
         assert "offsets/0" in reasons["damaged"]
         assert f'the store "{tmp_path / "locked"}" is held by process {os.getpid()} on ' in reasons["refused"]

@@ -287,10 +287,14 @@ class Service:
         phase: str = json.loads(self.get("/reload")[1])["phase"]
         return phase
 
+    def pipelines(self) -> dict[str, dict[str, Any]]:
+        """Pipeline -> its status; empty without a response."""
+        status, text = self.get("/pipelines")
+        return {each["name"]: each for each in json.loads(text)["pipelines"]} if status == 200 else {}
+
     def states(self) -> dict[str, str]:
         """Pipeline -> state; empty without a response."""
-        status, text = self.get("/pipelines")
-        return {each["name"]: each["state"] for each in json.loads(text)["pipelines"]} if status == 200 else {}
+        return {name: each["state"] for name, each in self.pipelines().items()}
 
     def metrics(self) -> Metrics:
         """(name, labels) -> value."""
