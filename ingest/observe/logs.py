@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from ingest.api import Event, Record
+from ingest.api import Event, IngestError, Record
 from ingest.observe.log_level import LogLevel
 
 REPEATS = 5  # of one line in one window; later ones are suppressed
@@ -117,6 +117,11 @@ def current_level() -> LogLevel:
     """The level of the log lines of this process."""
     number = logging.getLogger(_PRODUCT_LOGGERS[0]).level
     return next((level for level in LogLevel if level.number == number), LogLevel.INFO)
+
+
+def traceback_of(error: Exception) -> Exception | None:
+    """`exc_info` of the line about an error: with its traceback, unless the message of the error says enough."""
+    return None if isinstance(error, IngestError) else error
 
 
 class _RepeatLimit:

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from ingest.api import ConflictError, NotFoundError
+from ingest.api import ConflictError, IngestError, NotFoundError
 from ingest.clock import now_ms
-from ingest.observe.logs import logger
+from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.cancellation import Cancellation
 from ingest.service.duty import Duty, DutyContext, DutyRun, DutyState, DutyStatus, Failure, Progress
@@ -112,6 +112,11 @@ class Duties:
         with self._changed:
             return [entry.status for entry in (*self._ended, *self._active())]
 
+    def active_of(self, pipeline: str) -> list[DutyStatus]:
+        """The running duty and those that wait, if they use a pipeline."""
+        with self._changed:
+            return [entry.status for entry in self._active() if entry.duty.uses([pipeline])]
+
     def status(self, duty_id: str) -> DutyStatus:
         """
         The status of a duty.
@@ -141,7 +146,7 @@ class Duties:
     def start(self, context: DutyContext) -> None:
         """Run the duties, from now on, in a thread."""
         with self._changed:
-            self._context = context
+            self._use(context)
             self._thread = threading.Thread(target=self._run, name="duties", daemon=True)
             self._thread.start()
 
@@ -165,7 +170,7 @@ class Duties:
         with self._changed:
             self._held = frozenset()
             if self._context is not None:
-                self._context = replace(self._context, shared=shared)
+                self._use(replace(self._context, shared=shared))
             self._changed.notify_all()
 
     @property
@@ -190,6 +195,16 @@ class Duties:
         self.stop()
         if self._thread is not None:
             self._thread.join(STOP_S)
+
+    def _use(self, context: DutyContext) -> None:
+        """Run the next duties in this context; those that it refuses fail."""
+        self._context = context
+        for entry in list(self._waiting):
+            try:
+                entry.duty.check(context.shared)
+            except IngestError as error:
+                self._waiting.remove(entry)
+                self._fail(entry, error)
 
     def _run(self) -> None:
         while (found := self._next()) is not None:
@@ -245,16 +260,25 @@ class Duties:
                 self._waiting.appendleft(entry)
                 self._set(entry, DutyState.WAITING, "waits for a reload")
             else:
-                failure = Failure.of(error, self._hide)
-                self._end(entry, DutyState.FAILED, failure.message, failure)
+                self._fail(entry, error)
 
-    def _end(self, entry: _Entry, state: DutyState, reason: str = "", failure: Failure | None = None) -> None:
-        self._ended.append(entry)
+    def _fail(self, entry: _Entry, error: Exception) -> None:
+        failure = Failure.of(error, self._hide)
         entry.status = replace(entry.status, error=failure)
+        self._end(entry, DutyState.FAILED, failure.message, error)
+
+    def _end(self, entry: _Entry, state: DutyState, reason: str = "", error: Exception | None = None) -> None:
+        self._ended.append(entry)
         self._set(entry, state, reason)
         self._metrics.duty_ended(entry.duty.kind, state.value)
-        level = _log.error if state is DutyState.FAILED else _log.info
-        level("duty ended", duty=entry.duty.kind, subject=entry.duty.subject, state=state.value, reason=reason)
+        (_log.info if error is None else _log.error)(
+            "duty ended",
+            duty=entry.duty.kind,
+            subject=entry.duty.subject,
+            state=state.value,
+            reason=reason,
+            exc_info=None if error is None else traceback_of(error),
+        )
 
     def _set(self, entry: _Entry, state: DutyState, reason: str = "") -> None:
         entry.status = replace(entry.status, state=state, reason=reason, since_ms=self._wall_ms())

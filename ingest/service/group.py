@@ -15,7 +15,7 @@ from ingest.api import IngestError, SourceUnavailableError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.settings import KafkaConnection
-from ingest.observe.logs import logger
+from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.topics import TopicIds, TopicLostError, check_ends
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -122,7 +122,12 @@ class OffsetCommitter:
     def _report(self, error: Exception) -> None:
         self._metrics.group_commit_failed(self._pipeline)
         if self._logged is not type(error):
-            _log.warning("group offsets or lag cannot be reported", pipeline=self._pipeline, reason=str(error))
+            _log.warning(
+                "group offsets or lag cannot be reported",
+                pipeline=self._pipeline,
+                reason=str(error),
+                exc_info=traceback_of(error),
+            )
         self._logged = type(error)
 
     def _sync(self) -> None:

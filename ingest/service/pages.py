@@ -14,7 +14,7 @@ from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailab
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
-from ingest.observe.logs import logger, set_level
+from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.service.access import Access
 from ingest.service.body_sweep import BodySweepDuty
 from ingest.service.compaction_duty import CompactionDuty
@@ -126,8 +126,8 @@ class Pages:
             return Response(text, HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": allowed})
         except RequestEntityTooLarge:
             return Response("the request is too large\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        except Exception as error:  # noqa: BLE001 an error of a page must not print a traceback on stderr
-            _log.warning("page failed", path=request.path, error=repr(error))
+        except Exception as error:  # noqa: BLE001 the client gets no traceback, and the endpoint stays
+            _log.warning("page failed", path=request.path, error=repr(error), exc_info=traceback_of(error))
             return Response("this page failed; see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _metrics(self, _request: Request) -> Response:
@@ -166,11 +166,7 @@ class Pages:
             "reason": health.reason,
             "since_ms": round(health.since_s * 1000),
             **self._activity.of(health.pipeline),
-            "duties": [
-                status.to_json()
-                for status in self._duties.statuses()
-                if status.subject == health.pipeline and status.state.is_active
-            ],
+            "duties": [status.to_json() for status in self._duties.active_of(health.pipeline)],
         }
 
     def _reload_status(self, _request: Request) -> Response:

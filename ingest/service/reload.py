@@ -13,7 +13,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
 from ingest.observe.log_level import LogLevel
-from ingest.observe.logs import logger, set_level
+from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.plan import Plan
 from ingest.service.control import Control, Phase, ReloadStatus
@@ -138,7 +138,9 @@ class Reloader:
                 hint=hint,
                 problems=() if report is None else tuple(report.to_json()),
             )
-            _log.error("reload refused: the service continues with the old file", reason=reason)
+            _log.error(
+                "reload refused: the service continues with the old file", reason=reason, exc_info=traceback_of(error)
+            )
 
     def _compare(self, configuration: Configuration, catalog: Catalog) -> None:
         old = self._shared.configuration
@@ -211,7 +213,7 @@ class Reloader:
                 failed[name] = str(error)
                 shared.metrics.lag_unknown(name)
                 shared.health.change(name, State.FAILED, str(error))
-                _log.error("pipeline failed", pipeline=name, reason=str(error))
+                _log.error("pipeline failed", pipeline=name, reason=str(error), exc_info=traceback_of(error))
             else:
                 self._built.append(pipeline)
                 self._step()

@@ -10,7 +10,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.clients import Part
 from ingest.kafka.retention import HALF, NEARLY, Backlog, backlogs
 from ingest.observe.activity import Activity
-from ingest.observe.logs import logger
+from ingest.observe.logs import logger, traceback_of
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka_source import acknowledged_offsets
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
@@ -95,7 +95,12 @@ class RetentionWatch:
                 self.check()
             except Exception as error:  # noqa: BLE001 - the pipeline does not depend on this: no error may end the thread
                 if self._failure is not type(error) and not self._closing.is_set():
-                    _log.warning("Kafka's retention cannot be checked", pipeline=self._pipeline, reason=str(error))
+                    _log.warning(
+                        "Kafka's retention cannot be checked",
+                        pipeline=self._pipeline,
+                        reason=str(error),
+                        exc_info=traceback_of(error),
+                    )
                 self._failure = type(error)
             else:
                 self._failure = None

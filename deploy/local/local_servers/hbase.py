@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from local_servers import jars
+from local_servers.errors import ServerError
 from local_servers.probes import hbase_is_ready, thrift_is_ready
 from local_servers.processes import ServerProcess, free_ports
 
@@ -162,10 +163,13 @@ class HBaseServer:
         if not self._has_thrift:
             self.hbase.wait_until(lambda: hbase_is_ready(self.master_port), timeout_s=_READY_TIMEOUT_S)
             return
-        self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
-        self.thrift2.wait_until(
-            lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
-        )
+        try:
+            self.thrift.wait_until(lambda: self._answers(self.port, "getColumnDescriptors"), timeout_s=_READY_TIMEOUT_S)
+            self.thrift2.wait_until(
+                lambda: self._answers(self.thrift2_port, "getThriftServerType"), timeout_s=_READY_TIMEOUT_S
+            )
+        except ServerError as error:  # mostly for a reason that only HBase's log has
+            raise ServerError(f"{error}; HBase: {self.hbase.last_error()}; see {self.hbase.log}") from None
 
     def stop(self) -> bool:
         """Stop all processes, the Thrift servers first; returns False if none was running."""
@@ -173,8 +177,10 @@ class HBaseServer:
         return any(stopped)
 
     def _answers(self, port: int, call: str) -> bool:
+        if self.hbase.pid is None:
+            raise ServerError("hbase ended while it was starting")
         # the master returns a table's families only after its start is complete
-        return self.hbase.pid is not None and thrift_is_ready(port, call, b"hbase:meta")
+        return thrift_is_ready(port, call, b"hbase:meta")
 
     def _main(self, process: ServerProcess) -> list[str]:
         if process is self.hbase:

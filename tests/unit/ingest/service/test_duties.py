@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterator
 from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
-from ingest.api import ConflictError, IngestError, NotFoundError
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError
 from ingest.observe.metrics import Metrics
 from ingest.service import duties as module
 from ingest.service.duties import Duties
@@ -26,6 +27,8 @@ class Held(Duty):
         self.name = name
         self.runs: list[DutyRun] = []
         self.error: Exception | None = None
+        self.refusal: IngestError | None = None
+        self.checked = 0
         self._may_end = threading.Event()
 
     def uses(self, pipelines: Collection[str]) -> bool:
@@ -35,7 +38,9 @@ class Held(Duty):
         return bool(self.name) and self.name == other.name
 
     def check(self, shared: object) -> None:
-        pass
+        self.checked += 1
+        if self.refusal is not None:
+            raise self.refusal
 
     def run(self, run: DutyRun) -> None:
         self.runs.append(run)
@@ -236,6 +241,50 @@ def test_duty_that_leaves_no_slot_is_refused(bench: Bench, slots: int, tasks: in
     assert bench.becomes(duty_id, "failed")
     assert bench.duties.status(duty_id).error.code == NoFreeSlotError.code
     assert duty.runs == []
+
+
+@pytest.mark.parametrize("use", [Bench.start, lambda bench: bench.duties.release(shared())], ids=["start", "reload"])
+def test_duties_that_wait_are_checked_again(bench: Bench, use):
+    if use is not Bench.start:
+        bench.start()
+        bench.duties.hold(["p", "q"])
+    good, bad = Held("q"), Held("p")
+    of_good, of_bad = bench.duties.submit(good), bench.duties.submit(bad)
+    checked = bad.checked
+    bad.refusal = ConfigError("no such table")
+    use(bench)
+    assert (bench.duties.status(of_bad.id).state, bench.duties.status(of_bad.id).reason) == ("failed", "no such table")
+    assert (good.checked, bad.checked) == (checked + 1, checked + 1)
+    good.started()
+    good.end()
+    assert bench.becomes(of_good.id, "done")
+    assert not bad.runs
+
+
+def test_duties_of_a_pipeline_are_those_that_use_it(bench: Bench):
+    of_p, of_q = Held("p"), Held("q")
+    running, waiting = bench.duties.submit(of_p), bench.duties.submit(of_q)
+    bench.start()
+    of_p.started()
+    assert [status.id for status in bench.duties.active_of("p")] == [running.id]
+    assert [status.id for status in bench.duties.active_of("q")] == [waiting.id]
+    of_p.end()
+    of_q.started()
+    assert bench.duties.active_of("p") == []
+
+
+def test_bug_of_a_duty_is_logged_with_its_traceback(bench: Bench):
+    with capture_logs() as lines:
+        for error in (KeyError("bug"), IngestError("known", code="known")):
+            duty = Held()
+            status = bench.duties.submit(duty)
+            if not lines:
+                bench.start()
+            duty.started()
+            duty.end(error)
+            assert bench.becomes(status.id, "failed")
+    ended = [line for line in lines if line["event"] == "duty ended"]
+    assert [repr(line["exc_info"]) for line in ended] == ["KeyError('bug')", "None"]
 
 
 @pytest.mark.parametrize(("slots", "tasks"), [(2, 1), (4, 3), (None, 9)])
