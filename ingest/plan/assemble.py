@@ -175,7 +175,7 @@ def _dry_write(component: Component[SinkSettings]) -> DryWrite | None:
     return dry_write_of(component, create(component))
 
 
-def sink_committers(plan: Plan, check_owner: Callable[[], None] = lambda: None) -> dict[str, Committer]:
+def sink_committers(plan: Plan, check_owner: Callable[[], None]) -> dict[str, Committer]:
     """
     The committers of the same sinks, by destination; raises as `plugin_task_sinks`.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ingest.config.model import Configuration
-from ingest.service.archive_streams import copy_current, streams_of
+from ingest.service.archive_streams import copy_current, make_current, streams_of
 from ingest.service.archived_tables import ArchivedTable
 from sinks.archive.copying import Copied
 from sinks.archive.errors import NoArchiveBatchError
@@ -83,5 +83,5 @@ def join(
             stream.start_ms(rewrite, on_wait)
         with root_errors(table.root):
             copied = copy_current(rewrite, streams, on_rows=on_rows)
-        rewrite.finish(is_kept=is_kept)
+        make_current(rewrite, streams, is_kept=is_kept)
     return JoinResult(rewrite.batch_id, rewrite.before, copied)

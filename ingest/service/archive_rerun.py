@@ -18,7 +18,7 @@ from ingest.config.model import Configuration
 from ingest.receipt import Counts
 from ingest.service.archive_records import RecordsRead, RerunRecords
 from ingest.service.archive_rerun_job import RerunJob
-from ingest.service.archive_streams import copy_current, streams_of
+from ingest.service.archive_streams import copy_current, make_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, check_value
 from ingest.service.dead_letters import dead_letter_queue
 from ingest.service.offsets import kafka_source_of
@@ -153,7 +153,7 @@ class ArchiveRerun:
             done = RecordsRead()
             # a stream that has started or ended meanwhile leaves other records to this process
             while rest := done.rest_of(records.ranges(stream.start_ms(rerun, on_wait))):
-                job = job or RerunJob(self._configuration, self._catalog, self._sink, request.value, rerun, opened)
+                job = job or self._job(rerun, opened, stream.replays.check)
                 for piece in unlogged_pieces([], rest, now_ms(), self._source.max_events_per_batch):
                     job.run(piece)
                     on_records(job.counts.records)
@@ -172,7 +172,7 @@ class ArchiveRerun:
                     )
             # before the pointer moves: the queue may be unavailable
             without_letter = self._without_letter(job.failed)
-            rerun.finish(is_kept=request.is_kept)
+            make_current(rerun, streams, is_kept=request.is_kept)
             return RerunResult(
                 rerun.batch_id,
                 rerun.before,
@@ -181,6 +181,11 @@ class ArchiveRerun:
                 copied.rows,
                 without_letter,
             )
+
+    def _job(self, rerun: Rewrite, opened: ExitStack, check_owner: Callable[[], None]) -> RerunJob:
+        return RerunJob(
+            self._configuration, self._catalog, self._sink, self._request.value, rerun, opened, check_owner=check_owner
+        )
 
     def _refuse_other_types(self) -> None:
         """Spark reads no table in which a column has two types."""

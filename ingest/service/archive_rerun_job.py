@@ -1,6 +1,6 @@
 """Runs the records of an archive's re-run: the pipeline with the sink of the re-run alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -40,6 +40,7 @@ class RerunJob:
         value: of the partition.
         rerun: the batch that it writes.
         opened: closes the session.
+        check_owner: as that of `Job`, for the lock of the replays.
 
     Attributes:
         counts: of all records so far.
@@ -57,6 +58,8 @@ class RerunJob:
         value: str,
         rerun: Rewrite,
         opened: ExitStack,
+        *,
+        check_owner: Callable[[], None],
     ) -> None:
         pipeline = sink.pipeline
         self.counts = Counts()
@@ -64,7 +67,7 @@ class RerunJob:
         self._name = pipeline.name
         self._source = kafka_source_of(pipeline)
         plan = rerun_plan(configuration, catalog, sink, value, rerun.batch_id)
-        committers = sink_committers(plan)
+        committers = sink_committers(plan, check_owner)
         for committer in committers.values():
             committer.recover()
             opened.callback(committer.close)
@@ -80,6 +83,7 @@ class RerunJob:
             error_budget=error_budget(pipeline),
             publish=self._note_failed,
             observer=self,
+            check_owner=check_owner,
             max_tasks=host.max_tasks(self._session),
             hide=configuration.masks.hide,
         )

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 from ingest.api import ConflictError, SinkContext
 from ingest.config.model import Configuration
+from ingest.durable.lock import ProcessLock
 from ingest.service.archived_tables import ArchivedTable, ArchiveSink
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
@@ -31,13 +32,17 @@ class ArchiveStream:
     Construct it before the lease of that batch exists: what the pipeline has acknowledged until then is in the older
     batch alone.
 
+    Args:
+        replays: the lock of its replays, which this process has.
+
     Raises:
         CheckpointError: the checkpoint is damaged.
         StoreUnavailableError: it cannot be read now.
     """
 
-    def __init__(self, configuration: Configuration, sink: ArchiveSink) -> None:
+    def __init__(self, configuration: Configuration, sink: ArchiveSink, replays: ProcessLock) -> None:
         self.pipeline = sink.pipeline
+        self.replays = replays
         self._file = configuration.path
         self.checkpoint = Checkpoint(checkpoint_folder(configuration, sink.pipeline.name))
         self.writer = SinkContext(sink.pipeline.name, sink.name, configuration.local_dir).staging_name
@@ -134,9 +139,9 @@ def streams_of(configuration: Configuration, table: ArchivedTable) -> Iterator[l
         IngestError: as `ArchiveStream`.
     """
     with ExitStack() as opened:
-        for pipeline in {sink.pipeline.name: sink.pipeline for sink in table.sinks}.values():
-            opened.enter_context(replay_lock(configuration, pipeline))
-        streams = [ArchiveStream(configuration, sink) for sink in table.sinks]
+        pipelines = {sink.pipeline.name: sink.pipeline for sink in table.sinks}
+        locks = {name: opened.enter_context(replay_lock(configuration, each)) for name, each in pipelines.items()}
+        streams = [ArchiveStream(configuration, sink, locks[sink.pipeline.name]) for sink in table.sinks]
         _refuse_others(table, streams)
         yield streams
 
@@ -157,6 +162,19 @@ def _refuse_others(table: ArchivedTable, streams: Sequence[ArchiveStream]) -> No
             hint="run the command with the file, and in the working directory, of the service that writes; remove "
             f'"{WRITERS}/{writer}.json" if that writer is gone for ever',
         )
+
+
+def make_current(rewrite: Rewrite, streams: Iterable[ArchiveStream], *, is_kept: bool) -> None:
+    """
+    Make the new batch current.
+
+    Raises:
+        ConflictError: `lease_lost`: another process has taken the lock of the replays; or as `Rewrite.finish`.
+        StoreUnavailableError: the file system of the state does not answer.
+    """
+    for stream in streams:
+        stream.replays.check()
+    rewrite.finish(is_kept=is_kept)
 
 
 def copy_current(

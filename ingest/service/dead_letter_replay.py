@@ -79,14 +79,16 @@ class DeadLetterReplay:
             stores = driver_stores(self._configuration, [self._plan], opened)
             self._bodies = opened.enter_context(OpenLetterBodies(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
-            self._committers = committers_of(self._configuration, self._plan, stores, tables.feeds)
+            self._committers = committers_of(
+                self._configuration, self._plan, stores, tables.feeds, check_owner=self._check_locked
+            )
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()
             if self._plan.updates:
                 self._refuse_fan_out()
             if self._plan.updates or self._plan.feeds:
-                self._updates = UpdateReplay(self._configuration, self._pipeline, self._plan, stores, opened, tables)
+                self._updates = UpdateReplay(self._configuration, self._pipeline, opened, tables)
             if self._plan.updates:
                 self._rolled_back = self._intervals(stores)
                 self._runs = self._later_runs()

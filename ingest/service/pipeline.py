@@ -311,7 +311,7 @@ def build_pipeline(
             stores,
             owned.feeds,
             shared.metrics.bodies_moved,
-            checkpoint.check_locked,
+            check_owner=checkpoint.check_locked,
         )
         for committer in committers.values():
             opened.callback(committer.close)

@@ -58,10 +58,10 @@ class ReplayRunner:
         limiter: RateLimiter,
         opened: ExitStack,
         *,
-        tables: frozenset[str] | None = None,
-        done: Collection[Piece] = (),
-        on_blocked: Callable[[str], None] = lambda _reason: None,
-        check_owner: Callable[[], None] = lambda: None,
+        tables: frozenset[str] | None,
+        done: Collection[Piece],
+        on_blocked: Callable[[str], None],
+        check_owner: Callable[[], None],
     ) -> None:
         plan = replace(plan_of(configuration, pipeline, catalog), is_replay=True)
         self._updates: UpdateReplay | None = None
@@ -69,12 +69,13 @@ class ReplayRunner:
         owned = owned_tables(configuration, plan, stores)
         if tables is not None or plan.feeds:
             # of all tables: their marks move together
-            self._updates = UpdateReplay(configuration, pipeline, plan, stores, opened, owned)
+            self._updates = UpdateReplay(configuration, pipeline, opened, owned)
             self._updates.complete(done)
         if tables is not None:
             plan = plan.with_tables(tables)
         self._tables = tables or frozenset()
-        committers = committers_of(configuration, plan, stores, owned.feeds)
+        check_owner = partial(_check_both, check_owner, self._updates)
+        committers = committers_of(configuration, plan, stores, owned.feeds, check_owner=check_owner)
         for committer in committers.values():
             opened.callback(committer.close)
             committer.recover()  # before Spark starts, because a locked store is refused here
@@ -103,7 +104,7 @@ class ReplayRunner:
                 dead_letters, bodies, keeps=lambda dead_letter: components.lacks(dead_letter.component)
             ),
             observer=self._observer,
-            check_owner=partial(_check_both, check_owner, self._updates),
+            check_owner=check_owner,
             needs_splits=plan.needs_splits,
             max_tasks=host.max_tasks(self._session),
             limiter=limiter,

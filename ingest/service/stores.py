@@ -196,7 +196,8 @@ def committers_of(
     stores: Mapping[str, DriverStore],
     feeds: OwnedFeeds | None = None,
     on_bodies: Callable[[str, BodyCounts], None] = lambda _table, _counts: None,
-    check_owner: Callable[[], None] = lambda: None,
+    *,
+    check_owner: Callable[[], None],
 ) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.

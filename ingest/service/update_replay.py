@@ -9,7 +9,7 @@ Time and records are stored before the first write. A replay that was killed wri
 again, and only then others.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -20,19 +20,17 @@ from ingest.api import ConflictError, IntegrityError, RecordPlace
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
-from ingest.plan.plan import Plan
 from ingest.service.batches import batch_log_folder
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_plan import Piece
 from ingest.service.rolled_back_batches import UnfinishedPiece
-from ingest.service.tables import owned_tables, replay_file
+from ingest.service.tables import replay_file
 from ingest.service.topics import TopicIds
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.rewriting.owned_tables import OwnedTables
 from sinks.updates.marks import TableMark
-from sinks.writing.driver_store import DriverStore
 
 Write = Callable[[int], None]
 """Writes the records at a batch time, until they are durable."""
@@ -45,9 +43,8 @@ class UpdateReplay:
     Locks the checkpoint of the pipeline until `opened` closes.
 
     Args:
-        stores: the driver's, by name.
         opened: releases the checkpoint.
-        tables: that the plan names, not claimed; by default from `owned_tables`.
+        tables: that the plan names, not claimed.
         clock: ms since the epoch.
 
     Raises:
@@ -58,10 +55,8 @@ class UpdateReplay:
         self,
         configuration: Configuration,
         pipeline: Pipeline,
-        plan: Plan,
-        stores: Mapping[str, DriverStore],
         opened: ExitStack,
-        tables: OwnedTables | None = None,
+        tables: OwnedTables,
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._fingerprint = pipeline.fingerprint
@@ -75,7 +70,7 @@ class UpdateReplay:
         self._topic_ids = TopicIds(checkpoint.folder).known()
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._keep_ms = int(pipeline.replay.keep * 1000)
-        self._tables = owned_tables(configuration, plan, stores) if tables is None else tables
+        self._tables = tables
         self._tables.claim()
         self._mark = self._complete_mark(checkpoint, pipeline.name)
         # records of sinks without a feed keep the times of their batches, which are no new micro-batches of the feeds

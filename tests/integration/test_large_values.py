@@ -75,7 +75,7 @@ def run_batch(configuration: Configuration, at_ms: int, values: dict[int, str]) 
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in values.items()]
     batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
-    committers = committers_of(configuration, plan, {})
+    committers = committers_of(configuration, plan, {}, check_owner=lambda: None)
     with ExitStack() as opened:
         task = live_task(plan)
         for each in (task, *committers.values()):

@@ -71,7 +71,7 @@ def run(
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies)
+        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies, check_owner=lambda: None)
         for committer in committers.values():
             committer.recover()
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))

@@ -40,7 +40,7 @@ def configured(tmp_path, monkeypatch):
 
 def run(configuration: Configuration, plan: Plan, *values: bytes) -> tuple[Counts, list[DeadLetter]]:
     records = [Record("a.log", 0, offset, None, value, 500) for offset, value in enumerate(values)]
-    committers = committers_of(configuration, plan, {})
+    committers = committers_of(configuration, plan, {}, check_owner=lambda: None)
     counts, dead_letters = run_until_durable(BATCH, committers, InProcessHost(live_task(plan), records))
     return counts, [DeadLetter.from_json(each) for each in dead_letters]
 
@@ -89,7 +89,7 @@ def test_writer_and_committer_get_the_same_context(configured, monkeypatch, tmp_
     for name in ("writer", "committer"):
         made = getattr(lines, name)
         monkeypatch.setattr(lines, name, lambda self, context, made=made: seen.append(context) or made(self, context))
-    assert (*plugin_task_sinks(plan), *sink_committers(plan)) == ("sink lines", "sink lines")
+    assert (*plugin_task_sinks(plan), *sink_committers(plan, lambda: None)) == ("sink lines", "sink lines")
     assert seen == [SinkContext("p", "lines", tmp_path / "state")] * 2
 
 
@@ -98,7 +98,7 @@ LOCATION = f"p.yaml:{1 + PIPELINE.splitlines().index('      - lines: {path: ./li
 
 def run_with_start(configuration: Configuration, plan: Plan) -> None:
     """Recover as at a start, then run a micro-batch."""
-    for committer in committers_of(configuration, plan, {}).values():
+    for committer in committers_of(configuration, plan, {}, check_owner=lambda: None).values():
         committer.recover()
     run(configuration, plan, b"one")
 
@@ -177,7 +177,7 @@ def test_exception_of_a_call_that_nothing_depends_on_is_logged(configured, monke
 
     _, plan = configured()
     replace_call(monkeypatch, "LinesCommitter", call, fail)
-    (committer,) = sink_committers(plan).values()
+    (committer,) = sink_committers(plan, lambda: None).values()
     with capture_logs() as logged:
         getattr(committer, call)(*(["batch"] if call == "abort" else []))
     assert [line["reason"] for line in logged] == [f'"lines" ({LOCATION}): {call}: ValueError: a bug ("lining.py")']

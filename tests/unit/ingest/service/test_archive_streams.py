@@ -11,11 +11,12 @@ from ingest.api import Batch, ConflictError, IngestError, NotFoundError, Origin,
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
+from ingest.durable.lock import ProcessLock
 from ingest.service import archive_streams
 from ingest.service.archive_join import join
 from ingest.service.archive_records import RecordsRead
 from ingest.service.archive_rerun import ArchiveRerun, RerunRequest, _no_record, _RowsBefore
-from ingest.service.archive_streams import copy_current, streams_of
+from ingest.service.archive_streams import copy_current, make_current, streams_of
 from ingest.service.archived_tables import ArchivedTable, archived_table
 from ingest.service.pipeline import checkpoint_folder
 from ingest.service.replay_lock import replay_lock
@@ -248,6 +249,35 @@ class TestJoin:
         Stream(table.root).run(FIRST_MS, [event(1)], [event(2)])
         with replay_lock(configuration, configuration.pipelines["p"]), pytest.raises(ConflictError, match="replays"):
             join(configuration, table, "20151210")
+
+    def test_lost_lock_of_the_replays_leaves_the_pointer(
+        self, configuration: Configuration, table: ArchivedTable, partition: Partition, folder: Path
+    ) -> None:
+        """A replay may have written rows to the older batch alone."""
+        Stream(table.root).run(FIRST_MS, [event(1)])
+        acknowledged(folder, 0, FIRST_MS)
+        with streams_of(configuration, table) as (stream,), Rewrite(partition, "test") as rerun:
+            copy_current(rerun, [stream])
+            stream.replays = LostLock()
+            with pytest.raises(ConflictError) as caught:
+                make_current(rerun, [stream], is_kept=False)
+            assert (caught.value.code, partition.current()) == ("lease_lost", START_S)
+
+
+class LostLock(ProcessLock):
+    """A lock that another process has taken meanwhile, as a lease in HDFS."""
+
+    def acquire(self) -> None:
+        raise NotImplementedError
+
+    def is_held(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        raise ConflictError("another process has it", code="lease_lost")
+
+    def release(self) -> None:
+        pass
 
 
 class TestStream:

@@ -189,7 +189,7 @@ def test_family_limit_of_a_table_is_that_of_its_own_sinks(tmp_path: Path):
     with ExitStack() as opened:
         stores = stores_of(configuration, opened)
         plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
-        committer = committers_of(configuration, plan, stores)["s"]
+        committer = committers_of(configuration, plan, stores, check_owner=lambda: None)["s"]
         wanted = {table: {b"a", b"b", b"c", b"d", b"sys"} for table in ("few", "more", "named_by_an_event")}
         prepared = committer.prepare(Batch("1", 1, "1-0"), [StoreResult(needs_families=wanted).packed()])
         assert {table: len(names) for table, names in Prepared.unpacked(prepared).families.items()} == {
@@ -216,7 +216,7 @@ def test_only_tables_of_the_pipeline_are_compared_with_their_records(tmp_path: P
     (tmp_path / "p.yaml").write_text(UNREACHABLE.format(tmp_path))
     configuration = load(tmp_path / "p.yaml", env={}, lookup=CATALOG)
     plan = plan_of(configuration, configuration.pipelines["p"], CATALOG)
-    committer = committers_of(configuration, plan, {})["s"]
+    committer = committers_of(configuration, plan, {}, check_owner=lambda: None)["s"]
     committer.recover()
     assert Prepared.unpacked(committer.prepare(Batch("1", 1, "1-0"), [])).declared == {"plain": RowFormat()}
 
@@ -238,7 +238,7 @@ def test_pipeline_and_its_replay_do_not_remove_each_others_staged_files(tmp_path
     with ExitStack() as opened:
         stores = driver_stores(made, [plan], opened)
         committers = {
-            is_replay: committers_of(made, replace(plan, is_replay=is_replay), stores)["logs"]
+            is_replay: committers_of(made, replace(plan, is_replay=is_replay), stores, check_owner=lambda: None)["logs"]
             for is_replay in (False, True)
         }
         for is_replay, committer in committers.items():

@@ -96,7 +96,7 @@ def run(
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies)
+        committers = committers_of(configuration, plan, stores, on_bodies=moved.add_bodies, check_owner=lambda: None)
         for committer in committers.values():
             committer.recover()
         counts, dead_letters = run_until_durable(batch, committers, Host(live_task(plan), records, after_tasks))

@@ -86,7 +86,8 @@ class Records:
 configuration = load(sys.argv[1], env={}, lookup=Catalog())
 plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
 with ExitStack() as opened:
-    committers = committers_of(configuration, plan, SharedStores(configuration, [plan]).used_by(plan, opened))
+    stores = SharedStores(configuration, [plan]).used_by(plan, opened)
+    committers = committers_of(configuration, plan, stores, check_owner=lambda: None)
     for committer in committers.values():
         committer.recover()
     before = most_resident()

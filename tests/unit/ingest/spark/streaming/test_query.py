@@ -139,5 +139,6 @@ def query_in(
         error_budget=ErrorBudget(share=1, min_events=0, window_s=0),
         publish=publish,
         observer=Silent(),
+        check_owner=lambda: None,
     )
     return PipelineQuery("p", checkpoint or Checkpoint(folder), job, TimedCaller())
